@@ -39,8 +39,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from _mutate import codes_run, modules, mutants_of, promises
 
 from onesided.errors import OnesidedError
-from onesided.verify._distribution import Settings
-from onesided.verify._exact import Task, _data_sets, distinct_moves
+from onesided.verify._exact import Settings, Task, _data_sets, distinct_moves
 from onesided_proofs import cases
 from onesided_proofs.checks import _certified, _own
 
@@ -80,7 +79,7 @@ DIVES, SETS = 3, 2
 # CPU seconds for one check: whoever runs the command would give up as well.
 PATIENCE = 20
 # CPU seconds for all checks of one mutant: what was not noticed by then lives.
-ENOUGH = 8
+ENOUGH = 60
 # Bytes: a number that is far too long must not take all there is.
 MEMORY = 4 * 2**30
 

@@ -1,6 +1,6 @@
 """What a session says of each question, as plain documents.
 
-Public names alone, but for two: ``onesided.session._identity.identity_of`` and the session's own
+Public names alone, but for two: ``onesided.session._recall.identity_of`` and the session's own
 ``_context`` and ``_completed`` that it needs. The ledger keeps only the digest of an identity; the
 document shows what is in it, so that a difference can be read.
 """
@@ -20,7 +20,7 @@ import onesided as od
 from onesided.errors import OnesidedError
 from onesided.ledger import decode_columns
 from onesided.noise import NotPrivateSeededNoise
-from onesided.session._identity import identity_of
+from onesided.session._recall import identity_of
 from onesided.session.kit import prepared
 
 SEED: Final = 2026

@@ -42,6 +42,7 @@ POLICY: Final = ("--policy", "presence", "--max-groups", "2")
 WHAT: Final = ("visits.csv", "--unit", "person", "--by", "place", "--keys", "places.csv")
 PUBLISH: Final = ("publish", *WHAT, *POLICY)
 QUERY: Final = "SELECT place, COUNT(DISTINCT person) FROM visits GROUP BY place"
+ASK: Final = ("ask", "--config", "onesided.toml", "--epsilon", "1", "--budget", "9")
 CONFIG: Final = """\
 data = "visits.csv"
 unit = "person"
@@ -97,9 +98,9 @@ LINES: Final[tuple[tuple[str, tuple[str, ...], bool], ...]] = (
     ("no ledger but a table", ("ledger", "check", "visits.csv"), True),
     ("ask's plan", ("ask", QUERY, "--config", "onesided.toml", "--epsilon", "1", "--budget", "9",
                     "--plan"), True),
-    ("ask", ("ask", QUERY, "--config", "onesided.toml", "--epsilon", "1", "--budget", "9"), False),
-    ("ask what is no question", ("ask", "SELECT *", "--config", "onesided.toml", "--epsilon", "1",
-                                 "--budget", "9"), True),
+    ("ask with a second ledger", (*ASK, QUERY), True),
+    ("ask", (*ASK, QUERY, "--another-ledger"), False),
+    ("ask what is no question", (*ASK, "SELECT *", "--another-ledger"), True),
     ("ask without a configuration", ("ask", QUERY, "--config", "no.toml"), True),
     ("monitor", (*MONITOR, "--at-most", "2", "--epsilon", "2", "--window", "6", "--batch-time",
                  "latest", "--state", "m.db", "--out", "public", "--once",

@@ -320,6 +320,15 @@ QUESTIONS: Final[Mapping[str, tuple[Asked, ...]]] = {
         Asked("adaptive, never stops", s.Above(1, **PLACE, max_answers=None, adaptive=True),
               ("presence",)),
     ),
+    "AtLeast": (
+        Asked("two", s.AtLeast(2, **TWO), ALL),
+        Asked("open", s.AtLeast(1, **TWO, counted="open"), ("sensitive", "view")),
+        Asked("routes", s.AtLeast(1, **TWO, of=ROUTES), ("removal_only",)),
+    ),
+    "Below": (
+        Asked("two answers", s.Below(2, **TWO, max_answers=2), ALL),
+        Asked("adaptive", s.Below(2, **TWO, max_answers=1, adaptive=True), ("removal_only",)),
+    ),
     "TopK": (
         Asked("two", s.TopK(2, **TWO), ALL),
         Asked("the policy's own groups", s.TopK(2, **PLACE), FALLING),

@@ -2,7 +2,8 @@
 
     python scripts/notebooks.py FOLDER [PAGE...]
 
-writes FOLDER/<page>.ipynb with its outputs. A cell that fails, or warns, fails this script.
+writes FOLDER/<page>.ipynb with its outputs. A cell that fails, or warns, fails this script, and so
+does a page that shows no picture or no table.
 """
 
 from __future__ import annotations
@@ -48,27 +49,41 @@ def notebook(page: Path) -> nbformat.NotebookNode:
     return made
 
 
+def run(made: nbformat.NotebookNode) -> None:
+    """Run the cells in a folder of their own; the notebook then holds what they show."""
+    os.environ["PYTHONWARNINGS"] = "error:::__main__"
+    with tempfile.TemporaryDirectory() as place, tempfile.TemporaryDirectory() as sockets:
+        NotebookClient(
+            made,
+            timeout=300,
+            kernel_name="python3",
+            resources={"metadata": {"path": place}},
+            config=Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}}),
+        ).execute()
+
+
+def shown(made: nbformat.NotebookNode) -> str:
+    """All that the cells show beside plain text, as HTML and SVG."""
+    outputs = (one for cell in made.cells for one in cell.get("outputs", ()))
+    told = (one.get("data", {}) for one in outputs)
+    return "".join(data.get(kind, "") for data in told for kind in ("text/html", "image/svg+xml"))
+
+
 def main() -> int:
     """Write and run the notebooks."""
     folder, *names = sys.argv[1:]
     out = Path(folder).resolve()
     out.mkdir(parents=True, exist_ok=True)
-    os.environ["PYTHONWARNINGS"] = "error:::__main__"
     for page in sorted(TUTORIALS.glob("*.md")):
         if names and page.stem not in names:
             continue
         made = notebook(page)
-        with tempfile.TemporaryDirectory() as place, tempfile.TemporaryDirectory() as sockets:
-            client = NotebookClient(
-                made,
-                timeout=300,
-                kernel_name="python3",
-                resources={"metadata": {"path": place}},
-                config=Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}}),
-            )
-            client.execute()
+        run(made)
         nbformat.write(made, out / f"{page.stem}.ipynb")
-        print(f"{page.stem}: {sum(cell.cell_type == 'code' for cell in made.cells)} cells ran")
+        told = shown(made)
+        print(f"{page.stem}: {told.count('<svg')} pictures, {told.count('<table')} tables")
+        if "<svg" not in told or "<table" not in told:
+            return 1
     return 0
 
 

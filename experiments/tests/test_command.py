@@ -1,5 +1,6 @@
 """The command: what it writes, what it says, and what it refuses."""
 
+import json
 import re
 import subprocess
 import sys
@@ -44,6 +45,24 @@ def test_what_cannot_be_done_is_refused(tmp_path, words, code, said):
     assert said in done.stderr
 
 
+def test_quick_runs_judge_nothing_and_results_stay_out_of_the_way(tmp_path):
+    done = run("run", "adp-2021", "--only", "fig4", "--quick", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "too small to judge" in done.stdout
+    assert "hold" not in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (tmp_path / "out" / "papers" / ".gitignore").read_text() == "*\n"
+    made = {path.name for path in (tmp_path / "out" / "papers" / "adp-2021").iterdir()}
+    assert made == {"index.html", "fig4.csv", "fig4.parquet", "fig4.png"}
+
+
+def test_a_whole_run_says_what_ran(tmp_path):
+    reproduce(PAPERS["adp-2022"], Setup(data=tmp_path), tmp_path)
+    told = json.loads((tmp_path / "run.json").read_text())
+    assert (told["seed"], told["experiments"]) == (1, [])
+    assert re.fullmatch(r"[0-9a-f]{12}( with changes)?|version \S+", told["commit"])
+
+
 def test_the_same_seed_gives_the_same_numbers_however_many_processes(tmp_path):
     texts = []
     for name, seed, processes in (("a", 1, 1), ("b", 1, 2), ("c", 2, 1)):
@@ -67,6 +86,7 @@ def test_the_quick_form_writes_numbers_and_plots_that_need_no_network(tmp_path, 
         assert not outcome.skipped
         suffixes = {path.suffix for path in outcome.files}
         assert suffixes == {".csv", ".parquet", ".png"}
+        assert outcome.claims == ()
         assert all(path.stat().st_size > 0 for path in outcome.files)
     last = {name: (done, total) for name, done, total in seen}
     assert all(done == total for done, total in last.values())

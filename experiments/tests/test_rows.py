@@ -161,10 +161,18 @@ def test_places_drawn_with_replacement_end_at_the_first_that_is_not_safe():
         counts, epsilon=30, threshold=5, repeats=20_000, random=np.random.default_rng(1)
     )
     # The three empty places are surely safe, the fourth never: N draws with 1/4 to stop at each.
-    assert found.max() == 3
-    assert (found == 0).mean() == pytest.approx(1 / 4, abs=0.02)
-    # At least one, then the same place again and again: 3/4 x (1/4) / (1 - 1/4).
+    # The fourth counts as the authors count it, though it is the one that stopped them.
+    assert found.max() == 4
     assert (found == 1).mean() == pytest.approx(1 / 4, abs=0.02)
+    # At least one, then the same place again and again: 3/4 x (1/4) / (1 - 1/4).
+    assert (found == 2).mean() == pytest.approx(1 / 4, abs=0.02)
+
+
+def test_a_place_that_was_called_safe_before_it_stopped_them_counts_once():
+    found = drawn_until_above(
+        np.array([5]), epsilon=1, threshold=6, repeats=50, random=np.random.default_rng(1)
+    )
+    assert (found == 1).all()
 
 
 @pytest.mark.parametrize(("reading", "total"), [("one place", 2), ("all places", 3)])

@@ -7,7 +7,7 @@ import pytest
 
 import onesided as od
 from onesided.mechanism import Counts
-from onesided.verify.kit import Certificate, of_interval
+from onesided_proofs.checks._certificates import Certificate, of_interval
 from onesided_proofs.checks._certified import certificates
 
 LINES = list(certificates())

@@ -28,6 +28,8 @@ def test_a_changed_function_makes_its_page_stale_until_it_is_refreshed(tmp_path,
     name = "onesided.mechanism.Counts.loss"
     page.write_text(f"# Page\n\nproves: {name} -\n\ntext {name}\n")
     assert [proof.stale for proof in proofs(tmp_path)] == [True]
+    page.write_text(page.read_text().replace(" -\n", " 0\n"))  # no hash: nobody has read it
+    assert [proof.stale for proof in proofs(tmp_path)] == [True]
     assert main([str(tmp_path)]) == 1
     assert name in capsys.readouterr().out
     assert len(refresh(tmp_path)) == 1

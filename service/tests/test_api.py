@@ -57,6 +57,20 @@ def test_sql_is_a_question_too(service):
     assert service.post("/api/v1/datasets/visits/ask", body).status_code == 200
 
 
+def test_a_title_heads_the_answer_and_is_no_part_of_the_question(service):
+    question = named(COUNT, "tuesday")
+    question["fields"] |= {"title": "Who came?", "again": True}
+    first = service.ask(question).json()
+    assert first["release"]["statement"]["title"].startswith("Who came? Number of")
+    question["fields"]["title"] = "Another"
+    assert service.ask(question).json()["ask"] == first["ask"]
+    body = {"sql": "SELECT COUNT(DISTINCT person) FROM visits", "epsilon": 1, "title": "All"}
+    told = service.post("/api/v1/datasets/visits/ask", body).json()
+    assert told["release"]["statement"]["heading"] == "All"
+    body["title"] = "x" * 201
+    assert service.post("/api/v1/datasets/visits/ask", body).status_code == 422
+
+
 def test_an_allowance_is_held(service):
     big = copy.deepcopy(COUNT)
     big["fields"]["epsilon"] = 30

@@ -235,7 +235,7 @@ def test_logs_hold_no_secret_and_no_row(made, caplog):
 
 def test_a_failure_after_the_charge_is_told_in_one_fixed_sentence(made, monkeypatch, caplog):
     """The curator has the reason; the log its kind; whoever asks reads a sentence without one."""
-    from onesided_service._logs import Lines
+    from onesided_service._watched import Lines
 
     dataset = made.inner.datasets["visits"]
 
@@ -289,8 +289,7 @@ def test_a_bad_condition_closes_nothing_and_costs_nothing(made):
 def test_nobody_comes_by_the_answers_of_one_who_was_removed(tmp_path):
     from onesided.errors import ParameterError
     from onesided_service._people import People
-    from onesided_service._schema import asks
-    from onesided_service._store import State, put_if_absent
+    from onesided_service._store import State, asks, put_if_absent
 
     state = State.open(str(tmp_path / "service.db"))
     people = People(state)

@@ -242,7 +242,7 @@ def test_files_of_the_look_are_kept_and_others_are_not_there(browser):
 def test_a_browser_is_signed_in_no_longer_than_its_token_holds(service):
     from sqlalchemy import select
 
-    from onesided_service._schema import tokens
+    from onesided_service._store import tokens
 
     people = service.inner.people
     soon = (dt.datetime.now(dt.UTC) + dt.timedelta(minutes=5)).isoformat(timespec="microseconds")
@@ -255,7 +255,7 @@ def test_a_browser_is_signed_in_no_longer_than_its_token_holds(service):
 
 
 def test_tokens_cannot_be_tried_on_the_page_without_end(service, browser):
-    from onesided_service._limits import Limits
+    from onesided_service._turns import Limits
 
     service.inner.limits = Limits(3, workers=1)
     wrong = {"token": "os1_wrong_wrong", "next": "/"}

@@ -8,12 +8,11 @@ from onesided import policy
 pytest.importorskip("duckdb")
 pytest.importorskip("fastapi")
 
-from onesided.errors import ParameterError
+from onesided.errors import ParameterError, UnprotectableError
 from onesided.session import question_from_json
-from onesided_service._form import KINDS, Asked
-from onesided_service._made_up import ROWS, made_up
-from onesided_service._preview import preview
-from onesided_service._same import sql_of
+from onesided.session.kit import sql_of
+from onesided_service._form import LINES, Asked
+from onesided_service._made_up import ROWS, made_up, preview_of
 
 SCHEMA = od.Schema(
     unit="person",
@@ -70,13 +69,24 @@ def test_the_form_says_how_unknown_is_read_where_there_is_a_condition(session):
     assert sql_of(question, session, table="visits") == ""
 
 
-@pytest.mark.parametrize("kind", [value for value, _, _ in KINDS])
+def test_at_least_is_previewed_where_counts_only_rise(session):
+    asked = Asked(kind="at_least", epsilon="1/2", number="3")
+    question = question_from_json(od.session.question_to_json(_read(asked.body["question"])))
+    release = preview_of(question, schema=SCHEMA, policy=policy.removal_only())
+    assert release.lower_certain
+    shown = sql_of(od.AtLeast(3, by="place", epsilon=1), session, table="visits")
+    assert shown.endswith(">= 3")
+    with pytest.raises(UnprotectableError, match="smaller"):
+        preview_of(question, schema=SCHEMA, policy=PRESENCE)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in LINES if kind != "at_least"])
 def test_every_kind_of_the_form_is_a_question_that_is_previewed(kind, session):
     filled = {"column": "age", "number": "3", "max_rows": "3", "by": ("place",)}
     asked = Asked(kind=kind, epsilon="1/2", where="ill", **filled)
     told = asked.body["question"]
     question = question_from_json(od.session.question_to_json(_read(told)))
-    (release,) = preview(question, schema=SCHEMA, policy=PRESENCE)
+    release = preview_of(question, schema=SCHEMA, policy=PRESENCE)
     assert release.guarantee.epsilon
     query = sql_of(question, session, table="visits")
     assert bool(query) is (kind not in ("histogram", "sum"))  # which SQL says with max_rows=
@@ -90,7 +100,7 @@ def _read(told):
     import json
 
     told["fields"].setdefault("missing", "drop")
-    if told["question"] in ("Count", "AtMost", "TopK"):
+    if told["question"] in ("Count", "AtLeast", "AtMost", "TopK"):
         del told["fields"]["missing"]
     return question_from_json(json.dumps(told))
 

@@ -5,8 +5,14 @@ import copy
 import threading
 import time
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
+from sqlalchemy import func, select
+
+pytest.importorskip("fastapi")
+
+from onesided_service._store import overruns
 
 COUNT = {"version": 1, "question": "Count", "fields": {"epsilon": 1, "by": "place"}}
 SQL = "EXPLAIN SELECT place, COUNT(DISTINCT person) FROM visits GROUP BY place"
@@ -31,7 +37,8 @@ def entries(service):
     return service.get("/api/v1/datasets/visits/ledger", who="curator").json()
 
 
-def test_a_late_answer_is_told_after_reopening_and_not_when_it_is_there(service, monkeypatch):
+def test_a_late_answer_is_never_told_and_the_eighth_closes_the_dataset(service, monkeypatch):
+    """An answer leaves at its one tick or never: of several ticks, which one would tell of rows."""
     from onesided_service._clock import Clock
 
     dataset, done, go = service.inner.datasets["visits"], threading.Event(), threading.Event()
@@ -46,25 +53,117 @@ def test_a_late_answer_is_told_after_reopening_and_not_when_it_is_there(service,
 
     monkeypatch.setattr(type(dataset), "answer", lambda _, question: slow(question))
     monkeypatch.setattr(type(service.inner.clock), "until", Clock.until)
-    named = copy.deepcopy(COUNT)
-    named["fields"]["id"] = "monday"
-    assert service.ask(named).status_code == 503
+    monkeypatch.setattr(type(service.inner.clock), "takes", lambda *_: Fraction(1, 10))
+    late = [named(number) for number in range(8)]
+    assert service.ask(late[0]).json()["error"]["type"] == "Lost"
+    assert service.ask(late[0]).status_code == 410  # and is not charged again
+    assert dataset.open
+    for question in late[1:]:
+        assert service.ask(question).status_code == 410
     assert not dataset.open
+    assert service.ask(named(8)).status_code == 503
+    told = service.get("/api/v1/datasets/visits/notes", who="curator").json()
+    assert told[0]["note"] == "8 questions were not answered in time."
+    assert len(told) == 9
     go.set()
     assert done.wait(60)
-    ask = service.inner.asking.history(_Ann, dataset, everybody=False)[0]
-    time.sleep(0.5)
-    assert service.inner.asking.found(ask.id).answer == ""
     monkeypatch.undo()
     dataset.reopen()
-    first = service.ask(named)
-    assert first.status_code == 200, first.text
-    assert not first.json()["release"]["told_again"]
-    assert sum(one["kind"] == "spend" for one in entries(service)) == 1
+    assert service.ask(named(8)).status_code == 200
+    for question in late:
+        assert service.ask(question).status_code == 410
+        assert service.ask({**question, "fields": question["fields"] | {"again": True}}).is_error
+    asks = service.get("/api/v1/datasets/visits/asks").json()
+    states = [service.get(f"/api/v1/asks/{one['ask']}").status_code for one in asks]
+    assert sorted(states) == [200, *[410] * 8]
+    assert sum(one["kind"] == "spend" for one in entries(service)) == 9
 
 
-class _Ann:
-    name = "ann"
+def test_late_answers_before_a_reopening_count_no_more(service):
+    inner, dataset = service.inner, service.inner.datasets["visits"]
+
+    def late(*numbers):
+        with inner.state.write() as connection:
+            return [dataset.overran(connection, f"ask {n}") for n in numbers]
+
+    assert late(*range(7), 3) == [True] * 7 + [False]
+    assert dataset.open
+    assert late(7) == [True]
+    assert not dataset.open
+    dataset.reopen()
+    assert late(8) == [True]
+    assert dataset.open
+
+
+ENDLESS = "SELECT sum(a.i * b.i) FROM range(1000000) a(i), range(1000000) b(i)"
+
+
+def test_one_late_question_makes_no_other_late(service, monkeypatch):
+    """Its reading is stopped at the tick, so that those behind it begin in their turns."""
+    from onesided_service._clock import Clock
+
+    dataset = service.inner.datasets["visits"]
+    assert service.ask(named(0)).status_code == 200  # opened now
+    real = type(dataset)._opened
+
+    def endless(self, snapshot):
+        session = real(self, snapshot)
+        if self._answering == slow["ask"]:
+            self._connections[-1].execute(ENDLESS)
+        return session
+
+    monkeypatch.setattr(type(dataset), "_opened", endless)
+    monkeypatch.setattr(type(service.inner.clock), "until", Clock.until)
+    monkeypatch.setattr(type(service.inner.clock), "takes", lambda *_: Fraction(8))
+    slow = {"ask": None}
+    later = {"Prefer": "respond-async"}
+    slow["ask"] = service.ask(named(1), headers=later).json()["ask"]
+    behind = service.ask(named(2), headers=later).json()["ask"]
+    deadline = time.time() + 300
+    while (told := service.get(f"/api/v1/asks/{behind}")).json().get("state") == "due":
+        assert time.time() < deadline
+        time.sleep(0.2)
+    assert told.json()["state"] == "told", told.text
+    assert service.get(f"/api/v1/asks/{slow['ask']}").status_code == 410
+    assert dataset.open
+
+
+def test_what_died_while_it_read_is_taken_up_once_and_counts(service):
+    """An answer leaves at its one tick or never: another tick tells a bit, a third none more."""
+    inner, dataset = service.inner, service.inner.datasets["visits"]
+    ann = inner.people.named("ann")
+    fresh, _ = inner.asking.begin(ann, dataset, {"question": named(0)})
+    begun, _ = inner.asking.begin(ann, dataset, {"question": named(1)})
+    number = select(func.count()).select_from(overruns)
+    later = inner.asking.postponed(fresh, dataset)
+    assert later.due > fresh.due
+    assert inner.asking.postponed(fresh, dataset) is None  # another has it
+    assert inner.state.all(number)[0]["count_1"] == 0
+    for turn in range(2):
+        assert inner.state.run(inner.asking._begun(begun)) == 1
+        begun, old = inner.asking.postponed(begun, dataset), begun
+        assert inner.state.all(number)[0]["count_1"] == 1
+        assert (begun is None) == (turn == 1)
+    assert inner.asking.found(old.id).lost
+    assert inner.asking.draw(old, dataset).answer == ""
+    assert inner.asking.draw(later, dataset).answer
+
+
+def test_what_comes_after_its_tick_is_not_kept(service, monkeypatch):
+    inner, dataset = service.inner, service.inner.datasets["visits"]
+    ann = inner.people.named("ann")
+    ask, _ = inner.asking.begin(ann, dataset, {"question": named(0)})
+    before = iter([True, False])
+    monkeypatch.setattr(type(inner.clock), "before", lambda *_: next(before))
+    assert inner.asking.draw(ask, dataset).answer == ""
+    assert inner.asking.lose(ask, dataset).lost
+    assert inner.asking.lose(ask, dataset).lost
+
+
+def named(number):
+    question = copy.deepcopy(COUNT)
+    question["fields"]["id"] = f"day {number}"
+    return question
 
 
 def test_one_dataset_keeps_no_other_waiting(service):
@@ -91,7 +190,7 @@ def test_what_is_long_may_take_longer(service):
         body = {"question": {**COUNT, "fields": fields}}
         told = service.post("/api/v1/datasets/visits/plan", body)
         took[name] = int(told.json()["due_seconds"])
-    assert took == {"short": 1, "where": 1 + len(long) // 2_000, "keys": 6}
+    assert took == {"short": 1, "where": 1 + (4 * 1000 + 3) // 256, "keys": 6}
 
 
 def test_nothing_says_before_the_tick_that_an_answer_was_drawn(service, monkeypatch):

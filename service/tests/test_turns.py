@@ -11,10 +11,10 @@ import onesided as od
 pytest.importorskip("fastapi")
 
 from onesided_service import _api
-from onesided_service._clock import Clock
+from onesided_service._clock import Clock, asked_of, cells_of, groups_of, refuse_large
 from onesided_service._config import DatasetConfig
 from onesided_service._errors import ServiceError
-from onesided_service._size import asked_of, cells_of, groups_of, refuse_large
+from onesided_service._store import State
 from onesided_service._turns import LONGEST, Places, Turns
 
 COUNT = {"version": 1, "question": "Count", "fields": {"epsilon": 1, "by": "place"}}
@@ -43,11 +43,27 @@ def test_a_place_is_given_back_whatever_happens():
             _ = 1 // 0
 
 
+def of_visits(state=None):
+    return Turns(state or State.open(None), "visits")
+
+
+def test_turns_are_shared_by_workers_and_not_by_datasets():
+    """Two workers never read one dataset at a time, else each makes the other's answers late."""
+    state, now = State.open(None), Fraction(1000)
+    one, other = of_visits(state), of_visits(state)
+    assert one.take("first", "ann", Fraction(2), now=now) == 1002
+    assert other.take("second", "bob", Fraction(3), now=now) == 1005
+    assert other.take("second", "bob", Fraction(3), now=now) == 1005  # taken up again
+    assert Turns(state, "others").take("third", "ann", Fraction(1), now=now) == 1001
+    assert one.free_from(now) == 1005
+    assert one.take("late", "ann", Fraction(1), now=now + 60) == 1061
+
+
 def test_one_persons_questions_take_so_long_together_and_no_longer():
-    turns, now = Turns(), Fraction(1000)
-    for _ in range(LONGEST // 20):
+    turns, now = of_visits(), Fraction(1000)
+    for number in range(LONGEST // 20):
         turns.require("ann", Fraction(20), now=now)
-        turns.take("ann", Fraction(20), now=now)
+        turns.take(f"ask {number}", "ann", Fraction(20), now=now)
     with pytest.raises(ServiceError) as refused:
         turns.require("ann", Fraction(1), now=now)
     assert refused.value.values["seconds"] == 20
@@ -56,9 +72,9 @@ def test_one_persons_questions_take_so_long_together_and_no_longer():
 
 
 def test_a_long_question_alone_is_answered():
-    turns, now = Turns(), Fraction(1000)
+    turns, now = of_visits(), Fraction(1000)
     turns.require("ann", Fraction(10 * LONGEST), now=now)
-    turns.take("ann", Fraction(10 * LONGEST), now=now)
+    turns.take("ask", "ann", Fraction(10 * LONGEST), now=now)
     turns.require("bob", Fraction(1), now=now)
     with pytest.raises(ServiceError):
         turns.require("ann", Fraction(1), now=now)

@@ -72,7 +72,7 @@ class World:
             patch.setattr(f"secrets.{name}", lambda size=32: f"{next(self.names):0{2 * size}x}")
         patch.setattr("secrets.token_bytes", lambda size=32: next(self.names).to_bytes(size))
         # Previews are about made-up rows; their noise is fixed, so that they can be compared.
-        patch.setattr("onesided_service._preview.Session", _with_fixed_noise)
+        patch.setattr("onesided_service._made_up.Session", _with_fixed_noise)
         config = ServiceConfig.read(folder / "onesided.toml")
         self.app = create_app(config, clock=_frozen(self))
         self.inner = self.app.state.service

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from onesided.schema import Schema, column
     from onesided.session import (
         Above,
+        AtLeast,
         AtMost,
         Count,
         Discover,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         Release,
         RowCount,
         Sample,
+        Series,
         Session,
         Several,
         Statement,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 # Loaded when first asked for, so that importing the package stays light.
 _LATER = {
     "Above": "onesided.session",
+    "AtLeast": "onesided.session",
     "AtMost": "onesided.session",
     "Count": "onesided.session",
     "Discover": "onesided.session",
@@ -66,6 +69,7 @@ _LATER = {
     "RowCount": "onesided.session",
     "Sample": "onesided.session",
     "Schema": "onesided.schema",
+    "Series": "onesided.session",
     "Session": "onesided.session",
     "Several": "onesided.session",
     "Statement": "onesided.session",
@@ -87,6 +91,7 @@ _LATER = {
 __all__ = [
     "INFINITE",
     "Above",
+    "AtLeast",
     "AtMost",
     "Count",
     "Discover",
@@ -105,6 +110,7 @@ __all__ = [
     "RowCount",
     "Sample",
     "Schema",
+    "Series",
     "Session",
     "Several",
     "Shift",

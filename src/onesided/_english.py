@@ -1,13 +1,18 @@
-"""Numbers and articles in sentences: "1 row has", "2,000 rows have", "an int"."""
+"""Numbers, articles and others' words in sentences: "1 row has", "2,000 rows have", "an int"."""
 
 from __future__ import annotations
 
 from typing import Final
+from unicodedata import category
 
 _VOWELS: Final = "aeiou"
 # Said with the sound of a consonant, or of a vowel, whatever letter they begin with.
 _A: Final = ("uni", "use", "utc", "uuid", "one", "eu")
 _AN: Final = ("hour", "honest")
+# What makes one emoji of two, what says that a sign is one; signs and the colours of skin.
+_JOINER: Final = "\u200d"
+_EMOJI: Final = "\ufe0f"
+_PICTURES: Final = ("So", "Sk")
 
 
 def many(number: int, noun: str, *, one: str = "", more: str = "") -> str:
@@ -42,3 +47,35 @@ def a(noun: str) -> str:
     low = noun.lower()
     spelt = low.startswith(("nd", "np")) or (low[:1] in _VOWELS and not low.startswith(_A))
     return f"{'an' if spelt or low.startswith(_AN) else 'a'} {noun}"
+
+
+def one_line(value: object) -> str:
+    r"""Text of others on one line, of which nothing steers a terminal, is turned or is hidden.
+
+    Spaces of any kind are spaces; what joins two emoji to one is theirs.
+
+    >>> print(one_line("a\x1b[1m\nb"), one_line("\u200dc") == ascii("\u200dc")[1:-1])
+    a\x1b[1m\nb True
+    >>> one_line("👩\u200d🔬") == "👩\u200d🔬"
+    True
+    """
+    text = str(value)
+    if text.isprintable():
+        return text
+    return "".join(
+        sign
+        if sign.isprintable() or _joins(text, place)
+        else " "
+        if category(sign) == "Zs"
+        else ascii(sign)[1:-1]
+        for place, sign in enumerate(text)
+    )
+
+
+def _joins(text: str, place: int) -> bool:
+    """Whether a sign joins the emoji before it to the one behind."""
+    before, after = text[max(place - 1, 0) : place], text[place + 1 : place + 2]
+    pictures = bool(before and after) and category(after) == "So"
+    return (
+        text[place] == _JOINER and pictures and (category(before) in _PICTURES or before == _EMOJI)
+    )

@@ -26,6 +26,13 @@ _MAX_EXPONENT: Final = 400
 _PLAIN: Final = 12  # a third reads better than 0.3333
 _LONG: Final = 12
 _READABLE: Final = 16
+_TINY: Final = 1e-4
+_VAST: Final = 1e15
+_LONG_WHOLE: Final = 999_999.5
+
+# Rényi divergences are taken at these orders, and kept in whole multiples of 2^-64.
+ORDERS: Final = tuple(1 + 2**k for k in range(11))
+ORDER_UNIT: Final = 2**64
 
 Number: TypeAlias = int | Fraction | Decimal | str | float
 
@@ -98,6 +105,11 @@ def exact(value: object, *, name: str) -> Fraction:
             hint='Give a whole number, or text such as "0.1" or "1/3".',
             value=value,
         ) from None
+
+
+def on_orders(number: Fraction) -> Fraction:
+    """The least multiple of 2^-64 that is not below ``number``; for divergences at the orders."""
+    return Fraction(-(-number * ORDER_UNIT // 1), ORDER_UNIT)
 
 
 def on_grid(value: object) -> Any:
@@ -337,19 +349,46 @@ def percent(share: float) -> str:
     return "over 99.9%" if share < 1 and told == "100.0%" else told
 
 
-def outward(bound: float, *, up: bool) -> str:
-    """A bound in at most six digits if more are long to read, rounded away from what it bounds.
+def quantity(number: float, *, up: bool | None = None) -> str:  # noqa: PLR0911 - a line for each size
+    """A finite number as people read it: grouped, in six digits if more are long to read.
 
-    >>> outward(549.6907558755086, up=False), outward(603.956302948021, up=True)
-    ('549.690', '603.957')
+    up: whether it bounds something from above (True) or below (False); it is then rounded away
+    from that, and only where it is long.
+
+    >>> quantity(3583390.5), quantity(55267), quantity(0.125), quantity(2.5e-7)
+    ('3,583,390', '55,267', '0.125', '2.5e-07')
+    >>> quantity(549.6907558755086, up=False), quantity(2974301.253728, up=True)
+    ('549.690', '2,974,302')
     """
-    told = repr(bound)
-    if len(told) <= _LONG or not math.isfinite(bound):
-        return told
-    with decimal.localcontext() as context:
-        context.prec = 6
-        context.rounding = decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
-        return f"{context.create_decimal(told):,}"
+    if isinstance(number, int):
+        return f"{number:,}"
+    told, size = Decimal(repr(number)), abs(number)
+    if size and not _TINY <= size < _VAST:
+        if up is None:
+            return f"{number:.6g}"
+        with decimal.localcontext() as context:
+            context.prec = 6
+            context.rounding = decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
+            return f"{context.create_decimal(told):e}"
+    if number.is_integer():
+        return f"{int(number):,}"
+    if up is None:
+        return f"{number:,.6g}" if size < _LONG_WHOLE else f"{number:,.0f}"
+    if len(repr(number)) <= _LONG:
+        return f"{told:,}"
+    least = Decimal(1).scaleb(min(0, told.adjusted() - 5))
+    way = decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
+    return f"{told.quantize(least, rounding=way):,}"
+
+
+def rough(number: float) -> str:
+    """A number that is about right, in three digits, with no exponent where it is large.
+
+    >>> rough(12345.6), rough(0.0123456), rough(5)
+    ('12,300', '0.0123', '5')
+    """
+    told = f"{number:.3g}"
+    return f"{Decimal(told):,f}" if not number or _TINY <= abs(number) < _VAST else told
 
 
 def from_text(value: str) -> Loss:

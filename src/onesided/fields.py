@@ -99,6 +99,7 @@ class Field(Generic[Taken, Held]):
 
 Fields: TypeAlias = Mapping[str, Field[Any, Any]]
 Rate: TypeAlias = Field[Loss | Number, Loss]
+MaybeRate: TypeAlias = Field[Loss | Number | None, Loss | None]
 Exact: TypeAlias = Field[Number, Fraction]
 Whole: TypeAlias = Field[int, int]
 MaybeWhole: TypeAlias = Field[int | None, int | None]

@@ -11,7 +11,7 @@ import pytest
 import onesided as od
 from onesided import errors
 from onesided.accounting import NOTE, charge_loss, noise_note, total_of
-from onesided.mechanism import Counts
+from onesided.mechanism import Counts, Sums
 from onesided.policy import Shift
 
 POLICY = od.policy.bounded()
@@ -141,3 +141,17 @@ def test_a_session_tells_its_total_from_the_ledger():
         assert total.plain.epsilon == session.spent == {EDGE: 4}
         assert total.tight.epsilon[EDGE] < 4
         assert ledger.entries(kind="spend")[0].detail[NOTE]["version"] == 1
+
+
+def test_sums_have_the_law_of_counts_in_their_steps():
+    note = noise_note(Sums("1/2", 1), {EDGE: [Shift(rise=0, fall=2)]})
+    assert note == noise_note(Counts("1/2", 1), {EDGE: [Shift(rise=0, fall=2)]})
+    assert noise_note(Sums("1/2", od.INFINITE), {EDGE: [Shift(rise=0, fall=2)]}) == {}
+
+
+class Louder(Counts):
+    """Draws what it likes."""
+
+
+def test_what_inherits_from_counts_has_no_note():
+    assert noise_note(Louder("1/2", 1), {EDGE: [Shift(rise=0, fall=2)]}) == {}

@@ -13,7 +13,7 @@ from onesided import accounting as acc
 from onesided import errors
 from onesided._numbers import Infinite, log_up, round_up
 from onesided.accounting import Bound
-from onesided.bounds._rounding import exp_bounds
+from onesided.bounds._limits import exp_bounds
 from onesided.mechanism import Counts
 from onesided.policy import GroupCount
 from onesided.verify import Universe, exact

@@ -14,7 +14,7 @@ from onesided import errors
 from onesided._numbers import INFINITE
 from onesided.accounting import Bound, LossDistribution
 from onesided.accounting import _losses as pld
-from onesided.bounds._rounding import exp_neg
+from onesided.bounds._limits import exp_neg
 from onesided.mechanism import AtMost, Counts
 from onesided.noise import TwoSidedGeometric
 from onesided.policy import Shift

@@ -50,7 +50,7 @@ ODD = {
     "b": (2**62, -(2**62), 2**52, 7, None),
 }
 # Their shape is an answer: which keys, in which order, how many.
-FOUND = (S.TopKRelease, S.AboveRelease, S.KeysRelease, S.SampleRelease)
+FOUND = ("TopKRelease", "AboveRelease", "KeysRelease", "SampleRelease")
 
 
 def rows(rng):
@@ -114,8 +114,8 @@ def shape(release):
     if isinstance(release, S.Answers):
         return [shape(part) for part in release]
     types = dict(nw.from_native(release.frame).collect_schema())
-    told = [type(release).__name__, str(release.guarantee), release.warnings, types]
-    if isinstance(release, FOUND):
+    told = [release.kind, str(release.guarantee), release.warnings, types]
+    if release.kind in FOUND:
         return [*told, list(release.columns())]
     columns = release.columns()
     keys = {name: columns[name] for name in columns if name in {*SCHEMA, "q", "query"}}

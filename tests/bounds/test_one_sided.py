@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 import onesided as od
 from onesided import bounds, errors
-from onesided.bounds._rounding import exp_bounds, growth, short_up
+from onesided.bounds._limits import exp_bounds, growth, short_up
 from onesided.mechanism import AtMost
 
 INF = od.INFINITE

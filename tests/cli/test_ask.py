@@ -1,14 +1,17 @@
 """``onesided ask``: SQL from the shell, priced, answered and told to programs."""
 
 import json
+from dataclasses import fields
 
 import polars as pl
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import onesided as od
 from onesided.cli._app import app
 from onesided.ledger import Ledger
+from onesided.session.kit import IN_SQL, QUERIES
 
 QUERY = "SELECT place, COUNT(DISTINCT person) FROM visits GROUP BY place"
 
@@ -76,3 +79,44 @@ def test_mistakes_are_shown_at_their_place(folder):
     assert not (folder / "own.db").exists()
     missing = run(folder, QUERY, config="none")
     assert missing.exit_code != 0
+
+
+def test_every_argument_that_sql_has_no_word_for_is_an_option():
+    command = get_command(app).commands["ask"]
+    options = {option for one in command.params for option in one.opts}
+    for kind in QUERIES:
+        for field in fields(kind):
+            if field.init and field.name not in IN_SQL | {"questions"}:
+                name = {"counted": "count"}.get(field.name, field.name)
+                assert f"--{name.replace('_', '-')}" in options
+
+
+@pytest.mark.parametrize("method", ["noisy_max", "cumulative"])
+def test_candidates_and_method_can_be_passed(folder, method):
+    query = "SELECT place, MEDIAN_PER_UNIT(age) FROM visits GROUP BY place"
+    words = ["--candidates", "10,20,30,40", "--method", method, "--budget", "900", "--json"]
+    found = run(folder, query, *words)
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.output)["release"].startswith("Quantile")
+
+
+def test_a_flag_and_shares_can_be_passed(folder):
+    both = "SELECT COUNT(DISTINCT person), COUNT(DISTINCT person) FROM visits WHERE age > 3"
+    found = run(folder, both, "--weights", "2,1", "--simultaneous", "--budget", "900", "--json")
+    assert found.exit_code == 0, found.output
+    told = map(json.dumps, json.loads(found.output)["answers"])
+    charged = [od.session.release_from_json(one).guarantee.epsilon for one in told]
+    assert [next(iter(one.values())) for one in charged] == [60, 30]
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("SELECT MEDIAN_PER_UNIT(age) FROM visits", ("--candidates", "20")),
+        ("SELECT COUNT(DISTINCT person) FROM visits", ("--guesses", "100")),
+        ("SELECT COUNT(DISTINCT person) FROM visits", ("--weights", "1")),
+    ],
+)
+def test_a_list_of_one_can_be_said(folder, query, words):
+    found = run(folder, query, *words, "--budget", "900", "--json")
+    assert found.exit_code == 0, found.output

@@ -35,9 +35,9 @@ if where == "after the charge": Account.spend = after(Account.spend)
 if where == "while drawing": Counts.noisy = die
 if where == "before storing": Account.store = die
 if where == "after storing": Account.store = after(Account.store)
-if where == "before writing": _folder._write_tables = die
-if where == "after the tables": _folder._write_tables = after(_folder._write_tables)
-if where == "after the report": _folder.write = after(_folder.write)
+if where == "before writing": _folder.write_tables = die
+if where == "after the tables": _folder.write_tables = after(_folder.write_tables)
+if where == "after the report": _folder.NewFolder.publish = die
 from onesided.cli import main
 main()
 """

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from unittest import mock
 
+import polars as pl
 import pytest
 
 import onesided as od
 from onesided.cli import main
+from onesided.noise import NotPrivateSeededNoise
 
 OPEN = "sensitive -> open"
 CLOSED = "sensitive -> sensitive"
@@ -368,3 +370,37 @@ def test_a_ledger_in_postgres_is_shown_alike(postgres_place):
     assert f"{OPEN}: ε 0.5, 0.5 left" in shown(postgres_place, columns=200)
     assert run("head", postgres_place).stdout.strip() == head
     assert run("check", postgres_place, "--head", head).returncode == 0
+
+
+def renyi(where, charges):
+    people = pl.DataFrame({"person": [1, 2, 3]})
+    given = {"unit": "person", "policy": od.policy.unbounded(), "ledger": where}
+    more = {"budget": 1, "delta_budget": "1/1000000", "accounting": "renyi"}
+    session = od.Session(people, noise=NotPrivateSeededNoise(1), **given, **more)
+    for _ in range(charges):
+        session.count(epsilon="1/100")
+    return session
+
+
+def test_a_renyi_account_is_never_shown_as_pure(tmp_path):
+    where = tmp_path / "ledger.db"
+    left = renyi(where, 101).remaining["record -> absent"]
+    page = shown(where, columns=140)
+    assert "accounting renyi: promises its whole budget (ε, δ)" in page
+    assert "record -> absent, at δ = 1e-6" in page
+    assert "used up" not in page
+    last = json.loads(run("show", where, "--json").stdout)[-1]
+    assert last["accounting"] == "renyi"
+    assert len(last["total_divergences"]["record -> absent"]) == 11
+    line = list(csv.DictReader(io.StringIO(run("show", where, "--csv").stdout)))[-1]
+    assert 0 < float(line["epsilon_left"]) <= left
+    assert "none over budget" in run("check", where).stdout
+
+
+def test_what_charges_lose_together_is_told_beside_the_budget(tmp_path):
+    where = tmp_path / "ledger.db"
+    renyi(where, 3)
+    told = shown(where, "--delta", "1e-6", columns=200)
+    assert "By its budget: Under the policy 'unbounded'" in told
+    assert "Had this been the plan:" in told
+    assert "\\n" not in told

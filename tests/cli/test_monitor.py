@@ -15,9 +15,9 @@ import duckdb
 import pytest
 from tests.command import called
 
-from onesided.cli import _batches
+from onesided.cli import _monitor as command
 from onesided.errors import DataError
-from onesided.monitor._columns import column_of
+from onesided.monitor._batch import column_of
 from onesided.monitor.kit import read_window, times_of
 from onesided.schema import Schema
 
@@ -283,12 +283,12 @@ def test_columns_are_the_same_with_arrow_and_without(tmp_path, monkeypatch, batc
     times += ["'2026-01-05T07:30'", "'2026-01-05T07:30+09:00'", "date '2026-01-05'", "'noon'", "7"]
     times += ["timestamp_ns '2026-01-05 07:30'", "timestamp_s '2026-01-05 07:30'"]
     scale = read_window("1h")[0]
-    layout = _batches.Layout(
+    layout = command.Layout(
         person="person",
         place="place",
         time="time",
         time_required=True,
-        source=_batches.BatchTime(batch_time),
+        source=command.BatchTime(batch_time),
         scale=scale,
         schema=Schema(),
     )
@@ -297,10 +297,10 @@ def test_columns_are_the_same_with_arrow_and_without(tmp_path, monkeypatch, batc
         with duckdb.connect() as connection:
             connection.sql(rows.format(time_)).write_parquet(str(path))
         told = []
-        for spec in (_batches.find_spec, lambda _: None):
-            monkeypatch.setattr(_batches, "find_spec", spec)
+        for spec in (command.find_spec, lambda _: None):
+            monkeypatch.setattr(command, "find_spec", spec)
             try:
-                batch = layout.read(_batches.BatchFile(path, (0, 0)))
+                batch = layout.read(command.BatchFile(path, (0, 0)))
             except DataError as error:
                 told.append(error.reason)
                 continue

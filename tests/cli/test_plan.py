@@ -52,7 +52,7 @@ def test_the_epsilon_that_a_certified_share_needs_gives_it():
 def test_the_curve_is_drawn(tmp_path):
     for name in ("error.html", "error.svg"):
         assert planned("bounded", "--plot", str(tmp_path / name)).exit_code == 0
-        assert (tmp_path / name).stat().st_size > 5_000
+        assert 'class="plot-area"' in (tmp_path / name).read_text()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import zipfile
 import duckdb
 import pytest
 
-from onesided.store import _checked as checked
+from onesided.store import _paths as checked
 
 TRUTH = (
     "select place, count(distinct person) as people from read_parquet('{}/visits.parquet') "
@@ -95,6 +95,19 @@ def test_the_same_id_re_reads_the_same_answer_at_no_charge(world):
     assert "the data were not read" in (world.folder / "out" / "report.html").read_text()
     assert json.loads((world.folder / "out" / "guarantee.json").read_text())["told_again"]
     assert (world.folder / "out" / "release.csv").read_text() == first
+
+
+def test_the_report_is_headed_by_the_askers_words_over_the_whole_question(world):
+    told = world.publish("--title", "Who <b> came?", "--where", "place <> 'x'")
+    assert told.returncode == 0, told.stderr
+    page = (world.folder / "out" / "report.html").read_text()
+    heading = page.partition("<h1>")[2].partition("</h1>")[0]
+    assert heading == "Who &lt;b&gt; came?"
+    assert (
+        "where place &lt;&gt; &#39;x&#39;" in page.partition('class="asked">')[2].partition("<")[0]
+    )
+    assert "Who &lt;b&gt; came?" not in told.stdout
+    assert "Who <b> came?" in told.stdout
 
 
 def test_csv_comes_in_like_parquet(world):
@@ -361,3 +374,45 @@ def test_what_was_found_of_files_is_kept_beside_the_ledger(world, monkeypatch):
     assert "visits.parquet" not in told
     assert world.publish("--out", "again", "--budget", "1").returncode
     assert place.read_text() == told
+
+
+def test_stored_answers_stand_side_by_side_at_no_charge(world):
+    for day in ("1", "2"):
+        done = world.publish("--budget", "2", "--id", f"day {day}", "--out", f"out {day}")
+        assert done.returncode == 0, done.stderr
+    visits = world.folder / "visits.parquet"  # what is stored is told whatever the data are today
+    duckdb.sql(f"select * from '{visits}' limit 9").write_parquet(str(world.folder / "few.parquet"))
+    (world.folder / "few.parquet").replace(visits)
+    done = world.publish("--series", "day 1", "--series", "day 2", "--excel", "--title", "Days <b>")
+    assert done.returncode == 0, done.stderr
+    assert "onesided.ledger.db (it was there): 0 left" in done.stdout.splitlines()[0]
+    assert "ε = 2 (pure, δ = 0). That is the sum of 2 answers" in " ".join(done.stdout.split())
+    out = world.folder / "out"
+    names = ["guarantee.json", "release.csv", "release.parquet", "release.xlsx", "report.html"]
+    assert sorted(path.name for path in out.iterdir()) == names
+    page = (out / "report.html").read_text()
+    assert "Days &lt;b&gt;" in page
+    assert "day 2: ε = 1 on present -&gt; not present; ledger entry" in page
+    assert "at most 5</text>" in page
+    for day in ("1", "2"):
+        own = duckdb.sql(f"select place, upper from '{world.folder}/out {day}/release.parquet'")
+        told = duckdb.sql(
+            f"select place, upper from '{out}/release.parquet' where answer = 'day {day}'"
+        )
+        assert sorted(told.fetchall()) == sorted(own.fetchall())
+    assert len(spent(world)) == 2
+
+
+def test_a_series_of_what_is_not_stored_is_refused_before_anything_is_charged(world):
+    assert world.publish("--budget", "9", "--id", "day 1").returncode == 0
+    shutil.rmtree(world.folder / "out")
+    for words, said, code in (
+        (("--series", "day 1", "--series", "day 2"), "no answer with the id 'day 2'", 2),
+        (("--series", "day 1", "--id", "day 3"), "there is no --id and no --plan", 2),
+        (("--series", "day 1", "--epsilon", "1/2"), "another question", 4),
+    ):
+        done = world.publish(*words)
+        assert (done.returncode, (world.folder / "out").exists()) == (code, False), done.stderr
+        assert said in " ".join(done.stderr.split())
+        assert "Hint: " in done.stderr
+    assert len(spent(world)) == 1

@@ -1,9 +1,11 @@
 """The job on real visits, where the data sets are at hand."""
 
 import os
+import re
 from pathlib import Path
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 
 DATA = Path(
@@ -60,4 +62,8 @@ def test_tokyo_traces_by_region(world):
     ).write_parquet(str(world.folder / "keys.parquet"))
     done = world.run(*words(data, "user", "region", "split = 'test' and slot = 20"))
     assert done.returncode == 0, done.stderr
-    assert (world.folder / "out" / "report.html").stat().st_size > 10**6
+    page = (world.folder / "out" / "report.html").read_text(encoding="utf-8")
+    rows = pq.read_table(world.folder / "out" / "release.parquet")
+    assert f"of {rows.num_rows} groups are certified" in page
+    shown = re.findall(r"<tr><td[^>]*>(\d+)</td><td[^>]*>(certified|unknown)</td>", page)
+    assert shown == [(str(row["region"]), row["at_most_5"]) for row in rows.to_pylist()]

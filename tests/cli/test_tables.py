@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 import onesided as od
-from onesided.cli._files import partitions, table_folder
-from onesided.cli._tables import expanded, fixed_part, reading
+from onesided.cli._tables import expanded, fixed_part, partitions, reading, table_folder
 from onesided.errors import DataError
 
 LOST = {
@@ -253,7 +252,7 @@ def test_an_encoding_is_declared_and_holds_for_every_byte(tmp_path):
 def test_what_is_damaged_or_packed_to_fill_the_machine_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "v.csv.gz"
     path.write_bytes(gzip.compress(b"a\n" + b"1\n" * 10**6))
-    monkeypatch.setattr("onesided.cli._files._MOST_BYTES", 1000)
+    monkeypatch.setattr("onesided.cli._tables._MOST_BYTES", 1000)
     with pytest.raises(DataError, match="unpacks to more"), reading([path]):
         pass
     path.write_bytes(gzip.compress(b"a\n1\n" * 100)[:-9])

@@ -55,7 +55,7 @@ def test_quiet_prints_one_line(few):
 def test_tables_as_markdown_and_into_a_page(few, tmp_path):
     page = tmp_path / "page.md"
     begin = "<!-- tables: onesided verify --update page.md -->"
-    page.write_text(f"{begin}\n{verify._markdown.END}\n")
+    page.write_text(f"{begin}\n{verify._catalogue.END}\n")
     done = run("--markdown", "--update", str(page))
     assert done.exit_code == 0
     assert "| Counts | presence | all | 1.0000 | 1.0000 | kept, tight |" in done.output

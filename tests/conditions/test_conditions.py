@@ -2,13 +2,14 @@
 """What the language takes, what it refuses and where, and that nothing else gets out of it."""
 
 import random
+import re
 import subprocess
 import sys
 
 import pytest
 
 from onesided import errors
-from onesided.conditions import Condition
+from onesided.conditions import Condition, parse
 from onesided.schema import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIME, bits, moment_type
 
 TYPES = {
@@ -222,3 +223,65 @@ def test_a_word_that_sql_keeps_says_how_to_quote_it(text, word):
 def test_a_condition_that_ends_too_early_says_after_what():
     with pytest.raises(errors.ConditionError, match="it ends after 'AND'"):
         Condition.parse("x = 1 AND")
+
+
+WHOLE = (
+    "city IN ('rome', 'bern') OR COALESCE(age, 99) >= 18",
+    "NOT (a BETWEEN 1 AND 3) AND t + INTERVAL '1' DAY > u",
+    "CASE WHEN UPPER(a) = 'X' THEN b ELSE SUBSTRING(c, 1, 3) END = EXTRACT(HOUR FROM t)",
+)
+ADDED = [
+    "DISTINCT",
+    "ALL",
+    "ANY",
+    "FROM",
+    "FOR",
+    "AS",
+    "END",
+    ",",
+    ";",
+    "(",
+    ")",
+    "{",
+    "}",
+    "{#x#}",
+    "x",
+    "'q'",
+    "1",
+    "!",
+    "?",
+    ".",
+    "#",
+    "@",
+    "\\",
+    "::int",
+    "/*c*/",
+]
+
+
+@pytest.mark.parametrize("text", WHOLE)
+def test_no_word_is_read_over(text):
+    """A parser drops words too many, so that the tree is the same without them."""
+    plain, words = str(parse(text)), re.findall(r"'[^']*'|\w+|[^\w\s]", text)
+    for place in range(len(words) + 1):
+        for word in ADDED:
+            longer = " ".join([*words[:place], word, *words[place:]])
+            try:
+                assert str(parse(longer)) != plain, longer
+            except errors.ConditionError:
+                continue
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("EXTRACT(HOUR FROM (t) = 20", "never closed|cannot be read"),
+        ("COALESCE(a, , 9) = 1", "Nothing stands before"),
+        ("UPPER(ALL a) = 'X'", "Nothing joins|cannot be read"),
+        ("a IS + NULL", "before a number"),
+    ],
+)
+def test_what_was_read_over_is_refused_at_its_place(text, reason):
+    with pytest.raises(errors.ConditionError, match=reason) as refused:
+        parse(text)
+    assert "line 1, column" in str(refused.value)

@@ -16,7 +16,7 @@ from onesided.engine.duckdb._condition import DuckDBTerms
 from onesided.engine.duckdb._condition import column_type as duckdb_type
 from onesided.engine.ibis._condition import PostgresTerms, written_of
 from onesided.engine.ibis._condition import column_type as ibis_type
-from onesided.engine.ibis._postgres import written
+from onesided.engine.ibis._engine import written
 from onesided.engine.polars._condition import PolarsTerms
 from onesided.engine.polars._condition import column_type as polars_type
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 import onesided as od
 from onesided.engine import Table
-from onesided.errors import SchemaError
-from onesided.schema import value_of
+from onesided.schema import local_offsets, value_of
 
 EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - the clock of the place
 ENGINES = {
@@ -112,6 +111,10 @@ def values(data, column):
         i, x = taken.at("i"), taken.at("x")
         native = nw.to_native(taken.frame)
         if "spark" in type(native).__module__:
+            from pyspark.sql import functions as sql
+
+            zoned = column.type == "datetime with zone"
+            native = native.withColumn(x, sql.unix_micros(x)) if zoned else native
             rows = {row[i]: row[x] for row in native.collect()}
         else:
             found = taken.columns([i, x])
@@ -152,11 +155,21 @@ def test_made_up_text_of_a_form_is_read_alike(texts, case):
 @pytest.mark.xdist_group("spark")
 def test_forms_are_read_alike_in_spark(spark):
     rows = spark.createDataFrame(list(enumerate(TEXTS)), "i int, x string").cache()
-    for column, read in COLUMNS[:-1]:
+    for column, read in COLUMNS:
         assert repr(values(rows, column)) == repr(wanted(TEXTS, read)), column
-    with pytest.raises(SchemaError, match="'Europe/Zurich', which is not read in Spark") as caught:
-        values(rows, COLUMNS[-1][0])
-    assert "Write moments with their offsets, or read the table with another" in caught.value.hint
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("zone", ["Australia/Lord_Howe", "America/St_Johns", "Africa/Monrovia"])
+def test_a_zones_clock_is_pythons_in_spark(spark, zone):
+    """About each change of the clock, by the microsecond, and beyond what is known."""
+    column = od.column("datetime with zone", zone=zone)
+    read = od.Schema(columns={"x": column}).reading("x").read
+    ends = [change + near for change in local_offsets(zone)[0] for near in (-1, 0, 1)]
+    texts = [(EPOCH + dt.timedelta(microseconds=end)).isoformat() for end in ends]
+    texts += ["1970-01-01T00:00Z", "1970-01-01 00:00:00+01:00", "1970-02-30T00:00", "1970-01-01"]
+    rows = spark.createDataFrame(list(enumerate(texts)), "i int, x string").cache()
+    assert repr(values(rows, column)) == repr(wanted(texts, read))
 
 
 def test_an_offset_in_the_text_comes_before_the_zone():

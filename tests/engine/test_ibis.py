@@ -10,7 +10,7 @@ import pytest
 import onesided as od
 from onesided import errors
 from onesided.engine import Table
-from onesided.engine.ibis._postgres import written
+from onesided.engine.ibis._engine import written
 
 EXACT = 100
 HOSTILE = [

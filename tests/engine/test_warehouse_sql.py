@@ -16,8 +16,7 @@ import sqlglot
 import onesided as od
 from onesided.engine import _table
 from onesided.engine._protocol import LENGTH, ORDER
-from onesided.engine.ibis._engine import WarehouseEngine
-from onesided.engine.ibis._postgres import Postgres, written
+from onesided.engine.ibis._engine import Postgres, WarehouseEngine, written
 from onesided.session.values._sum import Sum
 
 FILES = Path(__file__).with_name("sql")

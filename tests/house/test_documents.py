@@ -20,8 +20,8 @@ PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmark
 
 
 def sentences(text):
-    """The sentences of a page's prose, without code, tables, headings and links' targets."""
-    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    """The sentences of a page's prose, without code, comments, tables, headings and links."""
+    text = re.sub(r"```.*?```|<!--.*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r"\]\([^)]*\)", "]", text)
     lines = [line for line in text.splitlines() if not line.startswith(("#", "|", "    ", "!["))]
     for block in re.split(r"\n\s*\n|\n(?=[-*] |\d+\. )", "\n".join(lines)):
@@ -59,6 +59,8 @@ EXAMPLES = [
     "mechanisms",
     "monitor",
     "one-sided-noise",
+    "papers/adp",
+    "papers/osdp",
     "ranges",
     "samples",
     "schema",
@@ -66,7 +68,14 @@ EXAMPLES = [
     *(f"tutorials/{page.stem}" for page in sorted((ROOT / "docs" / "tutorials").glob("*.md"))),
 ]
 # What these pages show of their output does not depend on chance.
-SHOWN = ["choosing", "compound-answers", "local", "tutorials/choosing-epsilon"]
+SHOWN = [
+    "choosing",
+    "compound-answers",
+    "local",
+    "papers/adp",
+    "papers/osdp",
+    "tutorials/choosing-epsilon",
+]
 
 
 @pytest.mark.parametrize("page", EXAMPLES)
@@ -111,7 +120,7 @@ SHORTER = {
 @pytest.mark.heavy
 @pytest.mark.slow
 def test_the_commands_of_daily_publication_run(tmp_path, long_form):
-    for module in ("polars", "typer", "duckdb", "plotly", "jinja2"):
+    for module in ("polars", "typer", "duckdb", "jinja2"):
         pytest.importorskip(module)
     text = (ROOT / "docs" / "daily-publication.md").read_text()
     for whole, part in () if long_form else SHORTER.items():

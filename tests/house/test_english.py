@@ -7,7 +7,7 @@ import pytest
 
 import onesided
 from onesided._english import a, many, plural
-from onesided._numbers import outward
+from onesided._numbers import quantity
 
 SOURCE = Path(onesided.__file__).parent
 # An article in front of a name that may begin with any letter.
@@ -67,6 +67,6 @@ def test_the_checks_see_what_is_wrong():
     "bound", [549.6907558755086, -603.956302948021, 1.23456789012e-9, 0.1, 7e22]
 )
 def test_a_bound_is_never_rounded_towards_what_it_bounds(bound):
-    low, high = (float(outward(bound, up=up).replace(",", "")) for up in (False, True))
+    low, high = (float(quantity(bound, up=up).replace(",", "")) for up in (False, True))
     assert low <= bound <= high
     assert high - low <= abs(bound) * 1e-5

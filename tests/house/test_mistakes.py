@@ -39,7 +39,7 @@ OSDP = od.policy.sensitive("age < 18")
         (
             lambda: od.mechanism.zeros(od.mechanism.Ahp).for_policy(OSDP, epsilon=1, keys=3),
             ParameterError,
-            "Ahp.for_policy: got an unexpected keyword argument 'keys'",
+            "Ahp.fit: got an unexpected keyword argument 'keys'",
         ),
         (
             lambda: od.mechanism.zeros(od.mechanism.Dawa).for_policy(OSDP, epsilon=1, query="all"),

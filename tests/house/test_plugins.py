@@ -199,5 +199,5 @@ def test_the_library_knows_nothing_of_other_parts_but_where_to_get_them():
     texts = {path.relative_to(SOURCE).as_posix(): path.read_text() for path in SOURCE.rglob("*.py")}
     assert not [name for name, text in texts.items() if "onesided_experiments" in text]
     named = {name for name, text in texts.items() if "onesided-experiments" in text}
-    assert named == {"cli/_plugins.py", "bounds/__init__.py"}
+    assert named == {"cli/_app.py", "bounds/__init__.py"}
     assert {n for n, text in texts.items() if "onesided_service" in text} == {"serve.py"}

@@ -1,4 +1,4 @@
-"""Many processes spend from one budget; run as ``crowd.py WHERE PROCESSES SPENDS BUDGET``.
+"""Many processes spend from one budget; run as ``crowd.py WHERE PROCESSES SPENDS BUDGET KIND``.
 
 Prints one JSON object: what each process was told (accepted entry numbers, refusals, other
 errors) and how long it took. Children are forked before any ledger is open and start together.
@@ -8,25 +8,36 @@ import json
 import os
 import sys
 import time
+from fractions import Fraction
 
 from onesided.errors import BudgetExceededError, OnesidedError
 from onesided.ledger import Ledger
 
+# In a renyi account each charge of 1 adds a half at every order.
+HALF = {"edge": (Fraction(1, 2),) * 11}
 
-def open_account(ledger, budget):
+
+def open_account(ledger, budget, kind):
     return ledger.account(
-        policy_id="crowd", policy_toml="", policy_name="crowd", budget={"edge": budget}
+        policy_id="crowd",
+        policy_toml="",
+        policy_name="crowd",
+        budget={"edge": budget},
+        delta_budget={"edge": "1/1000000"},
+        accounting=kind,
     )
 
 
-def spend_all(where, spends, budget, go):
+def spend_all(where, spends, budget, kind, go):
     told = {"accepted": [], "refused": 0, "errors": []}
     with Ledger.open(where) as ledger:
-        account = open_account(ledger, budget)
+        account = open_account(ledger, budget, kind)
         os.read(go, 1)  # returns when the parent closes the other end
         for turn in range(spends):
             try:
-                receipt = account.spend({"edge": 1}, label=f"{os.getpid()} {turn}")
+                receipt = account.spend(
+                    {"edge": 1}, divergences=HALF, label=f"{os.getpid()} {turn}"
+                )
                 told["accepted"].append(receipt.number)
             except BudgetExceededError:
                 told["refused"] += 1
@@ -35,7 +46,7 @@ def spend_all(where, spends, budget, go):
     return told
 
 
-def start(where, spends, budget, go):
+def start(where, spends, budget, kind, go):
     reader, writer = os.pipe()
     child = os.fork()
     if child:
@@ -46,17 +57,17 @@ def start(where, spends, budget, go):
         os.close(reader)
         os.close(go[1])
         with os.fdopen(writer, "w") as out:
-            json.dump(spend_all(where, spends, budget, go[0]), out)
+            json.dump(spend_all(where, spends, budget, kind, go[0]), out)
         status = 0
     finally:
         os._exit(status)
 
 
-def main(where, processes, spends, budget):
+def main(where, processes, spends, budget, kind):
     with Ledger.open(where) as ledger:
-        open_account(ledger, budget)
+        open_account(ledger, budget, kind)
     go = os.pipe()
-    children = [start(where, spends, budget, go) for _ in range(processes)]
+    children = [start(where, spends, budget, kind, go) for _ in range(processes)]
     time.sleep(0.2)  # let them open; correctness does not depend on it
     began = time.perf_counter()
     os.close(go[1])
@@ -71,4 +82,4 @@ def main(where, processes, spends, budget):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *(int(word) for word in sys.argv[2:5]))
+    main(sys.argv[1], *(int(word) for word in sys.argv[2:5]), sys.argv[5])

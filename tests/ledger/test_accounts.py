@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 
 from onesided import errors
-from onesided.ledger import Ledger, _rows, balances
+from onesided.ledger import Ledger, _entry, balances
 
 EDGE = "sensitive -> open"
 OTHER = {"policy_id": "0f" * 32, "policy_name": "minors", "budget": {"minor -> adult": "1/2"}}
@@ -31,6 +31,16 @@ def test_a_further_account_needs_the_word(ledger, open_account):
     further = open_account(ledger, **OTHER, further=True)
     assert further.budget == {"minor -> adult": Fraction(1, 2)}
     assert [account.policy_name for account in ledger.accounts()] == ["presence", "minors"]
+
+
+@pytest.mark.parametrize("charge", [{EDGE: 0}, {EDGE: 0, "sensitive -> sensitive": "0.0"}])
+def test_what_loses_nothing_is_an_entry_and_opens_its_account(ledger, open_account, charge):
+    account = open_account(ledger, record=False)
+    receipt = account.spend(charge, label="free")
+    account.store(receipt, b"42", "text/plain")
+    assert [entry.kind for entry in ledger.entries()][:2] == ["open", "spend"]
+    assert set(account.spent.values()) == {0}
+    assert account.recall(receipt.release_id).payload == b"42"
 
 
 def test_the_word_is_harmless_for_the_first_account_and_for_one_that_is_there(ledger, open_account):
@@ -164,7 +174,7 @@ def test_who_is_the_user_and_host_by_default_and_may_be_nobody(place, open_ledge
 def test_who_cannot_be_slipped_in_by_the_detail(ledger, open_account):
     account = open_account(ledger)
     with pytest.raises(errors.ParameterError, match="reserved"):
-        account.spend({EDGE: "1/2"}, label="a", detail={_rows.WHO: "somebody else"})
+        account.spend({EDGE: "1/2"}, label="a", detail={_entry.WHO: "somebody else"})
     assert account.releases == 0
 
 

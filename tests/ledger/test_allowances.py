@@ -88,7 +88,7 @@ def test_an_edge_that_is_left_out_has_no_allowance():
 
 def test_an_allowance_refills_and_the_budget_does_not(monkeypatch):
     moment = ["2026-01-31T23:59:59.000000+00:00"]
-    monkeypatch.setattr("onesided.ledger._rows.now", lambda: moment[0])
+    monkeypatch.setattr("onesided.ledger._entry.now", lambda: moment[0])
     account = opened()
     january = Allowance(who="ann", epsilon={"rise": 2}, since="2026-01-01T00:00:00+00:00")
     february = Allowance(who="ann", epsilon={"rise": 2}, since="2026-02-01T01:00:00+01:00")

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from onesided import errors
-from onesided.ledger import Ledger, _rows
+from onesided.ledger import Ledger, _entry
 
 OPEN_EDGE = "sensitive -> open"
 OTHER_EDGE = "sensitive -> sensitive"
@@ -103,7 +103,7 @@ def test_entries_show_charges_totals_and_the_chain(place, open_ledger, open_acco
     opened, a, b, stored = ledger.entries()
     assert [entry.kind for entry in (opened, a, b, stored)] == ["open", "spend", "spend", "store"]
     assert opened.detail["policy_toml"] == account.policy_toml
-    assert opened.previous == _rows.GENESIS
+    assert opened.previous == _entry.GENESIS
     assert a.detail == {"keys": "12"}
     assert (a.epsilon, a.number) == ({OPEN_EDGE: Fraction(1, 2), OTHER_EDGE: 0}, first.number)
     assert b.total_epsilon == {OPEN_EDGE: Fraction(1, 2), OTHER_EDGE: Fraction(1, 3)}
@@ -227,7 +227,7 @@ def test_a_clock_that_runs_backwards_changes_nothing(place, open_ledger, open_ac
     ledger = open_ledger(place)
     account = open_account(ledger)
     for stamp in ("2030-01-01T00:00:00+00:00", "1970-01-01T00:00:00+00:00"):
-        monkeypatch.setattr(_rows, "now", lambda stamp=stamp: stamp)
+        monkeypatch.setattr(_entry, "now", lambda stamp=stamp: stamp)
         account.spend({OPEN_EDGE: "1/2"}, label=stamp)
     assert [entry.time[:4] for entry in ledger.entries()[1:]] == ["2030", "1970"]
     assert ledger.check().charges == 2

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from onesided.ledger import Ledger, _rows
+from onesided.ledger import Ledger, _entry
 
 # Each in a process of its own, with little memory.
 pytestmark = pytest.mark.heavy
@@ -69,10 +69,10 @@ def forged(path, column, text, *, number):
         for values in connection.execute(
             "SELECT * FROM onesided_entries WHERE number >= ? ORDER BY number", [number]
         ).fetchall():
-            row = dict(zip(_rows.COLUMNS, values, strict=True))
+            row = dict(zip(_entry.COLUMNS, values, strict=True))
             row |= {column: text} if row["number"] == number else {}
             row["previous"] = previous or row["previous"]
-            row["hash"] = previous = _rows.digest(_rows.Row(**row))
+            row["hash"] = previous = _entry.digest(_entry.Row(**row))
             connection.execute(
                 f"UPDATE onesided_entries SET {column} = ?, previous = ?, hash = ? "
                 "WHERE number = ?",

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import create_engine, make_url
 
 from onesided import errors
-from onesided.ledger import Ledger, _schema, _sqlite
+from onesided.ledger import Ledger, _places, _schema
 
 EDGE = "sensitive -> open"
 
@@ -203,7 +203,7 @@ def test_a_row_that_postgres_drops_is_no_charge(postgres_place, open_account, st
 def connection():
     engine = create_engine("sqlite://")
     with engine.begin() as opened:
-        _schema.create(opened, guards=_sqlite.GUARDS)
+        _schema.create(opened, guards=_places.GUARDS)
         yield opened
     engine.dispose()
 

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from onesided import errors
-from onesided.ledger import Ledger, _check, _rows
+from onesided.ledger import Ledger, _entry, _ledger
 
 EDGE = "sensitive -> open"
 ROWS = 9
-COLUMNS = _rows.COLUMNS
+COLUMNS = _entry.COLUMNS
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +200,8 @@ def test_nothing_is_spent_on_a_tampered_last_row(copy):
         ({"delta": f'{{"{EDGE}":"x"}}'}, "cannot be read"),
         ({"kind": "store", "release_id": "x", "detail": "{}"}, "charges something"),
         ({"kind": "gift"}, "unknown format 2 or kind"),
-        ({"format": 3}, "unknown format 3"),
+        ({"format": 3}, "amounts cannot be read"),
+        ({"format": 4}, "unknown format 4"),
         ({"policy_id": "other"}, "never opened"),
         ({"releases": 4}, "totals"),
     ],
@@ -212,7 +213,7 @@ def test_a_well_hashed_lie_is_found(copy, change, problem):
             row for row in ledger._store.read(lambda view: list(view.rows())) if row.number == 8
         )
     forged = {name: getattr(row, name) for name in COLUMNS} | change
-    forged["hash"] = _rows.digest(_rows.Row(**forged))
+    forged["hash"] = _entry.digest(_entry.Row(**forged))
     assigned = ", ".join(f"{name} = ?" for name in COLUMNS)
     copy.execute((f"UPDATE onesided_entries SET {assigned} WHERE number = 8", *forged.values()))
     with (
@@ -235,7 +236,7 @@ def test_a_ledger_written_anew_is_found_by_a_head_kept_elsewhere(original, tmp_p
 def test_a_head_that_is_still_in_the_chain_holds(tmp_path, open_account):
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         account = open_account(ledger)
-        heads = [_rows.GENESIS, ledger.head()]
+        heads = [_entry.GENESIS, ledger.head()]
         for _ in range(3):
             account.spend({EDGE: "1/10"}, label="count")
             heads.append(ledger.head())
@@ -244,6 +245,6 @@ def test_a_head_that_is_still_in_the_chain_holds(tmp_path, open_account):
 
 
 def test_damage_without_a_row_is_reported():
-    _check.refuse_damage("")
+    _ledger.refuse_damage("")
     with pytest.raises(errors.TamperedLedgerError, match="every row holds"):
-        _check.refuse_damage("SQLite finds: something")
+        _ledger.refuse_damage("SQLite finds: something")

@@ -5,19 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onesided import INFINITE, policy
 from onesided.errors import ParameterError
 from onesided.linear import (
     Dense,
-    Grid,
     Identity,
     likeliest,
     non_negative,
     sampled_ranges,
     staggered,
 )
-from onesided.mechanism import Linear
-from onesided.noise import NotPrivateSeededNoise
 
 
 @pytest.mark.heavy
@@ -67,30 +63,6 @@ def test_rectangles_err_less_than_by_least_squares_where_cells_are_empty(full, l
             kept.append(np.mean((ranges.apply(found) - exact) ** 2))
     assert np.mean(likely) < 1.1 * np.mean(least)
     assert full > 0.1 or np.mean(likely) < 0.7 * np.mean(least)
-
-
-def test_a_release_of_tiles_takes_it_and_sees_noisy_answers_alone():
-    near, asked = policy.neighbourhood(radius=1), sampled_ranges((8, 8), 20)
-    mechanism = Linear.for_policy(
-        near, workload=asked, epsilon=1, strategy=staggered((8, 8)), cells=Grid((8, 8)),
-        non_negative=True,
-    )  # fmt: skip
-    noisy = mechanism.noisy(np.arange(64), noise=NotPrivateSeededNoise(1))
-    centred = noisy - mechanism.distribution.mean()
-    scale = float(mechanism.distribution.variance() / 2) ** 0.5
-    cells = likeliest(mechanism.strategy, centred, scale=scale)
-    assert mechanism.estimate(noisy).estimate == pytest.approx(asked.apply(cells))
-
-
-def test_noise_on_one_side_is_fitted_by_least_squares():
-    """It has no two tails: its likelihood is another."""
-    rows = staggered((2, 2)).shape[0]
-    mechanism = Linear(staggered((2, 2)), Identity(4), INFINITE, 1, non_negative=True)
-    noisy = np.arange(rows)
-    centred = noisy - mechanism.distribution.mean()
-    assert mechanism.estimate(noisy).estimate == pytest.approx(
-        non_negative(mechanism.strategy, centred)
-    )
 
 
 @pytest.mark.parametrize("scale", [0, -1, float("nan"), float("inf"), "wide", None])

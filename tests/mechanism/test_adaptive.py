@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import onesided as od
 from onesided import errors, verify
 from onesided.mechanism import AdaptiveSparseVector, SparseVector
-from onesided.mechanism._adaptive import decide_adaptively
+from onesided.mechanism._certify import decide_adaptively
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Shift
 

@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 import onesided as od
 from onesided import errors, verify
 from onesided.mechanism import Counts
-from onesided.mechanism.histograms._agrid import (
+from onesided.mechanism.histograms._grids import (
     AGrid,
     GridPartition,
     UniformGrid,
     coarse_cells,
     refine,
 )
-from onesided.mechanism.histograms._two_phase import Partition
-from onesided.mechanism.histograms._zeros import zeros
+from onesided.mechanism.histograms._two_phase import Partition, zeros
 from onesided.noise import NotPrivateScriptedNoise, NotPrivateSeededNoise
 from onesided.policy import GroupCount, Shift
 

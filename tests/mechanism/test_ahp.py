@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import onesided as od
 from onesided import errors, verify
 from onesided.mechanism import Counts
-from onesided.mechanism.histograms._ahp import Ahp
-from onesided.mechanism.histograms._clusters import REACH, clusters
-from onesided.mechanism.histograms._zeros import zeros
+from onesided.mechanism.histograms._grids import REACH, Ahp, clusters
+from onesided.mechanism.histograms._two_phase import zeros
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import GroupCount, Shift
 

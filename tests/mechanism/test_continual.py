@@ -13,7 +13,7 @@ from onesided._numbers import INFINITE
 from onesided.errors import DataError, ParameterError
 from onesided.linear import Prefix
 from onesided.mechanism._continual import ContinualCount
-from onesided.mechanism._tails import tail_bound
+from onesided.mechanism.law import tail_bound
 from onesided.noise import NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import Record, Shift
 from onesided.verify import Universe

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import onesided as od
 from onesided import errors
 from onesided.mechanism import AtMost, Counts
-from onesided.mechanism._rates import _Bound, choose, variance
+from onesided.mechanism._fit import Move, choose, variance
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Shift
 
@@ -49,7 +49,8 @@ def test_nothing_moves_means_nothing_is_hidden():
 )
 @settings(max_examples=60)
 def test_chosen_rates_are_feasible_and_no_grid_point_is_better(demands):
-    bounds = [_Bound(Shift(rise=r, fall=f), loss) for r, f, loss in demands]
+    edge = od.policy.addition_only().edges[0]
+    bounds = [Move(edge, Shift(rise=r, fall=f), loss) for r, f, loss in demands]
     upper, lower = choose(bounds)
     for bound in bounds:
         assert upper * bound.shift.fall + lower * bound.shift.rise <= bound.loss

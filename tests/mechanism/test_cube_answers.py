@@ -12,7 +12,7 @@ import pytest
 
 from onesided import INFINITE, errors, policy
 from onesided.mechanism import Counts, CubeEstimates, CubeThresholds, SparseVector
-from onesided.mechanism._cube_answers import law_of
+from onesided.mechanism._cube import law_of
 from onesided.mechanism.kit import count_moves
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Shift

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 import onesided as od
 from onesided import errors
 from onesided.mechanism.histograms import Dawa, Hierarchical, Look, Partition
-from onesided.mechanism.histograms._dawa_tree import Prices, cheapest, lead, least
-from onesided.mechanism.histograms._interval_costs import deviations
-from onesided.mechanism.histograms._two_phase import MAX_TOTAL
-from onesided.mechanism.histograms._z_order import z_order
+from onesided.mechanism.histograms._dawa import Prices, cheapest, deviations, lead, least
+from onesided.mechanism.histograms._two_phase import MAX_TOTAL, z_order
 from onesided.noise import NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import GroupCount, Shift
 

@@ -10,7 +10,7 @@ from scipy.optimize import lsq_linear
 
 import onesided as od
 from onesided import errors
-from onesided.linear._tree import (
+from onesided.linear._solve import (
     _best,
     best_branching,
     consistent,
@@ -19,7 +19,7 @@ from onesided.linear._tree import (
     tree_sums,
 )
 from onesided.mechanism.histograms import Hierarchical
-from onesided.mechanism.histograms._hierarchical import level_shares
+from onesided.mechanism.histograms._dawa import level_shares
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import GroupCount, Shift
 

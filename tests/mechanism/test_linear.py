@@ -196,9 +196,10 @@ def test_small_workloads_need_no_scipy_with_closed_forms(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
     asked = linear.all_ranges(16)
     for strategy in (linear.Prefix(16), linear.Quadtree((4, 4)), linear.Haar(16)):
-        Linear(strategy, asked, 1, 1).release(COUNTS)
+        for flag in (False, True):
+            Linear(strategy, asked, 1, 1, non_negative=flag).release(COUNTS)
     with pytest.raises(errors.MissingDependencyError, match="SciPy") as caught:
-        Linear(linear.Prefix(16), asked, 1, 1, non_negative=True).release(COUNTS)
+        Linear(linear.Prefix(16), linear.Prefix(16), 1, 1, non_negative=True).release(COUNTS)
     assert "onesided[linear]" in caught.value.hint
 
 

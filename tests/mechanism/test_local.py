@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 import onesided as od
 from onesided import verify
 from onesided.mechanism import local
-from onesided.mechanism.local._alias import AliasTable
-from onesided.mechanism.local._columns import solve_ones
+from onesided.mechanism.local._channel import AliasTable, solve_ones
 from onesided.policy import local as local_policy
 
 ABC, ABCD = ["a", "b", "c"], ["a", "b", "c", "d"]

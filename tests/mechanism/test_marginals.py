@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import onesided as od
 from onesided import errors, verify
 from onesided.mechanism import Counts
-from onesided.mechanism.histograms._marginals import Marginals, _strongest_tree
-from onesided.mechanism.histograms._tree_model import TreeModel
+from onesided.mechanism.histograms._marginals import Marginals, TreeModel, _strongest_tree
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import GroupCount, Shift
 

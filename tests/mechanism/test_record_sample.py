@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import onesided as od
 from onesided import errors
 from onesided.mechanism import RecordSample
-from onesided.mechanism._record_sample import MOST_RECORDS, open_kinds, samples_for
+from onesided.mechanism._sampling import MOST_RECORDS, open_kinds, samples_for
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Shift
 

@@ -13,7 +13,7 @@ from onesided import errors
 from onesided.mechanism import NoisyMaxQuantile, SeveralQuantiles
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Shift, bounded, unbounded
-from onesided.session.planning._rough import RoughNoise
+from onesided.session._ways import RoughNoise
 
 QUARTERS = ["1/4", "1/2", "3/4"]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import onesided as od
 from onesided import errors, verify
 from onesided.mechanism import SparseVector, StreamAnswer
-from onesided.mechanism._sparse_vector import decide
+from onesided.mechanism._certify import decide
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Shift
 

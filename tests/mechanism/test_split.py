@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 import onesided as od
 from onesided import errors, verify
 from onesided.mechanism import Counts
-from onesided.mechanism._rates import variance
-from onesided.mechanism.histograms._open_shape import OpenShape, OpenShapeCounts
-from onesided.mechanism.histograms._open_shape_plan import (
+from onesided.mechanism._fit import variance
+from onesided.mechanism.histograms._open_shape import (
+    OpenShape,
+    OpenShapeCounts,
     Rates,
     View,
     _cheapest,
@@ -19,8 +20,7 @@ from onesided.mechanism.histograms._open_shape_plan import (
     plan,
     threshold,
 )
-from onesided.mechanism.histograms._split import SplitCounts, SplitHistogram
-from onesided.mechanism.histograms._two_parts import Parts
+from onesided.mechanism.histograms._split import Parts, SplitCounts, SplitHistogram
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Shift
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import onesided as od
 from onesided import errors, verify
 from onesided.mechanism import Counts
-from onesided.mechanism._staircase import Staircase
+from onesided.mechanism.law import Staircase
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Shift
 

@@ -11,9 +11,9 @@ import onesided as od
 from onesided import accounting, errors, verify
 from onesided.accounting import Bound
 from onesided.mechanism import Counts
-from onesided.mechanism import _subsampled as module
-from onesided.mechanism._subsampled import Subsampled
-from onesided.mechanism._truncated import TruncatedCounts
+from onesided.mechanism import _sampling as module
+from onesided.mechanism._certify import TruncatedCounts
+from onesided.mechanism._sampling import Subsampled
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Shift
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import onesided as od
 from onesided import errors
 from onesided.mechanism import TopK
-from onesided.mechanism._top_k import largest
+from onesided.mechanism._selection import largest
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Shift
 

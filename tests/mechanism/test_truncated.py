@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import onesided as od
 from onesided import errors, verify
-from onesided.mechanism._truncated import TruncatedCounts
+from onesided.mechanism._certify import TruncatedCounts
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Shift
 

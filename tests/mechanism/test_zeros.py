@@ -18,7 +18,7 @@ from onesided.mechanism.histograms import (
     Zeroed,
     zeros,
 )
-from onesided.mechanism.histograms._zeros import spread_over
+from onesided.mechanism.histograms._two_phase import spread_over
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Shift
 

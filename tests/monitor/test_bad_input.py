@@ -3,7 +3,7 @@
 import datetime as dt
 import math
 import sqlite3
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
 
@@ -20,7 +20,7 @@ from onesided.errors import (
     UnknownColumnError,
     UnprotectableError,
 )
-from onesided.monitor._journal import MemoryJournal
+from onesided.monitor._sql import SqlJournal
 
 ONE = {"person": [1], "place": ["a"]}
 
@@ -247,15 +247,17 @@ def test_a_damaged_answer_is_no_answer(make, tmp_path):
 
 
 def test_a_store_that_fails_publishes_nothing_and_loses_nothing(make):
-    class Failing(MemoryJournal):
+    class Failing(SqlJournal):
         broken = False
 
-        def _commit(self, staged):
-            if self.broken:
-                raise LedgerUnavailableError("no room left.", hint="Free some space.")
-            super()._commit(staged)
+        @contextmanager
+        def write(self):
+            with super().write() as view:
+                yield view
+                if self.broken:
+                    raise LedgerUnavailableError("no room left.", hint="Free some space.")
 
-    journal = Failing()
+    journal = Failing.open(None)
     monitor = make(state=journal, epsilon=1000, at_most=0)
     monitor.step(ONE, id="1", time=1)
     journal.broken = True

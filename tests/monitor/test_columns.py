@@ -14,11 +14,8 @@ import pytest
 
 from onesided.errors import DataError
 from onesided.monitor._batch import Batch, Columns, read_batch, stored_batch
-from onesided.monitor._digest import rows_digest
-from onesided.monitor._names import time_in_name
-from onesided.monitor._pairs import Pairs
-from onesided.monitor._time import Scale
-from onesided.monitor._window import Window
+from onesided.monitor._machine import Pairs, Window
+from onesided.monitor._rules import Scale, time_in_name
 
 PEOPLE = {
     "small": [0, 1, 2, 3, 4, 5],
@@ -31,7 +28,7 @@ TIMES = {"near": range(9), "far": [-(2**61), 0, 2**61 - 1]}
 
 @pytest.mark.parametrize("people", PEOPLE)
 @pytest.mark.parametrize("times", TIMES)
-def test_a_batch_is_digested_and_stored_as_by_hand(people, times):
+def test_a_batch_is_digested_and_stored_as_by_hand(people, times, rows_digest):
     dice = random.Random(f"{people}{times}")
     for _ in range(60):
         size = dice.randrange(12)
@@ -73,7 +70,7 @@ def test_the_window_counts_as_by_hand(people):
 
 def test_pairs_are_told_apart_by_equality_alone(monkeypatch):
     """With a hash that sends all pairs to one slot, nothing is merged or missed."""
-    module = importlib.import_module("onesided.monitor._pairs")
+    module = importlib.import_module("onesided.monitor._machine")
     monkeypatch.setattr(module, "_KEY", (np.uint64(0), np.uint64(0), np.uint64(0)))
     monkeypatch.setattr(Pairs, "_hash", lambda _, left, __: np.zeros(left.size, dtype=np.int64))
     pairs, dice, met = Pairs(), random.Random(1), {}
@@ -94,7 +91,7 @@ ROWS = [("a", 5, 1), ("c", -5, 2), ("a", 5, 9), ("b", 2**40, 0), ("a", 6, 9)]
 @pytest.mark.parametrize(
     "table", [dict, pl.DataFrame, pl.LazyFrame, pd.DataFrame, pa.table, "duckdb", "series"]
 )
-def test_every_table_gives_the_same_batch(make, table, text, dated):
+def test_every_table_gives_the_same_batch(make, table, text, dated, rows_digest):
     place, person, minutes = map(list, zip(*ROWS, strict=True))
     times = [START + dt.timedelta(minutes=m) for m in minutes] if dated else minutes
     columns = {"person": list(map(str, person)) if text else person, "place": place, "time": times}
@@ -113,7 +110,7 @@ def test_every_table_gives_the_same_batch(make, table, text, dated):
     assert read.digest() == wanted
 
 
-def test_zones_are_moments_and_what_no_moment_can_be_is_refused(make):
+def test_zones_are_moments_and_what_no_moment_can_be_is_refused(make, rows_digest):
     rules = make(window="2h").rules
     east = dt.timezone(dt.timedelta(hours=9))
     aware = [dt.datetime(2026, 11, 21, 16, 1, tzinfo=east)]
@@ -149,7 +146,7 @@ def test_zones_are_moments_and_what_no_moment_can_be_is_refused(make):
     ],
     ids=repr,
 )
-def test_a_number_is_the_same_person_in_every_column(make, column):
+def test_a_number_is_the_same_person_in_every_column(make, column, rows_digest):
     batch = {"person": column, "place": ["a", "b"]}
     read = read_batch(batch, rules=make().rules, columns=Columns(), id="1", time=3)
     assert read.digest() == rows_digest([0, 1], [7, -5], [3, 3])
@@ -171,7 +168,7 @@ def test_a_name_of_the_last_day_has_no_end():
     assert scale.text(time_in_name("visits-9999-12-30", scale)) == "9999-12-31T00:00:00Z"
 
 
-def test_people_at_places_left_out_leave_no_name(make):
+def test_people_at_places_left_out_leave_no_name(make, rows_digest):
     rules = make().rules
     batch = {"person": [2**70, 5, 6], "place": ["nowhere", "a", "b"]}
     options = {"rules": rules, "columns": Columns(), "id": "1", "time": 3}

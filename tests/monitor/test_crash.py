@@ -3,13 +3,14 @@
 import json
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import onesided as od
 from onesided.ledger import Account
-from onesided.monitor._journal import MemoryJournal
+from onesided.monitor._sql import SqlJournal
 
 ONE = {"person": [1], "place": ["a"]}
 
@@ -31,18 +32,18 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-class Mortal(MemoryJournal):
+class Mortal(SqlJournal):
     """Dies just before or after its ``fatal``-th commit."""
 
-    def __init__(self, fatal, when):
-        super().__init__()
-        self.fatal, self.when = fatal, when
+    fatal, when = 0, ""
 
-    def _commit(self, staged):
+    @contextmanager
+    def write(self):
         self.fatal -= 1
-        if self.fatal == 0 and self.when == "before":
-            raise Killed
-        super()._commit(staged)
+        with super().write() as view:
+            yield view
+            if self.fatal == 0 and self.when == "before":
+                raise Killed
         if self.fatal == 0:
             raise Killed
 
@@ -51,7 +52,8 @@ class Mortal(MemoryJournal):
 @pytest.mark.parametrize("fatal", range(1, 7))
 def test_killed_at_every_commit(make, fatal, when):
     """Commits: the header, the payment, then one for each step."""
-    ledger, journal, published = od.Ledger.open(), Mortal(fatal, when), {}
+    ledger, journal, published = od.Ledger.open(), Mortal.open(None), {}
+    journal.fatal, journal.when = fatal, when
     for _ in range(2):
         try:
             monitor = make(state=journal, ledger=ledger, epsilon=1000, at_most=0, window=3)
@@ -73,7 +75,7 @@ def test_killed_at_every_commit(make, fatal, when):
 
 def test_killed_between_the_charge_and_the_record_of_it(make, monkeypatch):
     """The charge is there, the state does not know it yet: resumed, and not charged again."""
-    ledger, journal = od.Ledger.open(), MemoryJournal()
+    ledger, journal = od.Ledger.open(), SqlJournal.open(None)
     spend = Account.spend
 
     def die_after(self, *args, **named):

@@ -6,17 +6,18 @@ import itertools
 import pytest
 
 from onesided.monitor import Batch
-from onesided.monitor._digest import rows_digest
 
 
-def test_the_digest_is_what_its_page_says():
+def test_the_digest_is_what_its_page_says(rows_digest):
     """By hand: a leaf for each place, a root over them."""
     leaf = hashlib.sha256((-1).to_bytes(8, signed=True) + (5).to_bytes(8)).digest()
     root = b"onesided monitor rows, version 2\nint\n" + (3).to_bytes(8) + leaf
     assert rows_digest([3], [-1], [5]) == hashlib.sha256(root).digest()
+    assert Batch("1", 5, ((3, -1, 5),)).digest() == hashlib.sha256(root).digest()
     leaf = hashlib.sha256((3).to_bytes(4) + "éa".encode() + (5).to_bytes(8)).digest()
     root = b"onesided monitor rows, version 2\nstr\n" + (0).to_bytes(8) + leaf
     assert rows_digest([0], ["éa"], [5]) == hashlib.sha256(root).digest()
+    assert Batch("1", 5, ((0, "éa", 5),)).digest() == hashlib.sha256(root).digest()
 
 
 @pytest.mark.parametrize("people", [(1, -1, 2**62), ("1", "", "é"), (1, 2**70, -(2**64))])

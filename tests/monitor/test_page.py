@@ -29,8 +29,7 @@ def folder_of(monitor, path, size, **more):
     look = Look(
         title="Test <b>",
         window="9d",
-        latitude=35 + np.arange(size) / 100,
-        longitude=139 + np.arange(size) / 50,
+        positions=(35 + np.arange(size) / 100, 139 + np.arange(size) / 50),
         **more,
     )
     return Folder(path=path, look=look, guarantees=monitor.guarantees())

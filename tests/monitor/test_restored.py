@@ -14,10 +14,10 @@ import pytest
 import onesided as od
 from onesided import policy
 from onesided.errors import DataError, LedgerError, LedgerFormatError, OnesidedError
-from onesided.ledger._rows import canonical
-from onesided.monitor._answer import plain_answer
+from onesided.ledger._entry import canonical
 from onesided.monitor._batch import Batch
-from onesided.monitor._keys import step_keys
+from onesided.monitor._journal import step_keys
+from onesided.monitor._machine import plain_answer
 from onesided.monitor._publish import Folder, Look
 
 PLACES = [f"p{i}" for i in range(40)]

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from onesided.monitor._journal import MemoryJournal
+from onesided.monitor._sql import SqlJournal
 
 EXACT = 1000
 
@@ -18,7 +18,7 @@ def place(request, tmp_path):
     if request.param == "memory":
         from onesided import Ledger
 
-        yield {"state": MemoryJournal(), "ledger": Ledger.open()}
+        yield {"state": SqlJournal.open(None), "ledger": Ledger.open()}
     elif request.param == "sqlite":
         yield {"state": tmp_path / "state.db"}
     else:

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from onesided.errors import DataError, PolicyMismatchError, UnknownColumnError
-from onesided.monitor import _recorder
-from onesided.monitor.kit import MemoryJournal
+from onesided.monitor import _monitor
+from onesided.monitor._sql import SqlJournal
 
 FIRST = {"person": ["Ann", "Bob", "Zoë"], "place": ["a", "b", "a"], "time": [3, 1, 2]}
 NEXT = {"person": ["Ann", "Eve"], "place": ["c", "a"], "time": [5, 5]}
@@ -72,13 +72,13 @@ def test_killed_between_the_digest_and_the_answer(make, tmp_path, monkeypatch, t
     shutil.copytree(tmp_path, tmp_path / "copy")
     with make(state=tmp_path / "copy" / "state.db") as untouched:
         wanted = untouched.step(NEXT, id="2", time=5).head
-    real = getattr(_recorder, where)
+    real = getattr(_monitor, where)
 
     def die(*given, **named):
         real(*given, **named)
         raise Killed
 
-    monkeypatch.setattr(_recorder, where, die)
+    monkeypatch.setattr(_monitor, where, die)
     monitor = make()
     with pytest.raises(Killed):
         monitor.step(table(NEXT), id="2", time=5)
@@ -92,7 +92,7 @@ def test_killed_between_the_digest_and_the_answer(make, tmp_path, monkeypatch, t
 
 def test_the_state_of_another_monitor(make):
     """Its rules decide: rows of one monitor never count in another."""
-    journal = MemoryJournal()
+    journal = SqlJournal.open(None)
     make(state=journal).step(pl.DataFrame(FIRST), id="1", time=3)
     with pytest.raises(PolicyMismatchError, match="other"):
         make(state=journal, keys=["a", "b"])

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pytest
 
 from onesided.errors import DataError
-from onesided.monitor import _texts
+from onesided.monitor import _rows
 from onesided.monitor._batch import Batch, Columns, read_batch
-from onesided.monitor._digest import encoded, rows_digest
-from onesided.monitor._texts import Texts
+from onesided.monitor._rows import Texts, encoded
 
 WORDS = {
     "dense": [f"person {i}" for i in range(80)],
@@ -56,7 +55,7 @@ def test_columns_of_arrow_are_read_where_they_are(words, monkeypatch):
         column = nw.from_native(series, series_only=True)[3:-1]
         found, met = Texts.in_column(column).distinct()
         assert (found.tolist(), met) == (wanted.tolist(), told)
-    monkeypatch.setattr(_texts, "find_spec", lambda _: None)
+    monkeypatch.setattr(_rows, "find_spec", lambda _: None)
     assert Texts.in_column(column) is None
 
 
@@ -81,7 +80,7 @@ def test_columns_with_nulls_or_of_other_types_are_not():
         *((words, pa.table) for words in WORDS if words != "odd"),
     ],
 )  # Arrow holds no lone surrogates
-def test_a_batch_is_digested_as_by_hand(make, words, table):
+def test_a_batch_is_digested_as_by_hand(make, words, table, rows_digest):
     """Also where one name is so long that names are not laid out in one width."""
     dice, rules = random.Random(words), make(state=None, keys=["b", "a", "ü"]).rules
     for size in (1, 50):

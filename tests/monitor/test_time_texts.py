@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from onesided.errors import DataError
-from onesided.monitor._columns import column_of, times_of
-from onesided.monitor._texts import moments_in_column
-from onesided.monitor._time import Scale
+from onesided.monitor._batch import column_of, times_of
+from onesided.monitor._rows import moments_in_column
+from onesided.monitor._rules import Scale
 
 SCALE = Scale(dated=True)
 EPOCH, MICROSECOND = dt.datetime(1970, 1, 1), dt.timedelta(microseconds=1)  # noqa: DTZ001

@@ -12,7 +12,7 @@ from onesided import INFINITE
 from onesided.errors import NoiseError, ParameterError
 from onesided.noise import NotPrivateScriptedNoise, NotPrivateSeededNoise
 from onesided.noise import _order as sampler
-from onesided.verify._support import support
+from onesided.verify._enumerate import support
 
 FALSE_ALARM = 1e-6
 CASES = [

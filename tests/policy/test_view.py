@@ -110,7 +110,7 @@ def test_kinds_are_refused_to_mechanisms_that_know_one_unit_alone():
         lambda: RecordSample.for_policy(HOMES, epsilon=1),
         lambda: UnknownKeys.for_policy(HOMES, **opened),
         lambda: TopK.for_policy(HOMES, k=1, **opened),
-        lambda: SparseVector.for_policy(HOMES, thresholds=1, **opened),
+        lambda: SparseVector.for_policy(HOMES, thresholds=1, max_answers=1, **opened),
         lambda: od.mechanism.SplitHistogram.for_policy(HOMES, epsilon=1),
         lambda: od.mechanism.histograms.OpenShape.for_policy(HOMES, epsilon=1),
         lambda: od.mechanism.Staircase.for_policy(HOMES, largest=1, **opened),
@@ -120,8 +120,14 @@ def test_kinds_are_refused_to_mechanisms_that_know_one_unit_alone():
     ):
         with pytest.raises(errors.PolicyError, match="units change kind"):
             ask()
-    with pytest.raises(errors.OnesidedError):
-        AtMost.for_policy(HOMES, threshold=1, **opened)
+    for ask in (
+        lambda: AtMost.for_policy(HOMES, threshold=1, **opened),
+        lambda: SparseVector.for_policy(HOMES, thresholds=1, **opened),
+    ):
+        with pytest.raises(errors.UnprotectableError):
+            ask()
+    made = SparseVector.for_policy(HOMES, thresholds=1, below=True, **opened)
+    assert made.lower_rate * 2 == 1
 
 
 def test_records_do_not_say_what_a_view_lets_pass():
@@ -188,7 +194,7 @@ def test_a_mechanism_of_your_own_is_checked_among_households():
         20,
         universe=world,
     )
-    assert not wrong.run().passed
+    assert not wrong.verdict().accepted
     with pytest.raises(errors.PolicyError, match="another policy"):
         exact(right, VIEWS["of one"], world)
     with pytest.raises(errors.ParameterError, match="data sets"):

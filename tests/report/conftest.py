@@ -6,7 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from onesided.report import Page
+from onesided.show import Chart, Page, Places, RoleTable
 
 HOSTILE = (
     "<script>document.documentElement.dataset.owned = 'yes'</script>",
@@ -28,26 +28,38 @@ def make_page():
     return _make_page
 
 
-def _make_page(*, names=None, count=30, **changes):
-    keys = tuple(names or (f"Place {i}" for i in range(count)))
-    random = np.random.default_rng(3)
-    upper = np.arange(len(keys))[::-1].copy()
+def _make_page(*, names=None, count=30, limit=5, **changes):
+    keys = list(names or (f"Place {i}" for i in range(count)))
+    size, random = len(keys), np.random.default_rng(3)
+    upper = np.arange(size)[::-1].astype(float)
+    certified = upper <= 5
+    table = {
+        "place": keys,
+        "status": np.where(certified, "certified", "unknown").tolist(),
+        "estimate": (upper - 1).tolist(),
+        "lower": [-np.inf, *(upper - 4)[1:].tolist()],
+        "upper": upper.tolist(),
+        "lower_certain": [False] * size,
+        "upper_certain": [True] * size,
+    }
+    shape = Places(
+        labels=keys,
+        latitude=47.5 + random.normal(size=size) / 50,
+        longitude=8.0 + random.normal(size=size) / 50,
+        values=upper,
+        certified=certified,
+    )
     values = {
-        "title": "Certified places",
-        "question": "Which places had at most 5 people?",
-        "keys": keys,
-        "key_name": "place",
-        "estimate": upper - 1,
-        "lower": upper - 4,
-        "upper": upper,
-        "lower_certain": False,
-        "upper_certain": True,
-        "threshold": 5,
-        "certified": upper <= 5,
-        "latitude": 47.5 + random.normal(size=len(keys)) / 50,
-        "longitude": 8.0 + random.normal(size=len(keys)) / 50,
+        "title": "Which places had at most 5 people?",
+        "asked": "At most 5 people by place.",
+        "charts": (Chart(title="Where they are", shape=shape, value_name="people"),),
+        "table": RoleTable.of(table).html("95 %"),
+        "rows": (size, size),
+        "noun": "place",
+        "threshold": limit,
+        "certified": int(certified.sum()),
         "facts": (("privacy loss ε", "1"),),
-        "sentences": ("A visit can pass as no visit.",),
+        "promise": ("A visit can pass as no visit.",),
         "edges": (("visited → not visited", "1", "0"),),
         "ledger": ({"number": "1", "what": "count by place", "hash": "9f2c41"},),
         "notes": ("Unknown does not mean dangerous.",),

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import onesided as od
-from onesided.report._notes import notes_of
+from onesided.report._folder import notes_of
 
 PLACES = [f"place {number}" for number in range(40)]
 
@@ -28,9 +28,9 @@ def test_it_says_what_the_figures_are_about_and_how_often_a_bound_fails():
     notes = said(counted(od.policy.presence(max_groups=1)))
     assert notes == (
         "About the data as they are.",
-        "Each 'at least' holds with 95 % confidence: of 40, expect at most 2 to be above the true "
+        "Each 'lower' holds with 95 % confidence: of 40, expect at most 2 to be above the true "
         "number.",
-        "For half of the groups, 'at least' and 'at most' are no more than 0 apart.",
+        "For half of the groups, the bounds are no more than 0 apart.",
     )
 
 
@@ -46,7 +46,7 @@ def test_bounds_that_are_not_certain_on_either_side_fail_together():
 
 def test_bounds_that_hold_at_once_are_not_told_to_fail():
     release = counted(od.policy.presence(max_groups=1), simultaneous=True)
-    assert said(release)[1] == ("With 95 % confidence, 'at least' holds for all groups at once.")
+    assert said(release)[1] == ("With 95 % confidence, 'lower' holds for all groups at once.")
 
 
 def test_where_rows_may_be_missing_it_is_about_what_is_recorded():
@@ -72,6 +72,6 @@ def test_one_count_is_not_told_as_many():
         pl.DataFrame({"person": [1, 2]}), unit="person", policy=od.policy.addition_only(), budget=9
     )
     assert said(session.count(epsilon=9))[1:] == (
-        "'At least' holds with 95 % confidence.",
-        "'At least' and 'at most' are no more than 0 apart.",
+        "The bound 'lower' holds with 95 % confidence.",
+        "The bounds are no more than 0 apart.",
     )

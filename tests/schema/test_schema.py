@@ -115,8 +115,29 @@ def test_its_identity_is_of_facts_and_not_of_words_or_order():
     marked = od.column("integer", bounds=(0, 110), thousands=",")
     others.append(od.Schema(unit="p", columns={"age": marked, "place": place}))
     assert len({one.identity, *(other.identity for other in others)}) == 12
-    named = od.Schema(unit="p", columns=one.columns, noun=("person", "people"))
+    words = {"noun": ("person", "people"), "name": "visits"}
+    said = od.column("integer", bounds=(0, 110), measured_in="years")
+    named = od.Schema(unit="p", columns={"age": said, "place": place}, **words)
     assert named.identity == one.identity
+    assert od.Schema.from_toml(named.to_toml()) == named != one
+
+
+@pytest.mark.parametrize(
+    ("declare", "key"),
+    [
+        (lambda: od.Schema(name=""), "name"),
+        (lambda: od.Schema(name="a\nb"), "name"),
+        (lambda: od.Schema(name=3), "name"),
+        (lambda: od.column("integer", measured_in="a\nb"), "measured_in"),
+        (lambda: od.column("integer", measured_in=3), "measured_in"),
+        (lambda: od.column("text", measured_in="years"), "measured_in"),
+        (lambda: od.column("integer", measured_in="x" * 61), "measured_in"),
+    ],
+)
+def test_words_for_people_are_short_and_on_one_line(declare, key):
+    with pytest.raises(od.errors.SchemaError) as error:
+        declare()
+    assert error.value.values["key"] == key
 
 
 def test_identities_of_schemas_that_say_nothing_new_stay():

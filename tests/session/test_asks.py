@@ -39,7 +39,7 @@ def test_answers_are_typed_where_there_is_one_class_of_them():
     returned = {
         name: inspect.signature(getattr(SESSION, name)).return_annotation for name in METHODS
     }
-    assert returned["count"] is od.session.CountRelease
+    assert returned["count"] is od.Release
     assert returned["ask_all"] is od.session.Answers
 
 

@@ -66,7 +66,8 @@ def test_values_that_change_where_someone_stays_are_charged_under_presence(quest
     (here, there), plan = secrets, plans[0]
     lost = 0
     for name, part in plan.mechanism.all.items():
-        (step,) = getattr(there, name) - getattr(here, name)
+        row = plan.mechanism.rows[name]
+        (step,) = there.combined(row) - here.combined(row)
         moved = od.Shift(rise=max(int(step), 0), fall=max(int(-step), 0))
         lost += part.mechanism.loss(moved)
     assert lost <= plan.charge["present -> not present"] <= 1

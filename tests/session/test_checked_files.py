@@ -10,7 +10,7 @@ import onesided as od
 from onesided import errors
 from onesided.engine.duckdb._engine import DuckDBEngine
 from onesided.engine.kit import OfFiles
-from onesided.store import CheckedFiles, _checked
+from onesided.store import CheckedFiles, _paths
 
 SCHEMA = od.Schema(
     unit="person", columns={"person": od.column("integer"), "age": od.column("integer")}
@@ -21,8 +21,8 @@ HOMES = od.policy.view("age < 18", over="home", members=2)
 @pytest.fixture(autouse=True)
 def later(monkeypatch):
     """Files were written long ago: a minute passes before each look."""
-    real = _checked.time.time_ns
-    monkeypatch.setattr(_checked.time, "time_ns", lambda: real() + 60 * 10**9)
+    real = _paths.time.time_ns
+    monkeypatch.setattr(_paths.time, "time_ns", lambda: real() + 60 * 10**9)
 
 
 @pytest.fixture

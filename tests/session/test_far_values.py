@@ -1,10 +1,13 @@
 """Values and bounds at the ends of a column's type: each engine says the same, and none refuses."""
 
+import datetime as dt
+
 import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import onesided as od
@@ -123,7 +126,7 @@ FAR_MOMENTS = (
 
 @pytest.mark.parametrize("kind", ["duckdb", "polars", "pyarrow", "pandas-arrow"])
 @pytest.mark.parametrize("far", FAR_MOMENTS)
-def test_samples_with_moments_that_python_has_not_are_shown(kind, far):
+def test_samples_with_moments_that_python_has_not_are_shown(kind, far, tmp_path):
     near = far.split()[0] + " '2024-02-29'"
     rows = duckdb.sql(
         f"SELECT i AS p, false AS minor, CASE i WHEN 0 THEN {far} WHEN 1 THEN {near} END AS d "
@@ -138,6 +141,67 @@ def test_samples_with_moments_that_python_has_not_are_shown(kind, far):
     assert (str(second)[:10], third) == ("2024-02-29", None)
     assert "2024-02-29" in str(told)
     assert told.shape() is not None
+    told.write(tmp_path / "out", formats=["csv", "json", "parquet", "xlsx", "html"])
+    assert pq.read_table(tmp_path / "out" / "release.parquet")["d"].to_pylist()[0] == first
+
+
+def test_the_ends_of_a_type_are_told():
+    ends = pl.Series("d", [-(2**63), 2**63 - 1])
+    frame = pl.DataFrame({"d": ends.cast(pl.Datetime("us")), "s": ends.cast(pl.Duration("ms"))})
+    noise = od.noise.NotPrivateSeededNoise(7)
+    asked = od.Session(frame, policy=od.policy.removal_only(), budget=10**4, noise=noise)
+    told = asked.sample(epsilon=900).columns()
+    assert told["d"] == ["-290308-12-21 19:59:05.224192", "294247-01-10 04:00:54.775807"]
+    assert told["s"] == ["-9223372036854775808 ms", "9223372036854775807 ms"]
+
+
+NESTED = {
+    "[{far}, {near}, NULL]": lambda far: [far, "2024-02-29", None],
+    "[{far}]::{type}[1]": lambda far: [far],
+    "{{'a': {far}, 'b': {near}}}": lambda far: {"a": far, "b": "2024-02-29"},
+    "{{'a': [{{'b': {far}}}, NULL]}}": lambda far: {"a": [{"b": far}, None]},
+    "MAP {{{near}: {far}}}": lambda far: [("2024-02-29", far)],
+}
+
+
+def days(value):
+    """Moments by their day."""
+    if isinstance(value, dict):
+        return {name: days(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(days, value))
+    return None if value is None else str(value).partition("T")[0].partition(" ")[0]
+
+
+KINDS = [(kind, form) for kind in ("duckdb", "polars", "pyarrow") for form in NESTED]
+
+
+@pytest.mark.parametrize(
+    ("kind", "form"), [one for one in KINDS if one[0] != "polars" or "MAP" not in one[1]]
+)
+@pytest.mark.parametrize("far", [*FAR_MOMENTS, "TIMESTAMP_MS '290000-01-01'"])
+def test_samples_show_such_moments_within_lists_and_structs(kind, form, far):
+    name = far.split()[0]
+    value = form.format(far=far, near=f"{name} '2024-02-29'", type=name)
+    rows = duckdb.sql(
+        f"SELECT i AS p, false AS minor, CASE i WHEN 0 THEN {value} END AS d FROM range(2) t(i)"
+    )
+    table = rows if kind == "duckdb" else TABLES[kind](rows.to_arrow_table())
+    noise = od.noise.NotPrivateSeededNoise(7)
+    policy = od.policy.sensitive("minor")
+    told = od.Session(table, unit="p", policy=policy, budget=10**4, noise=noise).sample(epsilon=900)
+    first, second = told.columns()["d"]
+    alone = duckdb.sql(f"SELECT 1 AS p, false AS minor, {far} AS d").to_arrow_table()
+    alone = od.Session(alone, unit="p", policy=policy, budget=10**4, noise=noise)
+    (single,) = alone.sample(epsilon=900).columns()["d"]
+    assert days(first) == NESTED[form](days(single))
+    assert second is None
+    for shown in (str(told), repr(told), told._repr_html_()):
+        assert days(single) in shown
+    assert od.session.release_from_json(od.session.release_to_json(told)).columns()["d"] == [
+        first,
+        None,
+    ]
 
 
 def test_samples_refuse_python_objects_before_the_charge():
@@ -147,3 +211,65 @@ def test_samples_refuse_python_objects_before_the_charge():
         with pytest.raises(DataError, match="Python objects"):
             asked.sample(epsilon=9)
         assert not any(asked.spent.values())
+
+
+SECONDS = pa.timestamp("s")
+FINE = {
+    "moment": (pa.array([2**60, 5], SECONDS), "36534630048-05-13 13:56:16"),
+    "list": (pa.array([[2**60], [5]], pa.list_(SECONDS)), ["36534630048-05-13 13:56:16"]),
+    "struct": (
+        pa.array([{"a": 2**60}, {"a": 5}], pa.struct([("a", SECONDS)])),
+        {"a": "36534630048-05-13 13:56:16"},
+    ),
+    "nanoseconds": (pa.array([1, 2000], pa.timestamp("ns")), "1970-01-01 00:00:00.000000001"),
+    "zone": (
+        pa.array([1, 2000], pa.timestamp("ns", "Europe/Zurich")),
+        "1970-01-01 00:00:00.000000001+00:00",
+    ),
+    "time": (pa.array([86399999999999, 2000], pa.time64("ns")), "23:59:59.999999999"),
+    "duration": (pa.array([1, 2000], pa.duration("ns")), "1 ns"),
+    "far duration": (pa.array([2**60, 5], pa.duration("s")), "1152921504606846976 s"),
+    "near duration": (pa.array([90_061, 5], pa.duration("s")), dt.timedelta(1, 3661)),
+}
+
+
+@pytest.mark.parametrize("name", FINE)
+@pytest.mark.parametrize("kind", ["polars", "polars-lazy", "pyarrow", "pandas-arrow", "pandas"])
+def test_samples_tell_moments_and_durations_exactly(kind, name, tmp_path):
+    column, first = FINE[name]
+    if kind.startswith("polars"):
+        plain = name not in ("moment", "list", "struct", "far duration")  # Polars has no seconds
+        table = pl.DataFrame({"d": pl.from_arrow(column)}) if plain else None
+    else:
+        table = pa.table({"d": column})
+        if kind == "pandas":
+            table = table.to_pandas() if isinstance(column, pa.TimestampArray) else None
+        elif kind == "pandas-arrow":
+            table = table.to_pandas(types_mapper=pd.ArrowDtype)
+    if table is None:
+        return
+    table = table.lazy() if kind == "polars-lazy" else table
+    noise = od.noise.NotPrivateSeededNoise(7)
+    policy = od.policy.removal_only()
+    session = od.Session(table, policy=policy, budget=10**4, noise=noise)
+    if name in ("time", "zone") and not kind.startswith("polars"):
+        with pytest.raises(DataError, match="Nothing was drawn"):
+            session.sample(epsilon=900)
+        return
+    told = session.sample(epsilon=900)
+    assert told.columns()["d"][0] == first
+    text = str(first) if isinstance(first, str | dt.timedelta) else ""
+    assert text in told.table.csv()
+    assert str(told)
+    assert told.shape() is not None
+    told.write(tmp_path / "out", formats=["csv", "json", "parquet", "xlsx", "html"])
+
+
+@pytest.mark.parametrize("kind", [pl.Struct([]), pl.List(pl.Struct([]))])
+def test_what_cannot_be_made_anew_is_refused_before_the_charge(kind):
+    rows = pl.DataFrame({"minor": [False], "x": pl.Series([None], dtype=kind)})
+    for table in (rows, rows.lazy()):
+        session = od.Session(table, policy=od.policy.sensitive("minor"), budget=100)
+        with pytest.raises(DataError, match=r"'x' holds .*Struct.*\n?.*Nothing was drawn"):
+            session.sample(epsilon=9)
+        assert set(session.spent.values()) == {0}

@@ -8,8 +8,7 @@ import pytest
 import onesided as od
 from onesided import errors
 from onesided.session import Quantile, RowCount, Several, Sum, question_from_json
-from onesided.session._identity import identity_of
-from onesided.session._recall import asked_as
+from onesided.session._recall import asked_as, identity_of
 from onesided.session.kit import prepared
 
 ROWS = pl.DataFrame({"person": [1, 1, 2, 3], "v": [5, 4, 9, 2]})

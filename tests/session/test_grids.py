@@ -17,7 +17,7 @@ from onesided.session import (
     question_from_json,
     question_to_json,
 )
-from onesided.session._identity import identity_of
+from onesided.session._recall import identity_of
 
 pl = pytest.importorskip("polars")
 pd = pytest.importorskip("pandas")

@@ -10,8 +10,9 @@ import pytest
 
 import onesided as od
 from onesided import errors, linear
-from onesided.session import Count, RangeQuery, _identity
-from onesided.session._identity import identity_of, plain
+from onesided.session import Count, RangeQuery, _fields
+from onesided.session._fields import plain
+from onesided.session._recall import identity_of
 
 VISITS = pl.DataFrame(
     {"person": [1, 1, 2, 3], "place": ["a", "b", "b", "c"], "age": [9, 9, 30, 70]}
@@ -143,7 +144,7 @@ def test_operators_are_told_apart_by_a_single_entry():
 
 def test_probes_never_change():
     """They are part of what ledgers hold."""
-    assert _identity._without_pattern(3, 1).tolist() == PROBES
+    assert _fields._without_pattern(3, 1).tolist() == PROBES
 
 
 PROBES = [630154, 662220, 840666]

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 import onesided as od
 from onesided import linear, verify
 from onesided.errors import DataError, OnesidedError, ParameterError, PolicyError
+from onesided.mechanism._linear import _outward
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Record
 from onesided.session import LinearQuery, RangeQuery
-from onesided.session.histograms._bins import BinEdges
+from onesided.session.histograms._binned import BinEdges
 from onesided.session.workloads._cells import Axis, moves_between, moves_of_places
-from onesided.session.workloads._linear import _outward
 from onesided.verify import Universe
 
 NEAR = od.policy.neighbourhood

@@ -10,8 +10,7 @@ import onesided as od
 from onesided import errors, verify
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Record
-from onesided.session import AtMost, Count, Mean, Sum
-from onesided.session.suggestions import _look, _suggest
+from onesided.session import AtMost, Count, Mean, Sum, _suggest
 from onesided.verify import Universe
 
 P = od.policy
@@ -178,17 +177,17 @@ def test_a_session_that_looks_loses_what_it_charges_and_no_more(monkeypatch, lon
             # A rank near the middle of this small world, where ranks tell most.
             patch.setattr(_suggest, "rank_to_exceed", lambda *_, units=units, **__: units - 1)
             assert checked(policy, question, units).keeps(LOOK)
-            rate = _look.largest_rate
-            patch.setattr(_look, "largest_rate", lambda *given, rate=rate: 6 * rate(*given))
+            rate = _suggest.largest_rate
+            patch.setattr(_suggest, "largest_rate", lambda *given, rate=rate: 6 * rate(*given))
             patch.setattr(
-                _look,
+                _suggest,
                 "priced",
                 lambda *given, loss, **rest: PRICED(*given, loss=a_sixth(loss), **rest),
             )
             assert not checked(policy, question, units).keeps(LOOK)
 
 
-PRICED = _look.priced
+PRICED = _suggest.priced
 
 
 def a_sixth(loss):

@@ -138,7 +138,7 @@ def test_refused_where_a_policy_names_values(policy):
 def test_what_cannot_be_meant():
     with pytest.raises(errors.ParameterError, match="no meaning"):
         opened().count(others=True, epsilon=1)
-    with pytest.raises(errors.ParameterError, match="no meaning"):
+    with pytest.raises(errors.ParameterError, match="True or False"):
         opened().count(by="place", keys=["a"], others="yes", epsilon=1)
     with pytest.raises(errors.ParameterError, match="not for histograms"):
         opened().histogram("pay", bins=[0, 9], others=True, epsilon=1)

@@ -85,6 +85,7 @@ def test_it_is_refused_without_a_record_and_nothing_is_charged(session, record):
     assert all(left == 3 for left in session.remaining.values())
 
 
+@dataclass(frozen=True)
 class SometimesOpen:
     """The counts as they are, once in four times."""
 

@@ -18,7 +18,7 @@ from onesided.session import (
     Sum,
     TopK,
 )
-from onesided.session.planning._rough import RoughNoise
+from onesided.session._ways import RoughNoise
 
 P = od.policy
 PLACES = list("abcdefgh")
@@ -116,7 +116,7 @@ def truth(question, release):  # noqa: PLR0911 - by kind
         return np.array(TOPS)[np.searchsorted(TOPS, found)]
     below = np.concatenate([[0], np.cumsum(np.histogram(ages, bins=np.linspace(0, 100, 21))[0])])
     ends = np.linspace(0, 100, 21)
-    told = release.queries
+    told = release.frame
     places = [np.searchsorted(ends, told[name]) for name in ("age_from", "age_to")]
     return below[places[1]] - below[places[0]]
 

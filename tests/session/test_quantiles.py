@@ -205,3 +205,14 @@ def test_other_shares_enclose_a_quantile_as_often_as_is_said(number):
     assert release.enclosing("1/2", of=1)[0][0] == -np.inf
     with pytest.raises(errors.ParameterError):
         release.enclosing("1/2", of=0)
+
+
+@pytest.mark.parametrize("policy", [od.policy.unbounded(), od.policy.bounded()])
+def test_an_extreme_lies_within_its_own_interval(policy):
+    """Beyond the last value all counts are alike but for noise."""
+    table = pl.DataFrame({"x": [500 + i % 101 for i in range(1000)]})
+    session = od.Session(table, policy=policy, budget=1000)
+    for asked in (session.maximum, session.minimum):
+        told = asked("x", candidates=range(0, 1001, 10), epsilon=10)
+        found = told.at(1 if asked == session.maximum else 0)
+        assert found["lower"] <= found["estimate"] <= found["upper"]

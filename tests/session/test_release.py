@@ -8,6 +8,7 @@ import json
 import pkgutil
 import re
 import sys
+from dataclasses import dataclass
 from functools import cache
 
 import polars as pl
@@ -31,6 +32,7 @@ ADDED = od.policy.addition_only()
 SENSITIVE = od.policy.sensitive("minor")
 
 
+@dataclass(frozen=True)
 class Plus:
     """A mechanism of the curator's own: the counts plus geometric noise."""
 
@@ -98,7 +100,7 @@ def keeps_the_protocol(release, place):
     assert isinstance(release, od.Release)
     assert release.frame is not None
     assert len(release.to_frame()) == len(release.frame)
-    assert release.entry is not None
+    assert all(one.entry is not None for one in release.releases)
     assert release.told_again is False
     assert len(repr(release).splitlines()) <= 10
     text = str(release)

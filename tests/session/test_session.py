@@ -13,6 +13,7 @@ import pytest
 import onesided as od
 from onesided import errors
 from onesided.noise import NotPrivateSeededNoise
+from onesided.session._context import QueryContext
 
 DATA = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "a", "a"]})
 ASK = {"by": "place", "keys": ["a", "b"], "max_groups": 2}
@@ -269,7 +270,7 @@ def test_presence_brings_its_own_bound():
     plan = asked.plan(od.Count(by="place", keys=["a", "b", "c"], epsilon=1))
     assert plan.mechanism.upper_rate == Fraction(1, 2)
     # Of one group it lowers no more than one count.
-    assert asked.plan(od.Count(by="place", keys=["a"], epsilon=1)).mechanism.noise_rate == 1
+    assert asked.plan(od.Count(by="place", keys=["a"], epsilon=1)).mechanism.upper_rate == 1
     # A unit is in one total, so a total needs only the noise for one group.
     assert asked.plan(od.Count(epsilon=1)).mechanism.upper_rate == 1
 
@@ -292,7 +293,7 @@ def test_what_nobody_needs_hidden_is_told_exactly_and_costs_nothing():
     assert release.frame["upper"].to_list() == release.frame["lower"].to_list() == [2, 0]
     assert release.interval.lower_certain
     assert release.interval.upper_certain
-    assert release.entry is None
+    assert asked.ledger.entries(kind="spend")[-1].number == release.entry
     assert asked.spent == {"secret -> secret": 0}
 
 
@@ -325,10 +326,11 @@ class Changing:
     def insert(self, rows):
         self.connection.execute(f"INSERT INTO t VALUES {rows}")
 
-    def session(self, **more):
+    def session(self, *, rows=None, **more):
         schema = od.Schema(unit="person", columns={"x": od.column("integer")})
         given = {"policy": od.policy.addition_only(), "budget": 99, **more}
-        return od.Session(self.connection.table("t"), schema=schema, **given)
+        table = self.connection.table("t")
+        return od.Session(table if rows is None else table.limit(rows), schema=schema, **given)
 
 
 UNFIT = ["('', 'a', '3')", "(NULL, 'a', '3')", "('3', 'a', 'no number')"]
@@ -347,6 +349,32 @@ def test_rows_that_change_are_checked_before_a_charge_and_not_after(rows):
     assert not asked._held
     with pytest.raises(errors.DataError, match=r"unit column|cannot be read"):
         asked.charge(replace(question, id="tuesday"))
+    assert asked.spent == {EDGE: 40}
+
+
+@pytest.mark.parametrize("rows", [*UNFIT, "('4', 'b', '5')"])
+def test_what_is_stored_is_told_again_whatever_became_of_the_table(rows, monkeypatch):
+    table = Changing()
+    asked = table.session()
+    grid = {"bounds": (0, 9), "missing": "drop"}
+    question = od.session.Sum("x", of="rows", max_rows=1, epsilon=40, id="monday", **grid)
+    first = asked.ask(question)
+    table.insert(rows)
+    if rows in UNFIT:
+        with pytest.raises(errors.DataError, match=r"unit column|cannot be read"):
+            table.session(ledger=asked.ledger)
+    # A table that no longer opens is told of over its columns without rows.
+    later = table.session(ledger=asked.ledger, rows=0)
+
+    def read(*_, **__):
+        raise AssertionError("the data are not read")
+
+    monkeypatch.setattr(QueryContext, "source", read)
+    for one in (asked, later):
+        again, answer = one.ask(replace(question, again=True)), one.answer(question)
+        assert again.told_again
+        assert answer.told_again
+        assert again.value == answer.value == first.value
     assert asked.spent == {EDGE: 40}
 
 

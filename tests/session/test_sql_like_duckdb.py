@@ -1,6 +1,7 @@
 """SQL is SQL: random queries that are read, without noise, against DuckDB's own answers."""
 
 import random
+from fractions import Fraction
 
 import duckdb
 import numpy as np
@@ -8,6 +9,8 @@ import polars as pl
 import pytest
 
 import onesided as od
+from onesided.session import Variance
+from onesided.session.values._value import Value
 
 ROWS_OF_A_PERSON, LARGEST = 4, 60
 EPSILON = 1000  # so that the middle of the noise is 0
@@ -57,6 +60,7 @@ SCHEMA = od.Schema(
         "small": od.column("integer", bounds=(-10, 10)),
     },
 )
+SPREADS = ("VARIANCE", "VAR_SAMP", "VAR_POP", "STDDEV", "STDDEV_SAMP", "STDDEV_POP")
 CONDITIONS = (
     "cost > 12",
     "cost BETWEEN 5 AND 40.5",
@@ -79,6 +83,7 @@ def aggregate(rng):
             ("COUNT(DISTINCT person)", 0),
             (f"SUM({column})", step),
             (f"AVG({column})", 0.02),  # about the mean of the noise
+            (f"{rng.choice(SPREADS)}({column})", 0.02 * LARGEST),
             (f"MEDIAN({column})", step),
             (f"QUANTILE({column}, {share})", step),
             (f"PERCENTILE_CONT({column}, {share})", step),
@@ -131,3 +136,52 @@ def test_the_test_sees_another_meaning():
     by_rows = asked.sql("SELECT AVG(cost) FROM v", epsilon=EPSILON).value
     by_units = asked.sql("SELECT AVG_PER_UNIT(cost) FROM v", epsilon=EPSILON).value
     assert (by_rows, by_units) == (20, 30)
+
+
+@pytest.mark.parametrize("word", SPREADS)
+@pytest.mark.parametrize("values", [[1.0, 4.0], [0.0, 1.0, 5.0, 9.5], [3.0, 3.0, 3.0]])
+def test_few_values_vary_as_they_do_in_duckdb(word, values):
+    """Of few, n and n - 1 are told apart."""
+    rows = pl.DataFrame({"x": values})
+    text = f"SELECT {word}(x) FROM rows"
+    asked = od.Session(rows, policy=od.policy.bounded(), budget=10**9, noise=NoNoise())
+    told = asked.sql(text, epsilon=EPSILON, bounds=(0, 10), step="1/2")
+    with duckdb.connect() as own:
+        own.register("rows", rows.to_arrow())
+        (due,) = own.execute(text).fetchone()
+    assert told.value == pytest.approx(due, abs=1e-9)
+    assert told.interval.lower[0] - 1e-9 <= due <= told.interval.upper[0] + 1e-9
+
+
+def test_a_spread_says_what_it_divides_by():
+    rows = pl.DataFrame({"x": [1, 2, 3]})
+    asked = od.Session(rows, policy=od.policy.bounded(), budget=9)
+    said = [
+        asked.statement(
+            asked.question(f"SELECT {word}(x) FROM v", epsilon=1, bounds=(0, 9))
+        ).title()
+        for word in ("VAR_POP", "STDDEV")
+    ]
+    assert said == [
+        "Variance of x, over rows (divides by n)",
+        "Standard deviation of x, over rows (divides by n - 1)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("divisor", "variance"), [("n", Fraction(9, 4)), ("n - 1", Fraction(9, 2))]
+)
+def test_a_spread_of_public_numbers_lies_between_its_bounds(divisor, variance):
+    """Where nothing is hidden both bounds are the statistic, each rounded to its own side."""
+    value = Value(column="x", step=Fraction(1, 2), low=0, high=20, missing="refuse")
+    sums = [2 + 8, 2**2 + 8**2]  # of the values 1 and 4, in steps of a half
+    for root in (False, True):
+        asked = Variance("x", divisor=divisor, root=root, epsilon=1)
+        low, high = map(Fraction, asked._exact(2, sums, 0, value))
+        assert low <= high
+        if root:
+            low, high = low**2, high**2
+            assert low < variance < high or root is False
+        assert low <= variance <= high
+    alone = Variance("x", divisor=divisor, root=True, epsilon=1)._exact(1, [3, 9], 0, value)
+    assert alone == (0, 0)

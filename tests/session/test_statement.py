@@ -2,6 +2,7 @@
 is missing. A new surface, and a new question, joins by one line."""
 
 import json
+import re
 import zipfile
 from html import unescape
 
@@ -200,6 +201,109 @@ def test_what_others_wrote_stays_on_one_line():
     assert "\x1b" not in f"{release} {release!r}"
 
 
+HEADING = "How long do people stay? <b>"
+
+
+def of_visits(**more):
+    stay = od.column("integer", bounds=(0, 100), measured_in="minutes")
+    return od.Schema(unit="person", name="visits of 2026", columns={"pay": stay}, **more)
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("question", ["mean", "histogram"])
+def test_every_surface_says_the_heading_the_data_and_the_unit_of_measurement(
+    question, surface, tmp_path
+):
+    bins = {"bins": [0, 50, 100], "max_groups": 1, "on_excess": "truncate"}
+    more = {"mean": PAY, "histogram": bins}[question]
+    asked = getattr(session(schema=of_visits()), question)
+    release = asked("pay", where=WHERE, epsilon=9, title=HEADING, **more)
+    told = SURFACES[surface](release, tmp_path)
+    for words in (HEADING, "pay (minutes)", "in visits of 2026", f"where {WHERE}"):
+        assert words in told
+
+
+def test_a_heading_stands_above_the_whole_question_and_never_in_its_place():
+    long = " OR ".join(f"pay = {n}" for n in range(60))
+    release = session().count(epsilon=1, where=long, title=HEADING)
+    heading, under = release.statement.headed()
+    assert (heading, under) == (HEADING, f"Number of units (person), where {long}.")
+    page, card = release.page(release.table).html(), release._repr_html_()
+    assert "<h1>How long do people stay? &lt;b&gt;</h1>" in page
+    for told in map(unescape, (page, card)):
+        assert long in told
+    assert HEADING not in page + card
+    assert session().count(epsilon=1).statement.headed()[1] == ""
+
+
+def test_a_heading_is_no_part_of_what_was_asked():
+    asked = session()
+    first = asked.count(epsilon=1, id="monday", title="One")
+    again = asked.count(epsilon=1, id="monday", title="Two", again=True)
+    assert again.told_again
+    assert again.value == first.value
+    assert again.title.startswith("Two: Number of")
+    both = [od.Count(epsilon=1, title="a"), od.Count(epsilon=1)]
+    asked.ask_all(both, id="several")
+    named = [od.Count(epsilon=1), od.Count(epsilon=1, title="b")]
+    told = asked.ask_all(named, id="several", again=True, title="Both")
+    assert told.told_again
+    assert [one.title[:2] for one in told] == ["Nu", "b:"]
+
+
+@pytest.mark.parametrize("title", [3, None, "x" * 201, "a\0b", "\ud800"])
+def test_what_is_no_heading_is_refused_before_anything_is_charged(title):
+    asked = session()
+    for question in (
+        od.Count(epsilon=1, title=title),
+        od.Several([od.Count(epsilon=1, title=title)]),
+    ):
+        with pytest.raises(od.errors.ParameterError, match="title"):
+            asked.ask(question)
+    assert not any(asked.spent.values())
+
+
+def test_every_surface_says_what_a_policy_leaves_open(tmp_path):
+    release = od.Session(ROWS, policy=od.policy.bounded(), budget=99).linear(
+        [[1, 1]], by="place", keys=["gym", "bar"], epsilon=9
+    )
+    assert release.notes
+    for name, surface in SURFACES.items():
+        (folder := tmp_path / name).mkdir()
+        told = surface(release, folder)
+        quiet = ("repr", "sentences", "statement", "plot", "release.json", "release.parquet")
+        assert name in quiet or all(note in told for note in release.notes), name
+    text = release_to_json(release)
+    for wrong in ('"notes":"x"', '"notes":[3]'):
+        with pytest.raises(od.errors.ParameterError, match="list of texts"):
+            release_from_json(re.sub(r'"notes":\[.*?\]', wrong, text))
+    without = json.loads(text)
+    del without["notes"]
+    assert release_from_json(json.dumps(without)).notes == ()
+
+
+def test_numbers_are_measured_in_their_columns_unit():
+    asked = session(schema=of_visits())
+    table = asked.mean("pay", epsilon=9, **PAY).table
+    assert [one.head for one in table.shown("95 %")] == [
+        "estimate (minutes)",
+        "lower (minutes, 95 %)",
+        "upper (minutes, 95 %)",
+    ]
+    assert asked.variance("pay", epsilon=9, **PAY).table.shown()[0].head == "estimate (minutes²)"
+    root = asked.variance("pay", root=True, epsilon=9, **PAY)
+    assert root.table.shown()[0].head == "estimate (minutes)"
+    assert root.counted == "standard deviation of pay (minutes)"
+    bins = asked.histogram("pay", bins=[0, 50, 100], epsilon=9, max_groups=1)
+    assert bins.chart().shape.x_name == "pay (minutes)"
+    assert [one.head for one in bins.table.shown()][:3] == [
+        "pay_from (minutes)",
+        "pay_to (minutes)",
+        "estimate",
+    ]
+    assert "estimate,lower" in asked.mean("pay", epsilon=9, **PAY).table.csv()
+
+
 TEXT = st.text(max_size=9)
 
 
@@ -207,6 +311,10 @@ TEXT = st.text(max_size=9)
     st.builds(
         Statement,
         measure=TEXT,
+        heading=TEXT,
+        data=TEXT,
+        measured_in=TEXT,
+        measured=st.dictionaries(TEXT, TEXT, max_size=2).map(lambda one: tuple(one.items())),
         by=st.lists(TEXT, max_size=2).map(tuple),
         others=st.booleans(),
         where=TEXT,
@@ -233,6 +341,9 @@ def test_a_statement_is_read_back_as_it_was(statement):
         {"version": 1, "measure": 3},
         {"version": 1, "measure": "x", "by": "place"},
         {"version": 1, "measure": "x", "others": 1},
+        {"version": 1, "measure": "x", "heading": 1},
+        {"version": 1, "measure": "x", "measured": [["age", "years"]]},
+        {"version": 1, "measure": "x", "measured": {"age": 1}},
         {"version": 1, "measure": "x", "entry": True},
         {"version": 1, "measure": "x", "parts": 3},
         {"version": 1, "measure": "x", "parts": [3]},

@@ -106,15 +106,15 @@ def test_the_shares_of_the_plan_are_those_of_the_mechanism():
 
 
 def test_the_number_of_groups_by_a_public_guess():
+    # Of two groups only, noise for units in both is no more than for those in one.
+    asked = Count(by="place", keys=list("abcdefghijklmnopqrst"), epsilon=1)
     guess = {1: 500, 2: 100, 8: 1}
-    found = opened(P.bounded()).suggest(Count(**BY, epsilon=1), groups_of_units=guess)
+    found = opened(P.bounded()).suggest(asked, groups_of_units=guess)
     assert found.question.max_groups == 2
     assert found.compared[2] == min(found.compared.values())
-    few = opened(P.bounded()).suggest(Count(**BY, epsilon=1), groups_of_units={1: 500, 2: 1})
+    few = opened(P.bounded()).suggest(asked, groups_of_units={1: 500, 2: 1})
     assert few.question.max_groups == 1
-    both = opened(P.bounded()).suggest(
-        Count(**BY, epsilon=1), groups_of_units=guess, relative="0.1", guess=100
-    )
+    both = opened(P.bounded()).suggest(asked, groups_of_units=guess, relative="0.1", guess=100)
     assert both.relative <= 0.1
 
 

@@ -320,7 +320,7 @@ def test_an_older_answer_is_told_only_to_the_question_that_it_answered(tmp_path,
 def test_the_identity_of_what_is_recorded_is_as_it_was():
     """So that answers of before are found: the reading is no part of it where it was always so."""
     own = session(table(pl.DataFrame, ROWS))
-    from onesided.session._identity import identity_of
+    from onesided.session._recall import identity_of
 
     def asked(question):
         context = own._context()
@@ -390,7 +390,7 @@ BY = {"by": "place", "keys": KEYS, "where": "w", "epsilon": 9}
 ALONE = {"where": "w", "epsilon": 9}
 ASKED = {
     "count": S.Count(**BY, max_groups=2, on_excess="error"),
-    "largest": S.TopK(1, **BY, max_groups=2, on_excess="error"),
+    "largest": S.TopK(1, **BY, max_groups=2, on_excess="error", confidence="0.9"),
     "above": S.Above(1, max_answers=None, unknown="recorded", **BY, max_groups=2),
     "sum": S.Sum("v", of="units", total_bounds=(0, 9), missing="drop", **ALONE),
     "sum of both signs": S.Sum("v", of="units", total_bounds=(-9, 9), missing="drop", **ALONE),

@@ -155,7 +155,6 @@ def refused(own, ask, error=errors.OnesidedError):
         lambda s: s.sample(epsilon=1),
         lambda s: s.discover(by="place", epsilon=1, max_groups=2, counted="open"),
         lambda s: s.discover(by="place", epsilon=1, max_groups=2),
-        lambda s: s.top_k(k=1, by="place", keys=PLACES, epsilon=1, max_groups=2, counted="open"),
         lambda s: s.at_most(1, by="place", keys=PLACES, epsilon=1, max_groups=2, counted="open"),
         lambda s: s.above(1, by="place", keys=PLACES, epsilon=1, max_groups=2, counted="open"),
         lambda s: s.sum("age", of="units", total_bounds=(0, 99), epsilon=1, counted="open"),

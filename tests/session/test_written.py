@@ -1,11 +1,15 @@
 """Questions and releases as JSON: read back exactly; what is not known is refused."""
 
+# ruff: noqa: E501 - documents are lines
+
 import datetime as dt
 import json
 import math
+import random
 from decimal import Decimal
 from fractions import Fraction
 
+import jsonschema
 import numpy as np
 import polars as pl
 import pytest
@@ -14,7 +18,9 @@ import onesided as od
 from onesided import errors
 from onesided.session import (
     Above,
+    AtLeast,
     AtMost,
+    Below,
     Count,
     Histogram,
     Mean,
@@ -53,6 +59,8 @@ QUESTIONS = [
     Above(5, max_answers=None, **BY),
     Above({"a": 1, "b": 2}, max_answers=3, **BY),
     AtMost(5, **BY),
+    AtLeast(5, **BY),
+    Below({"a": 1, "b": 2}, max_answers=3, adaptive=True, **BY),
     Sample(epsilon=1),
     Several(
         [Count(**BY), Sum("age", of="units", total_bounds=(0, 9), epsilon=1)],
@@ -145,6 +153,21 @@ def test_the_published_form_names_every_field():
         assert set(told["fields"]) <= set(known["properties"])
         assert set(known["required"]) <= set(told["fields"])
         assert known["additionalProperties"] is False
+        jsonschema.validate(told, questions_schema())
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [({"epsilon": []}, "epsilon"), ({"by": 3}, "by"), ({"max_groups": "two"}, "max_groups")],
+)
+def test_the_published_form_has_the_type_of_every_field(fields, wrong):
+    told = {"version": 2, "question": "Count", "fields": {"epsilon": 1, **fields}}
+    (count,) = (
+        k for k in questions_schema()["oneOf"] if k["properties"]["question"]["const"] == "Count"
+    )
+    with pytest.raises(jsonschema.ValidationError) as caught:
+        jsonschema.validate(told, {**questions_schema(), "oneOf": [count]})
+    assert wrong in str(caught.value)
 
 
 def releases():
@@ -199,3 +222,168 @@ def test_several_answers_are_read_back_as_several():
     for wrong in (inside, {**inside, "answers": [3]}, {**inside, "answers": 3}):
         with pytest.raises(errors.ParameterError):
             release_from_json(json.dumps(wrong))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda b: b["guarantee"].update(epsilon={"record -> absent": "-1"}),
+        lambda b: b["guarantee"].update(delta={"record -> absent": "2"}),
+        lambda b: b["guarantee"].update(policy=5),
+        lambda b: b["statement"].update(confidence="certain"),
+        lambda b: b["columns"].append(b["columns"][0]),
+        lambda b: b["columns"][0][1].append(1),
+        lambda b: dict(b["columns"])["upper_certain"].__setitem__(0, 1),
+        lambda b: b.update(drawn=5),
+        lambda b: b.update(cut=True),
+        lambda b: b.update(entry=float("nan")),
+        lambda b: b.update(told_again="yes"),
+        lambda b: b.update(found="\ud800"),
+        lambda b: b.update(version=2.0),
+    ],
+)
+def test_a_document_that_is_no_release_is_refused(change):
+    people, policy = pl.DataFrame({"person": [1, 2]}), od.policy.addition_only()
+    release = od.Session(people, unit="person", policy=policy, budget=90).count(epsilon=80)
+    document = json.loads(release_to_json(release))
+    release_from_json(json.dumps(document))
+    change(document)
+    with pytest.raises(errors.ParameterError):
+        release_from_json(json.dumps(document))
+
+
+def test_what_a_document_says_cannot_steer_a_terminal():
+    people, policy = pl.DataFrame({"person": [1, 2]}), od.policy.addition_only()
+    release = od.Session(people, unit="person", policy=policy, budget=90).count(epsilon=80)
+    document = json.loads(release_to_json(release))
+    document |= {"cut": "\x1b[2J", "found": "\x1b[31m"}
+    document["guarantee"] |= {"about": "\x1b]0;x\x07", "policy": "\x1b[1m"}
+    assert "\x1b" not in str(release_from_json(json.dumps(document)))
+
+
+def test_questions_that_nest_too_deep_or_name_a_key_twice_are_refused():
+    deep = "[" * 500 + "]" * 500
+    twice = '{"pairs":[["a",[1]],["a",[2]]]}'
+    for keys in (deep, twice):
+        text = f'{{"version":2,"question":"Count","fields":{{"epsilon":1,"keys":{keys}}}}}'
+        with pytest.raises(errors.ParameterError):
+            question_from_json(text)
+
+
+JUNK = [
+    *(None, True, False, 0, 1, -1, 2, 2.0, 1.5, 2**70, "", "2", "1/2", "a", "possible", [], {}, [1], ["a"]),
+    *([[1]], ["2"], [True], [None, "x"], {"a": 1}, {"number": "1/2"}, {"number": "1/0"}, {"number": 3}),
+    *({"number": "1e9"}, {"number": "1e900"}, {"number": "1\n"}, {"number": ""}, {"number": "-.5"}, {"number": "."}),
+    *({"float": "nan"}, {"float": "NaN"}, {"float": 1}, {"range": [0, 4, 1]}, {"range": [0, 4, 0]}, {"range": []}),
+    *({"range": [3.0]}, {"range": [True]}, {"range": [1, 2, 3, 4]}, {"range": [0, 4, -1]}, {"range": 3}),
+    *({"tuple": [1, {"date": "2024-02-29"}]}, {"tuple": [1, {"date": "2023-02-29"}]}, {"tuple": "a"}),
+    *({"date": "1900-02-29"}, {"date": "2000-02-29"}, {"date": "0000-01-01"}, {"date": "20240101"}, {"date": 3}),
+    *({"datetime": "2024-01-01T00:00:00"}, {"datetime": "2024-01-01T24:00:00"}, {"datetime": "2024-01-01"}),
+    *({"datetime": "2024-01-01T00:00:00.123456+01:30"}, {"time": "03:04:00"}, {"time": "3:4"}, {"time": "03:04Z"}),
+    *({"duration": [0, 1, 2]}, {"duration": [True]}, {"duration": [1, 2]}, {"duration": [0, 86400, 0]}, {"duration": 1}),
+    *({"pairs": []}, {"pairs": [["a", 1]]}, {"pairs": [[[1], 1]]}, {"pairs": [["a"]]}, {"pairs": [["a", {"x": 1}]]}),
+    *({"pairs": [[{"tuple": ["a", 1]}, [0, "5"]]]}, {"pairs": [[{"tuple": [[1]]}, 1]]}, {"pairs": [[{"range": [3]}, 1]]}),
+    *({"question": "Count", "fields": {"epsilon": 1}}, {"version": 2, "question": "Count", "fields": {"epsilon": 1}}),
+    *({"question": "Count", "fields": {"epsilon": "1/2", "max_groups": "2"}}, {"question": "Nothing", "fields": {}}),
+]  # fmt: skip
+
+
+def places(node, before=()):
+    """Where a document can be changed: the ways to all its parts."""
+    yield before
+    parts = (
+        node.items()
+        if isinstance(node, dict)
+        else enumerate(node if isinstance(node, list) else ())
+    )
+    for key, part in parts:
+        yield from places(part, (*before, key))
+
+
+def changed(document, rng):
+    """A document near a valid one: a part in place of another, without one, or with one more."""
+    made = json.loads(document)
+    *before, last = rng.choice([way for way in places(made) if way and way != ("version",)])
+    node = made
+    for key in before:
+        node = node[key]
+    match rng.randrange(4):
+        case 0 if isinstance(node, dict):
+            del node[last]
+        case 1 if isinstance(node, dict):
+            names = [
+                "version",
+                "keys",
+                "k",
+                "max_groups",
+                "simultaneous",
+                "bins",
+                "title",
+                "weights",
+                "x",
+            ]
+            node[rng.choice(names)] = rng.choice(JUNK)
+        case _:
+            node[last] = rng.choice(JUNK)
+    return made
+
+
+def test_the_published_form_and_the_reader_agree():
+    rng, form = random.Random(5), jsonschema.Draft202012Validator(questions_schema())
+    documents = [question_to_json(one) for one in QUESTIONS]
+    seen = set()
+    for _ in range(800):
+        document = changed(rng.choice(documents), rng)
+        if str(document.get("version")) not in ("2", "None"):
+            continue  # version 1 is read, and to JSON Schema 2.0 is 2
+        try:
+            question_from_json(json.dumps(document))
+            read = True
+        except errors.ParameterError:
+            read = False
+        seen.add(read)
+        assert form.is_valid(document) == read, document
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"question":"Count","fields":{"epsilon":1}}',
+        '{"version":2,"question":"Count","fields":{"epsilon":NaN}}',
+        '{"version":2,"question":"Count","fields":{"epsilon":Infinity}}',
+        '{"version":2,"question":"Count","fields":{"epsilon":true}}',
+        '{"version":2,"question":"Count","fields":{"epsilon":1,"max_groups":"2"}}',
+        '{"version":2,"question":"Several","fields":{"questions":[{"version":2,"question":"Count","fields":{"epsilon":1}}]}}',
+    ],
+)
+def test_what_is_not_of_the_form_is_refused(text):
+    with pytest.raises(errors.ParameterError):
+        question_from_json(text)
+
+
+def test_a_value_is_read_once():
+    """However it is written: the same question, plan and document."""
+    rows = pl.DataFrame({"person": [1, 2, 3], "place": ["a", "b", "b"], "age": [1, 2, 3]})
+    session = od.Session(rows, unit="person", policy=od.policy.presence(max_groups=2), budget=999)
+    one, two = TopK("2", **BY), TopK(np.int64(2), **BY)
+    assert question_to_json(one) == question_to_json(two) == question_to_json(TopK(2, **BY))
+    assert session.plan(one).charge == session.plan(two).charge
+    for same in (
+        (Count(**BY, max_groups=2, id="a"), Count(**BY, max_groups="2", id="a", again=True)),
+        (
+            Histogram("age", bins=[0, 10], epsilon=1, id="b"),
+            Histogram("age", bins=("0", "10"), epsilon=1, id="b", again=True),
+        ),
+        (
+            Several([Count(epsilon=1), Count(**BY)], epsilon=1, weights=[1, 2], id="c"),
+            Several([Count(epsilon=1), Count(**BY)], epsilon=1, weights=["0.5", 1], id="c", again=True),
+        ),
+        (Above(1, **BY, max_answers=1, id="d"), Above("1", **BY, max_answers=1.0, id="d", again=True)),
+    ):  # fmt: skip
+        session.ask(same[0])
+        assert session.ask(same[1]).told_again
+    with pytest.raises(errors.ParameterError, match="column must be text"):
+        session.plan(Histogram(["a"], bins=[0, 1], epsilon=1))
+    with pytest.raises(errors.ParameterError, match="True or False"):
+        session.plan(Count(epsilon=1, simultaneous="no"))

@@ -22,10 +22,10 @@ def table(tmp_path):
 @pytest.fixture(autouse=True)
 def later(monkeypatch):
     """Files were written long ago: a minute passes before each look."""
-    from onesided.store import _checked
+    from onesided.store import _paths
 
-    real = _checked.time.time_ns
-    monkeypatch.setattr(_checked.time, "time_ns", lambda: real() + 60 * 10**9)
+    real = _paths.time.time_ns
+    monkeypatch.setattr(_paths.time, "time_ns", lambda: real() + 60 * 10**9)
 
 
 def opened(table):
@@ -119,9 +119,9 @@ def test_what_cannot_be_written_is_not_kept(table, monkeypatch):
     def refused(*_, **__):
         raise PermissionError
 
-    from onesided.store import _checked
+    from onesided.store import _paths
 
-    monkeypatch.setattr(_checked, "replace_file", refused)
+    monkeypatch.setattr(_paths, "replace_file", refused)
     kept(table)
     assert not opened(table).knows(FACTS)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from onesided.errors import ParameterError
 from onesided.fields import Field, is_number, listing, read
 from onesided.store import toml_document
-from onesided.store._toml import lines_of
+from onesided.store._text import lines_of
 
 TEXT = """# what looks like a key in text is none
 a.b = 1 # x

@@ -9,8 +9,8 @@ import pytest
 from onesided import INFINITE, errors, policy
 from onesided.mechanism import Counts
 from onesided.verify import Universe, aligned
+from onesided.verify._aligned import GivenNoise, KeptNoise, NotThatPathError, log_chance
 from onesided.verify._enumerate import Walk
-from onesided.verify._given import GivenNoise, KeptNoise, NotThatPathError, log_chance
 
 # Every path of the noise, for every mechanism.
 pytestmark = pytest.mark.heavy

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from onesided import errors, verify
-from onesided.verify._markdown import END
+from onesided.verify._catalogue import END
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "verification.md"

@@ -13,7 +13,7 @@ import pytest
 
 from onesided import INFINITE, errors
 from onesided.policy import Record
-from onesided.verify._form import form, numbers, shown
+from onesided.verify._seal import form, numbers, shown
 
 Pair = namedtuple("Pair", "a b")  # noqa: PYI024 - the plain kind is what is tested
 

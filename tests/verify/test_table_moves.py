@@ -20,7 +20,7 @@ from onesided.accounting import Bound
 from onesided.ledger import Unit
 from onesided.session import total_guarantee
 from onesided.verify import Row, Tables, subsets, table_moves
-from onesided.verify._table_moves import FAMILIES, Table
+from onesided.verify._universe import FAMILIES, Table
 
 INF = od.INFINITE
 MEMBER = p.custom(kinds=["r", "absent"], edges=[("r", "r", 2), ("r", "absent")])

@@ -183,7 +183,8 @@ class Asked:
         parts = getattr(self.mechanism, "all", None)
         if parts is None:
             return [(self.mechanism, secret)]
-        return [(part.mechanism, getattr(secret, name)) for name, part in parts.items()]
+        rows = self.mechanism.rows
+        return [(part.mechanism, secret.combined(rows[name])) for name, part in parts.items()]
 
     def loss(self, real, other):
         """The exact loss of releasing all parts; None where the curator's assertion fails."""
@@ -406,8 +407,8 @@ def test_presence_in_more_places_than_are_counted(excess):
 
 
 def test_rows_priced_as_one_value_of_a_unit_would_be_seen(monkeypatch):
-    whole = Mean._parts
-    monkeypatch.setattr(Mean, "_parts", lambda *given: whole(*given[:-1], 1))
+    whole = Mean._fits
+    monkeypatch.setattr(Mean, "_fits", lambda *given: whole(*given[:-1], 1))
     for name in ("bounded", "unbounded", "presence two"):
         asked = Asked(
             Mean("value", bounds=(1, 3), of="rows", max_rows=2, epsilon=6), POLICIES[name]
@@ -419,11 +420,10 @@ def test_rows_priced_as_one_value_of_a_unit_would_be_seen(monkeypatch):
 def test_a_charge_for_falls_alone_would_be_seen():
     """The check itself fails where rises are left out of the charge."""
     asked = Asked(Variance("value", bounds=(-5, 5), epsilon=6), POLICIES["presence"])
-    squares = asked.mechanism.squares
-    one_sided = replace(
-        squares, mechanism=od.mechanism.Sums(squares.mechanism.upper_rate, od.INFINITE)
-    )
-    asked.mechanism = replace(asked.mechanism, squares=one_sided)
+    some = next(name for name in ("squares", "above") if name in asked.mechanism.all)
+    part = asked.mechanism.all[some]
+    one_sided = replace(part, mechanism=od.mechanism.Sums(part.mechanism.upper_rate, od.INFINITE))
+    asked.mechanism = replace(asked.mechanism, **{some: one_sided})
     with pytest.raises(AssertionError):
         worst(asked, "presence", records((-5, 5)), groups=ALL)
 
@@ -432,7 +432,7 @@ def test_a_mean_priced_as_one_that_only_falls_would_be_seen():
     """A sum of rows >= 0 only falls when a row goes. A unit's own mean does not."""
     asked = Asked(Mean("value", bounds=(0, 5), epsilon=6), POLICIES["presence"])
     total = asked.mechanism.total
-    assert not isinstance(total.mechanism.lower_rate, type(od.INFINITE))
+    assert total.mechanism.lower_rate is not od.INFINITE
     falls = od.mechanism.Sums(total.mechanism.upper_rate, od.INFINITE)
     asked.mechanism = replace(asked.mechanism, total=replace(total, mechanism=falls))
     with pytest.raises(AssertionError):

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from onesided.errors import ParameterError
+from onesided.errors import OutputError, ParameterError
 from onesided_experiments import PAPERS, Experiment, Outcome, Paper, Setup, reproduce
 from onesided_experiments._verdicts import filled
 
@@ -50,20 +50,23 @@ def run_paper(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the results; by default papers-NAME.")
+        Path | None, typer.Option(help="Folder for the results; by default out/papers/NAME.")
     ] = None,
     only: Annotated[
         list[str] | None, typer.Option(help="One experiment; may be given several times.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Seconds instead of minutes; numbers are rough.")
+        bool, typer.Option("--quick", help="Seconds instead of minutes; numbers alone.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Equal seeds give equal numbers.")] = 1,
 ) -> None:
-    """Write each figure's numbers (CSV, Parquet) and plots (PNG), and judge its claims."""
+    """Write each figure's numbers (CSV, Parquet) and plots (PNG), and judge its claims.
+
+    The quick form is too small to judge them.
+    """
     paper, chosen = _chosen(name, only)
     console = Console()
-    folder = Path(f"papers-{paper.name}") if out is None else out
+    folder = _ignored(paper) if out is None else out
     start = time.monotonic()
     with Progress(
         TextColumn("{task.description}"),
@@ -94,11 +97,30 @@ def run_paper(
 
 @app.command("pages")
 def update_pages(
-    pages: Annotated[list[Path], typer.Argument(help="Markdown pages with places for verdicts.")],
+    pages: Annotated[list[Path], typer.Argument(help="Markdown pages with places to fill.")],
+    *,
+    results: Annotated[
+        Path | None,
+        typer.Option(help="Folder with a folder of results for each paper; else verdicts alone."),
+    ] = None,
 ) -> None:
-    """Write into each page the verdicts that are kept beside it."""
+    """Write into each page the verdicts kept beside it, or everything anew from whole runs."""
     for page in pages:
-        page.write_text(filled(page), encoding="utf-8")
+        page.write_text(filled(page, results), encoding="utf-8")
+
+
+def _ignored(paper: Paper) -> Path:
+    """Where results go unless told: a folder that version control leaves alone."""
+    folder = Path("out") / "papers"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    except OSError as error:
+        raise OutputError(
+            f"The folder {str(folder)!r} cannot be made: {error.strerror or error}.",
+            hint="Name another with --out.",
+        ) from error
+    return folder / paper.name
 
 
 def _chosen(name: str, only: list[str] | None) -> tuple[Paper, list[Experiment]]:
@@ -128,7 +150,7 @@ def _say(console: Console, outcome: Outcome) -> None:
             f"  skipped: data not found ({escape(outcome.experiment.needs)}); say where with --data"
         )
     elif not outcome.claims:
-        console.print("  no verdict: the quick form has too few repetitions")
+        console.print("  too small to judge: numbers alone")
     for claim in outcome.claims:
         colour = _COLOUR[claim.verdict]
         console.print(

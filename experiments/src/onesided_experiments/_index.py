@@ -26,7 +26,7 @@ def write(paper: Paper, outcomes: Sequence[Outcome], setup: Setup, out: Path) ->
         "<!doctype html><meta charset=utf-8>",
         f"<title>{html.escape(paper.title)}</title><style>{_STYLE}</style>",
         f"<h1>{html.escape(paper.title)}</h1>",
-        f"<p>Seed {setup.seed}{', quick form: too few repetitions to judge' * setup.quick}.</p>",
+        f"<p>Seed {setup.seed}{', quick form: too small to judge' * setup.quick}.</p>",
     ]
     for outcome in outcomes:
         parts.append(f"<h2>{html.escape(outcome.experiment.title)}</h2>")

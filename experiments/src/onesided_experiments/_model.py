@@ -46,6 +46,26 @@ class Curve:
     spread: Sequence[float] | None = None
     kind: Literal["line", "bar", "dots"] = "line"
 
+    @classmethod
+    def of(
+        cls,
+        look: Look,
+        rows: Sequence[Row],
+        x: str,
+        y: str,
+        *,
+        spread: bool = False,
+        dots: bool = False,
+    ) -> Curve:
+        """Two columns of rows; with ``spread``, that of y too."""
+        return cls(
+            look=look,
+            x=[float(row[x]) for row in rows],
+            y=[row[y] for row in rows],
+            spread=[row[f"{y}_spread"] for row in rows] if spread else None,
+            kind="dots" if dots else "line",
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
@@ -96,11 +116,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """A figure's numbers, plots and verdicts. ``figures`` are by file name."""
+    """A figure's numbers, plots and verdicts.
+
+    figures: by file name. claims: called in whole runs alone; the quick form judges nothing.
+    """
 
     rows: Sequence[Row]
     figures: Mapping[str, Figure]
-    claims: Sequence[Claim]
+    claims: Callable[[], Sequence[Claim]]
     notes: Sequence[str] = ()
 
 

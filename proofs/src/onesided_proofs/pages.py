@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from onesided.errors import ParameterError
 
-_LINE: Final = re.compile(r"^proves: (?P<name>[\w.]+)(?: (?P<hash>[0-9a-f]{16}|-))?$", re.MULTILINE)
+_LINE: Final = re.compile(r"^proves:\s*(?P<name>\S*)[ \t]*(?P<hash>.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def _of_page(page: Path) -> Iterator[Proof]:
             hint="Start it with a line such as: proves: onesided.mechanism.Counts.noisy -",
         )
     for match in matches:
-        yield Proof(page, match["name"], match["hash"] or "-", source_hash(match["name"]))
+        yield Proof(page, match["name"], match["hash"].strip() or "-", source_hash(match["name"]))
 
 
 def _resolve(name: str) -> Any:

@@ -2,26 +2,77 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from fractions import Fraction
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
 
+from onesided.errors import OnesidedError, ParameterError
 from onesided.numbers import text
-from onesided.session import release_to_json
+from onesided.session import Plan, Several, question_to_json, release_to_json
 from onesided_service._asking import Ask
 from onesided_service._border import SQL_FIELDS, asked_in
-from onesided_service._clock import text_of
+from onesided_service._clock import Clock, text_of
 from onesided_service._datasets import Dataset
 from onesided_service._doors import json_of, person_of, service_of
-from onesided_service._errors import ServiceError
-from onesided_service._people import CURATOR, Person
-from onesided_service._plans import plan_document
-from onesided_service._preview import previewed_as_one
+from onesided_service._errors import ServiceError, not_found
+from onesided_service._made_up import made_up, preview_of
+from onesided_service._monitors import LiveMonitor
+from onesided_service._people import CURATOR, EVERY, Person
+from onesided_service._published import Published, part_of
 from onesided_service._service import Service
 
-router = APIRouter(prefix="/api/v1")
+# What may be told instead of an answer, by status; docs/http.md says when.
+_REFUSALS: Final = {
+    "400": "The body is not JSON.",
+    "401": "No valid token was given.",
+    "403": "More than is left, or not allowed.",
+    "404": "Does not exist, or is not yours to see.",
+    "405": "This address does not have this method.",
+    "408": "The body came too slowly.",
+    "409": "The id was used before, or the answer is not there yet.",
+    "410": "The answer was late, and is lost.",
+    "413": "The body is too large.",
+    "415": "The body is not declared as JSON.",
+    "422": "An invalid question; nothing was charged.",
+    "429": "Too many requests.",
+    "500": "A mistake in onesided.",
+    "503": "The dataset is closed, or the records cannot be reached.",
+}
+_REFUSAL: Final = {
+    "type": "object",
+    "properties": {
+        "error": {
+            "type": "object",
+            "properties": {
+                "type": {"type": "string"},
+                "message": {"type": "string"},
+                "hint": {"type": "string"},
+                "values": {"type": "object"},
+            },
+            "required": ["type", "message", "hint", "values"],
+        }
+    },
+    "required": ["error"],
+}
+_TOLD: Final[dict[int | str, dict[str, Any]]] = {
+    "202": {"description": "Charged; the answer is on its way."},
+    "304": {"description": "Nothing changed since."},
+    **{
+        status: {"description": words, "content": {"application/json": {"schema": _REFUSAL}}}
+        for status, words in _REFUSALS.items()
+    },
+}
+router = APIRouter(prefix="/api/v1", responses=_TOLD)
+Known = Annotated[Person, Depends(person_of)]
+MOST: Final = 1000
+_FRESH: Final = "public, max-age=0, must-revalidate"
 # What the description says of a body; what is read is closed, and checked by hand.
 _BODY: Final[dict[str, Any]] = {
     "requestBody": {
@@ -49,7 +100,251 @@ _BODY: Final[dict[str, Any]] = {
         },
     }
 }
-Known = Annotated[Person, Depends(person_of)]
+WANTED: Final = ("error", "relative", "guess", "certified", "count", "groups_of_units")
+# Some thirty plans are made to find an ε; of larger questions the asker makes them one by one.
+_CELLS: Final = 64
+
+
+@router.get("/published")
+async def published(request: Request) -> Any:
+    """All published releases, the latest first."""
+    service = service_of(request)
+    return [_line(one) for one in await service.run(service.publishing.all)]
+
+
+@router.get("/published/{id}.csv")
+async def published_csv(request: Request, id: str, part: int = 1) -> Response:  # noqa: A002
+    """One answer of a published release as CSV."""
+    service = service_of(request)
+    found = await service.run(service.publishing.one, id)
+    text = await service.run(lambda: part_of(found.release, part).csv())
+    return conditional(request, text.encode(), "text/csv; charset=utf-8", file=f"{id}.csv")
+
+
+@router.get("/published/{id}.json")
+async def published_json(request: Request, id: str) -> Response:  # noqa: A002
+    """A published release as JSON (docs/json.md)."""
+    service = service_of(request)
+    found = await service.run(service.publishing.one, id)
+    return conditional(request, found.text.encode(), "application/json", file=f"{id}.json")
+
+
+@router.get("/published/{id}")
+async def one_published(request: Request, id: str) -> Response:  # noqa: A002
+    """A published release with its title."""
+    service = service_of(request)
+    found = await service.run(service.publishing.one, id)
+    head = json.dumps(_line(found), ensure_ascii=False, separators=(",", ":"))
+    body = f'{head[:-1]},"release":{found.text}}}'
+    return conditional(request, body.encode(), "application/json")
+
+
+@router.get("/monitors")
+async def monitors(request: Request) -> Any:
+    """All live monitors."""
+    every = service_of(request).monitors.values()
+    return [{"name": one.name, "title": one.title} for one in every]
+
+
+@router.get("/monitors/{name}")
+async def monitor(request: Request, name: str) -> Response:
+    """The latest statuses; with If-None-Match, 304 as long as nothing changed."""
+    service = service_of(request)
+    found = _monitor(request, name)
+    told = await service.run(found.document)
+    body = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+    return conditional(request, body.encode(), "application/json")
+
+
+@router.post("/monitors/{name}/batches")
+async def batches(request: Request, name: str, person: Known) -> Any:
+    """Hand a batch to a monitor, once; the same batch again gives the same answer again."""
+    service, found = service_of(request), _monitor(request, name)
+    if not found.may_send(person):
+        raise ServiceError(403, "Forbidden", "You are no sender of this monitor.")
+    return await service.run(found.send, await json_of(request))
+
+
+def conditional(request: Request, body: bytes, kind: str, *, file: str = "") -> Response:
+    """A body with its tag; 304 without one for who has it."""
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": _FRESH}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    if file:
+        headers["Content-Disposition"] = f'attachment; filename="{file}"'
+    return Response(body, media_type=kind, headers=headers)
+
+
+def _monitor(request: Request, name: str) -> LiveMonitor:
+    found = service_of(request).monitors.get(name)
+    if found is None:
+        raise not_found()
+    return found
+
+
+def _written(amounts: Mapping[str, Any]) -> dict[str, str]:
+    """Amounts per edge, each exact, as text."""
+    return {edge: text(some) for edge, some in amounts.items()}
+
+
+def _line(one: Published) -> dict[str, Any]:
+    return {"id": one.id, "dataset": one.dataset, "title": one.title, "time": one.time}
+
+
+@router.post("/asks/{id}/publish")
+async def publish(request: Request, id: str, person: Known) -> Any:  # noqa: A002
+    """Publish an answer that was told, under a title."""
+    service, body = service_of(request), await json_of(request)
+    if not isinstance(body, dict) or set(body) != {"title"}:
+        raise ServiceError(422, "ParameterError", 'Send {"title": "..."}.')
+    return {"published": await service.run(published_as, service, person, id, body["title"])}
+
+
+@router.get("/datasets/{name}/notes")
+async def notes(request: Request, name: str, person: Known) -> Any:
+    """Why the dataset was closed, the latest first. For the curator, not for publication."""
+    service = service_of(request)
+    return await service.run(curated(service, name, person).notes)
+
+
+@router.get("/datasets/{name}/ledger")
+async def ledger(request: Request, name: str, person: Known) -> Any:
+    """The latest entries of the dataset's ledger, with who was charged."""
+    service = service_of(request)
+    found = curated(service, name, person)
+    return await service.run(entries, found)
+
+
+@router.get("/datasets/{name}/people")
+async def everybody(request: Request, name: str, person: Known) -> Any:
+    """Who may ask of the dataset, what they spent of it, and what is left to them."""
+    service = service_of(request)
+    found = curated(service, name, person)
+    return await service.run(people_of, service, found)
+
+
+@router.post("/datasets/{name}/reopen")
+async def reopen(request: Request, name: str, person: Known) -> Any:
+    """Open a dataset that was closed, if its file is the one that was checked."""
+    service = service_of(request)
+    found = curated(service, name, person)
+    try:
+        await service.run(found.reopen)
+    except OnesidedError as error:
+        raise ServiceError(409, type(error).__name__, error.reason, hint=error.hint) from error
+    return {"name": found.name, "open": True}
+
+
+def curated(service: Service, name: str, person: Person) -> Dataset:
+    """A dataset for its curator. Errors: ServiceError."""
+    found = service.dataset(name, person)
+    if not person.may(CURATOR, name):
+        raise ServiceError(403, "Forbidden", "This is for the curator.")
+    return found
+
+
+def published_as(service: Service, person: Person, id: str, title: object) -> str:  # noqa: A002
+    """The address of an answer that is now published. Errors: ServiceError; ParameterError."""
+    ask = service.asking.found(id)
+    dataset = service.dataset(ask.dataset, person)
+    if ask.person != person.name and not person.may(CURATOR, dataset.name):
+        raise not_found()
+    if not service.ready(ask):
+        raise ServiceError(409, "NotTold", "This answer was not told yet.", hint="Try again later.")
+    return service.publishing.publish(person, ask, dataset, title)
+
+
+def entries(found: Dataset) -> list[dict[str, Any]]:
+    """The ledger's latest entries as JSON."""
+    return [
+        {
+            "number": one.number,
+            "time": one.time,
+            "who": one.who,
+            "kind": one.kind,
+            "ask": one.release_id,
+            "label": one.label,
+            "epsilon": _written(one.epsilon),
+            "delta": _written(one.delta),
+        }
+        for one in reversed(found.session().ledger.entries(last=MOST))
+    ]
+
+
+def people_of(service: Service, found: Dataset) -> list[dict[str, Any]]:
+    """Everybody with a role in the dataset, as JSON. left: of the allowance, or of the budget."""
+    account = found.session().account
+    remaining, told = account.remaining, []
+    for row in service.people.list():
+        person = Person(
+            name=row["person"], roles={key: frozenset(held) for key, held in row["roles"].items()}
+        )
+        held = {role for key in (found.name, EVERY) for role in person.roles.get(key, ())}
+        if not held:
+            continue
+        mine = account.allowed(service.asking.allowance(person, found))
+        left = {edge: min(some, remaining[edge]) for edge, some in mine.remaining.items()}
+        told.append(
+            {
+                "person": person.name,
+                "roles": sorted(held),
+                "token_until": row["expires"],
+                "questions": mine.releases,
+                "spent": _written(mine.spent),
+                "left": _written({edge: max(some, Fraction(0)) for edge, some in left.items()}),
+            }
+        )
+    return told
+
+
+def plan_document(plan: Plan, question: Any, dataset: Dataset, clock: Clock) -> dict[str, Any]:
+    """The plan, and the same question as Python, JSON and a command."""
+    return {
+        **plan.as_dict(),
+        "due_seconds": text(
+            clock.takes(question, dataset.config, dataset.schema) + dataset.config.grace
+        ),
+        "question": json.loads(question_to_json(question)),
+        **programs(question, dataset.name),
+    }
+
+
+def programs(question: Any, dataset: str) -> dict[str, str]:
+    """The question for programs: in Python, and as a command that any shell runs."""
+    body = json.dumps({"question": json.loads(question_to_json(question))})
+    shell = (
+        f"curl --header 'Content-Type: application/json' --header \"Authorization: Bearer $TOKEN\" "
+        f'--data {shlex.quote(body)} "$SERVICE/api/v1/datasets/{dataset}/ask"'
+    )
+    return {"python": f"session.ask({python_of(question)})", "shell": shell}
+
+
+def python_of(question: Any) -> str:
+    """The question as Python writes it."""
+    kind = type(question).__name__
+    where = "od" if kind == "Count" else "od.session"
+    told = []
+    if isinstance(question, Several):
+        told.append(f"[{', '.join(map(python_of, question.questions))}]")
+    for one in fields(question):
+        value = getattr(question, one.name)
+        if one.init and one.name != "questions" and value is not one.default:
+            told.append(f"{one.name}={_python(value)}")
+    return f"{where}.{kind}({', '.join(told)})"
+
+
+def _python(value: Any) -> str:
+    if isinstance(value, Fraction):
+        return repr(text(value))
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{_python(key)}: {_python(part)}" for key, part in value.items())
+        return f"{{{inner}}}"
+    if isinstance(value, list | tuple):
+        inner = ", ".join(map(_python, value))
+        return f"[{inner}]"
+    written = getattr(value, "text", None)  # a condition
+    return repr(written if isinstance(written, str) else value)
 
 
 @router.get("/me")
@@ -61,16 +356,7 @@ async def me(person: Known) -> Any:
 @router.get("/datasets")
 async def datasets(request: Request, person: Known) -> Any:
     """The datasets that you may see."""
-    service = service_of(request)
-
-    def listed() -> list[dict[str, Any]]:
-        return [
-            {"name": one.name, "title": one.title, "open": one.open}
-            for one in service.datasets.values()
-            if person.sees(one.name)
-        ]
-
-    return await service.run(listed)
+    return await service_of(request).run(seen, service_of(request), person)
 
 
 @router.get("/datasets/{name}")
@@ -112,13 +398,10 @@ async def ask(request: Request, name: str, person: Known) -> Any:
 async def one_ask(request: Request, id: str, person: Known) -> Any:  # noqa: A002
     """Your own ask: "due", or "told" with its release. A charged ask can always be read again."""
     service = service_of(request)
-    asked = await service.run(service.asking.found, id)
-    found = service.dataset(asked.dataset, person)
-    asked = await service.run(lambda: service.asking.of(person, id, dataset=found))
+    asked, _ = await service.own(person, id)
     if not asked.charged:
         raise ServiceError(409, "NotCharged", "This question was not charged.", hint="Ask again.")
-    asked = await service.resumed(asked, found)
-    if not asked.answer or service.clock.now() < asked.due:
+    if not service.ready(asked):
         return {"ask": asked.id, "state": "due", "due": text_of(asked.due)}
     return {"state": "told", "due": text_of(asked.due), **json.loads(bytes(told(asked).body))}
 
@@ -130,7 +413,18 @@ async def history(request: Request, name: str, person: Known) -> Any:
     found = service.dataset(name, person)
     everybody = person.may(CURATOR, name)
     rows = await service.run(lambda: service.asking.history(person, found, everybody=everybody))
-    return [line(one) for one in rows]
+    return [
+        {
+            "ask": one.id,
+            "person": one.person,
+            "id": one.name,
+            "asked": one.asked,
+            "due": text_of(one.due),
+            "charged": one.charged,
+            "question": json.loads(one.question),
+        }
+        for one in rows
+    ]
 
 
 def told(asked: Ask) -> Response:
@@ -139,36 +433,33 @@ def told(asked: Ask) -> Response:
     return Response(body.encode(), media_type="application/json")
 
 
-def line(asked: Ask) -> dict[str, Any]:
-    """An ask in a list."""
-    return {
-        "ask": asked.id,
-        "person": asked.person,
-        "id": asked.name,
-        "asked": asked.asked,
-        "due": text_of(asked.due),
-        "charged": asked.charged,
-        "question": json.loads(asked.question),
-    }
+def seen(service: Service, person: Person) -> list[dict[str, Any]]:
+    """The datasets that a person may see, as JSON."""
+    every = (one for one in service.datasets.values() if person.sees(one.name))
+    return [{"name": one.name, "title": one.title, "open": one.open} for one in every]
 
 
 def planned(service: Service, found: Dataset, body: object) -> dict[str, Any]:
     """A plan as JSON. Errors: as the library's, from public facts alone."""
     session = found.session()
-    question, _ = asked_in(body, session, cells=found.config.cells)
+    question, _ = asked_in(body, session, found.config)
     return plan_document(session.plan(question), question, found, service.clock)
 
 
 def previewed(found: Dataset, body: object) -> dict[str, Any]:
     """An answer about made-up rows as JSON. Errors: as :func:`planned`."""
-    question, _ = asked_in(body, found.session(), cells=found.config.cells)
-    release = previewed_as_one(question, schema=found.schema, policy=found.policy)
+    question, _ = asked_in(body, found.session(), found.config)
+    release = preview_of(question, schema=found.schema, policy=found.policy)
     return {"made_up": True, "release": json.loads(release_to_json(release))}
 
 
 def described(service: Service, found: Dataset, person: Person) -> dict[str, Any]:
     """A dataset as JSON."""
-    facts: dict[str, Any] = {
+    account = found.session().account
+    standing, allowance = account.standing(), service.asking.allowance(person, found)
+    mine = account.allowed(allowance)
+    left = {edge: min(some, standing.remaining[edge]) for edge, some in mine.remaining.items()}
+    return {
         "name": found.name,
         "title": found.title,
         "open": found.open,
@@ -180,43 +471,93 @@ def described(service: Service, found: Dataset, person: Person) -> dict[str, Any
         "unit": found.schema.unit,
         "schema": {
             "toml": found.schema.to_toml(),
-            "columns": columns_of(found),
+            "columns": {
+                name: {
+                    "type": one.type,
+                    "bounds": None if one.bounds is None else [str(end) for end in one.bounds],
+                    "step": None if one.step is None else text(one.step),
+                    "keys": None
+                    if one.keys is None or isinstance(one.keys, str)
+                    else len(one.keys),
+                    "about": one.about,
+                }
+                for name, one in found.schema.columns.items()
+            },
             "max_rows": found.schema.max_rows,
         },
         "declared_rows": found.config.declared_rows,
         "refills": found.config.refills,
-    }
-    return facts | spending(service, found, person)
-
-
-def spending(service: Service, found: Dataset, person: Person) -> dict[str, Any]:
-    """What was spent and is left, by everybody and by the person."""
-    session = found.session()
-    standing = session.account.standing()
-    allowance = service.asking.allowance(person, found)
-    mine = session.account.allowed(allowance)
-    return {
-        "budget": {edge: text(some) for edge, some in session.account.budget.items()},
-        "spent": {edge: text(some) for edge, some in standing.spent.items()},
-        "remaining": {edge: text(some) for edge, some in standing.remaining.items()},
-        "delta_remaining": {edge: text(some) for edge, some in standing.delta_remaining.items()},
-        "allowance_spent": {edge: text(some) for edge, some in mine.spent.items()},
-        "allowance_left": {
-            edge: text(min(some, standing.remaining[edge])) for edge, some in mine.remaining.items()
-        },
+        "budget": _written(account.budget),
+        "delta_budget": _written(account.delta_budget),
+        "spent": _written(standing.spent),
+        "remaining": _written(standing.remaining),
+        "delta_remaining": _written(standing.delta_remaining),
+        "allowance_spent": _written(mine.spent),
+        "allowance_left": _written(left),
         "allowance_since": allowance.since,
     }
 
 
-def columns_of(found: Dataset) -> dict[str, dict[str, Any]]:
-    """The declared columns by name, as public as these."""
-    return {
-        name: {
-            "type": one.type,
-            "bounds": None if one.bounds is None else [str(end) for end in one.bounds],
-            "step": None if one.step is None else text(one.step),
-            "keys": None if one.keys is None or isinstance(one.keys, str) else len(one.keys),
-            "about": one.about,
+@router.post("/datasets/{name}/suggest")
+async def suggest(request: Request, name: str, person: Known) -> Any:
+    """The question with the least ε for what is wanted of it, from public facts. Free."""
+    service, body = service_of(request), await json_of(request)
+    found = service.dataset(name, person)
+    return await service.free(person, suggested, service, found, body)
+
+
+@router.get("/datasets/{name}/made-up")
+async def made_up_rows(request: Request, name: str, person: Known) -> Any:
+    """Made-up rows of the dataset's schema, by column: to try code on. They are about nobody."""
+    service = service_of(request)
+    found = service.dataset(name, person)
+
+    def rows() -> dict[str, Any]:
+        made = made_up(found.schema)
+        columns = zip(*made.fetchall(), strict=True)
+        return {
+            name: list(map(_plain, some)) for name, some in zip(made.columns, columns, strict=True)
         }
-        for name, one in found.schema.columns.items()
+
+    return {"made_up": True, "columns": await service.free(person, rows)}
+
+
+def suggested(service: Service, found: Dataset, body: object) -> dict[str, Any]:
+    """A suggestion as JSON. Errors: as the library's, from public facts alone."""
+    if not isinstance(body, Mapping) or not isinstance(body.get("wanted"), Mapping):
+        raise ParameterError(
+            'Send {"question": {...}, "wanted": {...}}.', hint=f"Wanted: {', '.join(WANTED)}."
+        )
+    wanted = dict(body["wanted"])
+    for name in wanted:
+        if name not in WANTED:
+            raise ParameterError(
+                f"{name!r} cannot be wanted here.",
+                hint=f"Known: {', '.join(WANTED)}. A look at sizes is a question: it is charged.",
+            )
+    if isinstance(groups := wanted.get("groups_of_units"), Mapping):
+        wanted["groups_of_units"] = {_whole(most): units for most, units in groups.items()}
+    session = found.session()
+    rest = {key: value for key, value in body.items() if key != "wanted"}
+    cells = min(_CELLS, found.config.cells)  # its ε is what is looked for
+    free = replace(found.config, cells=cells, min_epsilon=Fraction(0), max_epsilon=None)
+    question, _ = asked_in(rest, session, free)
+    made = session.suggest(question, **wanted)
+    return {
+        "question": json.loads(question_to_json(made.question)),
+        "epsilon": text(made.epsilon),
+        "error": made.error,
+        "relative": made.relative,
+        "compared": {str(most): error for most, error in (made.compared or {}).items()},
+        "plan": plan_document(made.plan, made.question, found, service.clock),
     }
+
+
+def _whole(written: object) -> object:
+    """JSON writes the keys of an object as texts."""
+    short = isinstance(written, str) and written.isascii() and written.isdecimal()
+    return int(written) if short and len(str(written)) < 10 else written  # type: ignore[call-overload]
+
+
+def _plain(value: object) -> object:
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -13,30 +12,15 @@ from starlette.exceptions import HTTPException
 
 from onesided.errors import OnesidedError
 from onesided.noise import Noise
-from onesided_service import (
-    _api,
-    _curator,
-    _curator_pages,
-    _help,
-    _monitor_pages,
-    _pages,
-    _public,
-    _public_pages,
-)
+from onesided_service import _api, _monitor_pages, _pages
 from onesided_service._clock import Clock
 from onesided_service._config import ServiceConfig
-from onesided_service._doors import person_of
+from onesided_service._doors import person_of, service_of
 from onesided_service._errors import ServiceError, not_found, told
-from onesided_service._headers import Headers
 from onesided_service._page_kit import error_page
 from onesided_service._people import CURATOR
 from onesided_service._service import Service
 from onesided_service._watched import Watched
-
-_PARTS: Final = (
-    *(_public, _curator, _api, _help),
-    *(_public_pages, _pages, _curator_pages, _monitor_pages),
-)
 
 
 def create_app(
@@ -66,21 +50,23 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.service = service
-    for part in _PARTS:
+    for part in (_api, _pages, _monitor_pages):
         app.include_router(part.router)
-    app.add_api_route("/healthz", _healthz, include_in_schema=False)
+    app.add_api_route("/healthz", lambda: {"status": "ok"}, include_in_schema=False)
+    app.add_api_route("/readyz", _ready, include_in_schema=False)
     app.add_api_route("/metrics", _metrics, include_in_schema=False)
-    app.add_middleware(Headers, tls=config.tls)
-    app.add_middleware(Watched, metrics=service.metrics)
-    app.add_exception_handler(ServiceError, _refused)
-    app.add_exception_handler(OnesidedError, _refused)
-    app.add_exception_handler(HTTPException, _refused)
-    app.add_exception_handler(RequestValidationError, _refused)
+    app.add_middleware(
+        Watched, metrics=service.metrics, tls=config.tls, origins=frozenset(config.origins)
+    )
+    for kind in (ServiceError, OnesidedError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, _refused)
     return app
 
 
-async def _healthz() -> dict[str, str]:
-    return {"status": "ok"}
+async def _ready(request: Request) -> dict[str, str]:
+    """Whether it can answer: its state can be read. Errors: ServiceError 503."""
+    await service_of(request).ready_to_answer()
+    return {"status": "ready"}
 
 
 async def _metrics(request: Request) -> Response:
@@ -91,23 +77,23 @@ async def _metrics(request: Request) -> Response:
     return Response(request.app.state.service.metrics.text(), media_type="text/plain")
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _refused(request: Request, given: Exception) -> Response:
     """What a request may be told, in one form."""
+    error = given
     if isinstance(error, OnesidedError):
         error = told(error)
     elif isinstance(error, HTTPException):
         error = ServiceError(error.status_code, "Http", str(error.detail))
     elif not isinstance(error, ServiceError):
         error = ServiceError(422, "ParameterError", "The address or its parameters are not valid.")
-    if _reads_pages(request):
+    headers = dict(getattr(given, "headers", None) or {})
+    if "allow" in (low := {name.lower(): value for name, value in headers.items()}):
+        headers = {"Allow": low["allow"].replace("GET", "GET, HEAD")}
+    accepts = "text/html" in request.headers.get("accept", "")
+    if accepts and not request.url.path.startswith("/api/"):  # a person with a browser
         return await error_page(request, error)
-    headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
+    if error.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
     if error.status == 429:
         headers["Retry-After"] = str(error.values.get("seconds", 1))
     return JSONResponse(error.document(), status_code=error.status, headers=headers)
-
-
-def _reads_pages(request: Request) -> bool:
-    """Whether a person with a browser asked, and no program."""
-    accepts = "text/html" in request.headers.get("accept", "")
-    return accepts and not request.url.path.startswith("/api/")

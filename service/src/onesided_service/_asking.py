@@ -12,7 +12,6 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from threading import Event
 from typing import Any, Final
 
 from sqlalchemy import delete, select, update
@@ -24,20 +23,22 @@ from onesided.store import canonical, now
 from onesided_service._border import asked_in, refuse_explain, tells_again, text_of
 from onesided_service._clock import Clock
 from onesided_service._datasets import Dataset
-from onesided_service._errors import ServiceError, not_found
+from onesided_service._errors import ServiceError, lost, not_found
 from onesided_service._people import CURATOR, Person
-from onesided_service._schema import asks
-from onesided_service._store import State, put_if_absent
+from onesided_service._store import State, asks, put_if_absent
 
 MOST_SHOWN: Final = 200
 _PATIENCE: Final = 3
 # Whether an ask was charged. Of one that is unsure, the ledger knows.
-_UNSURE, _CHARGED, _REFUSED = 0, 1, 2
+_UNSURE, _CHARGED, _REFUSED, _LOST, _BEGUN = range(5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """What somebody asked. due: on the public clock, in seconds since 1970. answer: JSON or ""."""
+    """What somebody asked. due: on the public clock, in seconds since 1970. answer: JSON or "".
+
+    lost: its answer was late, and will never be told. starts: when its turn to read comes.
+    """
 
     id: str
     person: str
@@ -48,12 +49,20 @@ class Ask:
     due: Fraction
     charged: bool
     answer: str
+    lost: bool = False
+    starts: Fraction = Fraction(0)
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Ask:
         """An ask that is on record."""
-        own = {"due": Fraction(row["due"]), "charged": row["charged"] == _CHARGED}
+        charged = row["charged"] in (_CHARGED, _LOST, _BEGUN)
+        own = {"due": Fraction(row["due"]), "charged": charged, "lost": row["charged"] == _LOST}
         return cls(**{**row, **own})
+
+    def require_kept(self) -> None:
+        """Errors: ServiceError 410 for one that was lost."""
+        if self.lost:
+            raise lost(self.id)
 
 
 class Asking:
@@ -69,7 +78,7 @@ class Asking:
         from the request and charges alone.
         """
         session = dataset.opened()
-        question, name = asked_in(body, session, cells=dataset.config.cells)
+        question, name = asked_in(body, session, dataset.config)
         refuse_explain(body)
         # No row is there: what fails here would fail on any rows, after the charge.
         rehearse(session, question)
@@ -77,12 +86,16 @@ class Asking:
         now = Fraction(self.clock.now())
         dataset.turns.require(person.name, takes, now=now)
         ask, fresh = self._recorded(person, dataset, question, name)
+        ask.require_kept()
         # Before its tick, that there is an answer would say when it was drawn.
         if ask.answer and now >= ask.due and not tells_again(body):
             raise _stored(ask)
         if not ask.charged:
             self._charge(ask, session, self.allowance(person, dataset))
-        return replace(self._in_turn(ask, dataset) if fresh else ask, charged=True), fresh
+        timed = self._in_turn(ask, dataset) if fresh else None
+        if fresh and timed is None:  # another worker took it up meanwhile
+            ask = self.found(ask.id)
+        return replace(timed or ask, charged=True), timed is not None
 
     def _charge(self, ask: Ask, session: Any, allowance: Any) -> None:
         try:
@@ -102,35 +115,48 @@ class Asking:
         else:  # nobody else knows of it
             self._state.run(delete(asks).where(asks.c.id == ask.id))
 
-    def _in_turn(self, ask: Ask, dataset: Dataset) -> Ask:
+    def _in_turn(self, ask: Ask, dataset: Dataset) -> Ask | None:
         """The ask with its turn, taken once it is charged: a ledger's lock is no slow row.
 
         It is written down before rows are read: were it set right by the answer, whoever looks
-        again and again would see when that was drawn.
+        again and again would see when that was drawn. None where it is not as it was any more.
         """
-        due = self._due(ask, dataset)
-        row = update(asks).where(asks.c.id == ask.id, asks.c.answer == "")
-        self._state.run(row.values(due=str(due), charged=_CHARGED))
-        return replace(ask, due=due)
+        timed = self._timed(ask, dataset)
+        row = self._waiting(ask, _UNSURE).values(due=str(timed.due), charged=_CHARGED)
+        return timed if self._state.run(row) else None
 
-    def draw(self, ask: Ask, dataset: Dataset, late: Event | None = None) -> Ask:
-        """Answer a charged ask, and keep the answer. Errors: any; then the dataset must close.
+    def draw(self, ask: Ask, dataset: Dataset) -> Ask:
+        """Answer a charged ask, and keep the answer, by its tick. Errors: any; then it must close.
 
-        late: set once its tick has passed. What is drawn after that stays in the ledger until it
-        is asked for again: that it is there would say when it was done.
+        Its answer is told at this one tick or never, so it is kept before the tick, under the
+        lock of the state, or not at all; and rows are read for it only if that can still be.
         """
-        late = late or Event()
-        if ask.answer or late.is_set():
-            return ask
+        if not (self.clock.before(ask.due) and self._state.run(self._begun(ask))):
+            return self.found(ask.id)
         written = release_to_json(_as_told(dataset.answer(self.question_of(ask))))
-        if late.is_set():
-            return ask
-        self._state.run(
-            update(asks)
-            .where(asks.c.id == ask.id, asks.c.answer == "")
-            .values(answer=written, charged=_CHARGED)
-        )
+        with self._state.write() as connection:
+            if self.clock.before(ask.due):
+                kept = self._waiting(ask, _BEGUN).values(answer=written, charged=_CHARGED)
+                connection.execute(kept)
         return self.found(ask.id)
+
+    def lose(self, ask: Ask, dataset: Dataset) -> Ask:
+        """The ask as it stands once its tick has passed: without an answer it is lost."""
+        with self._state.write() as connection:
+            lost = self._waiting(ask, _CHARGED, _BEGUN).values(charged=_LOST)
+            if connection.execute(lost).rowcount:
+                dataset.overran(connection, ask.id)
+        return self.found(ask.id)
+
+    @staticmethod
+    def _begun(ask: Ask) -> Any:
+        return Asking._waiting(ask, _CHARGED).values(charged=_BEGUN)
+
+    @staticmethod
+    def _waiting(ask: Ask, *charged: int) -> Any:
+        """A change of the ask as long as it waits for this very tick, and stands so."""
+        still = asks.c.due == str(ask.due), asks.c.answer == "", asks.c.charged.in_(charged)
+        return update(asks).where(asks.c.id == ask.id, *still)
 
     def found(self, id: str) -> Ask:  # noqa: A002 - its public name
         """The ask on record. Errors: ServiceError."""
@@ -139,22 +165,26 @@ class Asking:
             raise not_found()
         return Ask.of(row)
 
-    def of(self, person: Person, id: str, *, dataset: Dataset) -> Ask:  # noqa: A002
-        """A person's own ask, as it stands. Errors: ServiceError where there is no such charge."""
-        ask = self.found(id)
+    def of(self, person: Person, ask: Ask, dataset: Dataset) -> Ask:
+        """A person's own ask, as it stands. Errors: ServiceError for another's."""
         if ask.person != person.name:
             raise not_found()
         return self._as_charged(ask, dataset)
 
     def postponed(self, ask: Ask, dataset: Dataset) -> Ask | None:
-        """The ask with a later due time, for the one caller who may draw it; None for others."""
-        due = self._due(ask, dataset)
-        changed = self._state.run(
-            update(asks)
-            .where(asks.c.id == ask.id, asks.c.due == str(ask.due), asks.c.answer == "")
-            .values(due=str(due))
-        )
-        return replace(ask, due=due) if changed else None
+        """The ask with a later tick, for the one caller who may draw it; None for others.
+
+        Where its reading had begun, another tick tells a bit: it counts, and there is no third.
+        """
+        timed = self._timed(ask, dataset)
+        with self._state.write() as connection:
+            begun = connection.execute(self._waiting(ask, _BEGUN).values(charged=_BEGUN)).rowcount
+            if begun and not dataset.overran(connection, ask.id):
+                connection.execute(self._waiting(ask, _BEGUN).values(charged=_LOST))
+                return None
+            later = self._waiting(ask, _UNSURE, _CHARGED, _BEGUN)
+            changed = connection.execute(later.values(due=str(timed.due), charged=_CHARGED))
+            return timed if changed.rowcount else None
 
     def history(self, person: Person, dataset: Dataset, *, everybody: bool) -> list[Ask]:
         """The latest asks: a person's own, or everybody's."""
@@ -164,11 +194,12 @@ class Asking:
         rows = self._state.all(query.order_by(asks.c.asked.desc()).limit(MOST_SHOWN))
         return [self._as_charged(Ask.of(row), dataset) for row in rows]
 
-    def _due(self, ask: Ask, dataset: Dataset) -> Fraction:
-        """When it is answered: by the question, those before it, and the declared rows."""
+    def _timed(self, ask: Ask, dataset: Dataset) -> Ask:
+        """When it reads and is answered: by the question, those before it, and declared rows."""
         takes = self._takes(self.question_of(ask), dataset)
-        through = dataset.turns.take(ask.person, takes, now=Fraction(self.clock.now()))
-        return self.clock.next_tick(through + dataset.config.grace)
+        through = dataset.turns.take(ask.id, ask.person, takes, now=Fraction(self.clock.now()))
+        due = self.clock.next_tick(through + dataset.config.grace)
+        return replace(ask, due=due, starts=through - takes)
 
     def _takes(self, question: Any, dataset: Dataset) -> Fraction:
         return self.clock.takes(question, dataset.config, dataset.schema)
@@ -192,7 +223,7 @@ class Asking:
         free = dataset.turns.free_from(Fraction(self.clock.now()))
         due = self.clock.next_tick(free + _PATIENCE * takes + dataset.config.grace)
         ask = Ask(
-            id=_id(dataset.name, person.name, name, written) if name else secrets.token_hex(16),
+            id=_id_of(dataset, person, name, question) if name else secrets.token_hex(16),
             person=person.name,
             dataset=dataset.name,
             question=written,
@@ -240,8 +271,12 @@ def _as_told(release: Any) -> Any:
     return replace(release, entry=None, told_again=False, drawn="")
 
 
-def _id(*parts: str) -> str:
-    return hashlib.sha256(canonical(list(parts)).encode()).hexdigest()[:32]
+def _id_of(dataset: Dataset, person: Person, name: str, question: Any) -> str:
+    """The same for the same name and question, whatever people call that."""
+    parts = [replace(one, title="") for one in getattr(question, "questions", ())]
+    bare = replace(question, title="", **({"questions": parts} if parts else {}))
+    told = canonical([dataset.name, person.name, name, text_of(bare)])
+    return hashlib.sha256(told.encode()).hexdigest()[:32]
 
 
 def _refuse_other(connection: Any, ask: Ask) -> None:

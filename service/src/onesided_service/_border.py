@@ -13,7 +13,7 @@ from dataclasses import fields, replace
 from typing import Any, Final
 
 from onesided.errors import ParameterError
-from onesided.numbers import positive
+from onesided.numbers import positive, text
 from onesided.session import (
     Question,
     Sample,
@@ -24,7 +24,8 @@ from onesided.session import (
 )
 from onesided.session.kit import explains, prepared, refuse_asserting, refuse_changed
 from onesided.store import canonical, plain_text
-from onesided_service._size import refuse_large
+from onesided_service._clock import refuse_large
+from onesided_service._config import DatasetConfig
 
 SQL_FIELDS: Final = (
     "epsilon",
@@ -46,6 +47,7 @@ SQL_FIELDS: Final = (
     "weights",
     "guesses",
 )
+_NAMED: Final = ("id", "again", "title")
 _LONGEST: Final = 200
 _DEEPEST: Final = 32
 _LARGEST: Final = 100_000
@@ -55,11 +57,10 @@ _PARTS_OF_ONE: Final = 2**100 * 5**24 * math.lcm(*range(1, 101))
 _FILES: Final = ("keys", "workload", "strategy")
 
 
-def asked_in(body: object, session: Session, *, cells: int) -> tuple[Any, str]:
+def asked_in(body: object, session: Session, config: DatasetConfig) -> tuple[Any, str]:
     """The question of a request, and the name that its asker gives it; "" for none.
 
-    cells: how many a question may have. Errors: ParameterError, which depend on the request and
-    public facts alone.
+    Errors: ParameterError, which depend on the request and public facts alone.
     """
     _refuse_stated(body)
     if not isinstance(body, Mapping) or ("sql" in body) == ("question" in body):
@@ -72,8 +73,10 @@ def asked_in(body: object, session: Session, *, cells: int) -> tuple[Any, str]:
         raise ParameterError("An id is a text of 1 to 200 characters.", hint="Shorten it.")
     plain_text(name or "", name="id")
     asked = offered(replace(question, id=None, again=False))
-    refuse_large(asked, session.schema, most=cells)
+    refuse_large(asked, session.schema, most=config.cells)
     refuse_asserting(prepared(session, asked))
+    for one in getattr(asked, "questions", (asked,)):
+        _refuse_amount(one.epsilon, config)
     return asked, name or ""
 
 
@@ -133,10 +136,10 @@ def _of_json(body: Mapping[str, Any]) -> Any:
 
 
 def _of_sql(body: Mapping[str, Any], session: Session) -> Any:
-    _refuse_unknown(body, {"sql", "id", "again", *SQL_FIELDS})
+    _refuse_unknown(body, {"sql", *_NAMED, *SQL_FIELDS})
     if not isinstance(body["sql"], str):
         raise ParameterError("sql must be text.", hint="See docs/sql.md.")
-    more = {name: body[name] for name in (*SQL_FIELDS, "id", "again") if body.get(name) is not None}
+    more = {name: body[name] for name in (*SQL_FIELDS, *_NAMED) if body.get(name) is not None}
     if "max_rows" not in more:  # before there was such a field, the same words were about units
         refuse_changed(body["sql"], session.unit)
     return session.question(body["sql"], **more)
@@ -168,6 +171,20 @@ def _refuse_long(ends: Any) -> None:
     if isinstance(ends, list) and any(isinstance(end, int) and abs(end) > _LARGEST for end in ends):
         raise ParameterError(
             f"A range ends beyond {_LARGEST:,}.", hint="List the values that you ask for."
+        )
+
+
+def _refuse_amount(epsilon: Any, config: DatasetConfig) -> None:
+    """Refuse an ε that is less or more than one question of the dataset may have."""
+    given = positive(epsilon, name="epsilon")
+    least, most = config.min_epsilon, config.max_epsilon or given
+    if not least <= given <= most:
+        bound = f"at least {text(least)}" if given < least else f"at most {text(most)}"
+        raise ParameterError(
+            f"epsilon is {text(given)}; one question here has {bound}.",
+            hint="Ask with another epsilon.",
+            field="epsilon",
+            value=given,
         )
 
 

@@ -1,4 +1,8 @@
-"""The public clock: when an answer leaves depends on the question and public facts alone."""
+"""The public clock: when an answer leaves depends on the question and public facts alone.
+
+How large a question is, by what it and the schema say, decides how long it may take, and whether
+it is answered at all: groups, bins, cells, and ranges of them.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +10,181 @@ import asyncio
 import datetime as dt
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final
 
+from onesided.conditions import Condition
+from onesided.engine.kit import key_file
+from onesided.errors import ParameterError
 from onesided.schema import Schema
-from onesided.session import Several
 from onesided_service._config import DatasetConfig
-from onesided_service._size import times_by_groups, times_of
 
-# How much longer than a count a question may take; what is not named counts once.
-_COSTS: Final = {
-    "Ngrams": 6,
-    "LinearQuery": 6,
-    "RangeQuery": 4,
-    "Histogram": 3,
-    "Quantile": 3,
-    "Variance": 3,
-    "Mean": 3,
-    "Sum": 2,
-    "RowCount": 2,
-    "Discover": 3,
-}
+# How many ranges may be asked of each cell, on average; "all" of 1,024 bins are half of that.
+_EACH: Final = 1024
+_PAIR: Final = 2  # columns of a map
+# So many may take as long as a question without them: measured, with room for slow machines.
+_CELLS: Final = 128
+_RANGES: Final = 2**18
+_GROUPS: Final = 20_000
+# Groups of a whole request; each one of a histogram by groups counts with all of its cells.
+MOST_GROUPS: Final = 2**20
+
+
+def cells_of(question: Any) -> int:
+    """How many cells a question has; 1 for those that have none.
+
+    >>> import onesided as od
+    >>> cells_of(od.session.RangeQuery(["x", "y"], "cells", bins=[16, 16], epsilon=1))
+    256
+    """
+    if hasattr(question, "questions"):
+        return max(map(cells_of, question.questions), default=1)
+    if not _is_binned(question):
+        return 1
+    column, bins = question.column, question.bins
+    if isinstance(column, Mapping):
+        return math.prod(map(_bins, column.values()))
+    if isinstance(column, str) or not isinstance(bins, Sequence):
+        return _bins(bins) ** (1 if isinstance(column, str) else _PAIR)
+    return math.prod(map(_bins, bins))
+
+
+def asked_of(question: Any) -> int:
+    """How many ranges a question asks; 1 for other questions."""
+    if hasattr(question, "questions"):
+        return sum(map(asked_of, question.questions))
+    if not hasattr(question, "ranges"):
+        return 1
+    if isinstance(question.ranges, str):
+        cells = cells_of(question)
+        return cells * (cells + 1) // 2 if question.ranges == "all" else cells
+    if isinstance(question.ranges, Sequence):
+        return len(question.ranges)
+    return int(getattr(question.ranges, "shape", (1,))[0])
+
+
+def times_of(question: Any) -> int:
+    """How many times longer its cells make it take."""
+    if not _is_binned(question):
+        return 0
+    cells = cells_of(question)
+    return cells // _CELLS + cells * asked_of(question) // _RANGES
+
+
+def groups_of(question: Any, schema: Schema | None) -> int:
+    """How many public groups a question has: those it lists, or all that the schema declares.
+
+    >>> import onesided as od
+    >>> hours = od.column("integer", keys=range(24))
+    >>> groups_of(od.Count(by=["x", "y"], epsilon=1), Schema(columns={"x": hours, "y": hours}))
+    576
+    """
+    if hasattr(question, "questions"):
+        return sum(groups_of(one, schema) for one in question.questions)
+    keys, by = getattr(question, "keys", ()), getattr(question, "by", ())
+    if keys is not None or schema is None:
+        return _listed(keys)
+    names = (by,) if isinstance(by, str) else by if isinstance(by, list | tuple) else ()
+    return math.prod(_declared(schema, name) for name in names if name in schema.columns)
+
+
+def times_by_groups(question: Any, schema: Schema | None) -> int:
+    """How many times longer the groups of one question make it take."""
+    each = getattr(question, "groups_at_once", _GROUPS)
+    return groups_of(question, schema) * cells_of(question) // each
+
+
+def refuse_large(question: Any, schema: Schema | None, *, most: int) -> None:
+    """Refuse more cells than the dataset answers about, or too many groups.
+
+    The best way to answer a map of many cells is looked for among many, which takes a machine long
+    before anything is charged. What several questions ask counts together. Errors: ParameterError.
+    """
+    parts = question.questions if hasattr(question, "questions") else (question,)
+    for one in parts:
+        _refuse_long(one)
+    sizes = [(cells_of(one), asked_of(one)) for one in parts if _is_binned(one)]
+    cells, asked = sum(cells for cells, _ in sizes), sum(asked for _, asked in sizes)
+    if cells > most:
+        raise ParameterError(
+            f"This asks about {cells:,} cells; this dataset answers about at most {most:,}.",
+            hint="Take fewer bins.",
+            cells=cells,
+            most=most,
+        )
+    if sum(cells * asked for cells, asked in sizes) > _EACH * most:
+        raise ParameterError(
+            f"These {asked:,} ranges of {cells:,} cells are too many for this dataset.",
+            hint=f"Ask for at most {_EACH * most // cells:,} at once.",
+            ranges=asked,
+            most=_EACH * most // cells,
+        )
+    groups = sum(groups_of(one, schema) * cells_of(one) for one in parts)
+    if groups > MOST_GROUPS:
+        raise ParameterError(
+            f"This asks about {groups:,} groups; the service answers about at most "
+            f"{MOST_GROUPS:,} at once.",
+            hint="Group by fewer columns, or list fewer keys.",
+            groups=groups,
+            most=MOST_GROUPS,
+        )
+
+
+def _refuse_long(question: Any) -> None:
+    times = times_by_condition(question)
+    if times > LONGEST_CONDITION:
+        raise ParameterError(
+            f"This condition may take as long as {times:,} counts; it may as {LONGEST_CONDITION}.",
+            hint="Write a shorter condition, or have a column computed first.",
+            times=times,
+            most=LONGEST_CONDITION,
+        )
+
+
+def _is_binned(question: Any) -> bool:
+    return hasattr(question, "bins")
+
+
+def _listed(keys: Any) -> int:
+    """How many keys are listed: a table of several columns is its columns."""
+    if isinstance(keys, Mapping):
+        return max(map(_listed, keys.values()), default=1)
+    return max(len(keys), 1) if isinstance(keys, Sequence) and not isinstance(keys, str) else 1
+
+
+def _declared(schema: Schema, name: str) -> int:
+    column = schema.columns[name]
+    if isinstance(column.keys, str):
+        return _in_file(schema, name)
+    return _listed(column.keys)
+
+
+@lru_cache(maxsize=64)
+def _in_file(schema: Schema, name: str) -> int:
+    """How many keys a schema's file has, which is read once."""
+    column = schema.columns[name]
+    return len(key_file(str(column.keys), folder=schema.folder, name=name, kind=column.type))
+
+
+def _bins(given: Any) -> int:
+    """How many bins a number of them, their edges, or a pair of these with bounds, stand for."""
+    if isinstance(given, bool) or given is None:
+        return 1
+    if isinstance(given, int):
+        return max(given, 1)
+    if isinstance(given, Mapping):
+        return _bins(given.get("bins"))
+    return (
+        max(len(given) - 1, 1) if isinstance(given, Sequence) and not isinstance(given, str) else 1
+    )
+
+
 _MILLION: Final = 10**6
-_WORDS: Final = 2_000  # letters of a condition that may take as long as a count
+LONGEST_CONDITION: Final = 60  # as many counts as it may take as long as
+STEPS: Final = 256  # operations of a condition that may take as long as a count
 _VALUES: Final = 20_000
 
 
@@ -45,12 +199,15 @@ class Clock:
         self, question: Any, dataset: DatasetConfig, schema: Schema | None = None
     ) -> Fraction:
         """Seconds that the question may take, by its class, its groups and the declared rows."""
-        size = max(Fraction(1), Fraction(dataset.declared_rows, _MILLION))
-        return dataset.seconds * _cost(question, schema) * size
+        return dataset.seconds * cost_of(question, schema) * size_of(dataset)
 
     def next_tick(self, after: Fraction) -> Fraction:
         """The first tick that is not before ``after``."""
         return math.ceil(after / self.tick) * self.tick
+
+    def before(self, due: Fraction) -> bool:
+        """Whether the tick is still to come."""
+        return self.now() < due
 
     async def until(self, due: Fraction, work: asyncio.Future[Any]) -> bool:
         """Wait for the tick, whenever ``work`` is done; whether it was done in time.
@@ -61,32 +218,44 @@ class Clock:
             await asyncio.sleep(left)
         return work.done()
 
-    def today(self) -> dt.datetime:
-        """The day and time in UTC."""
-        return dt.datetime.fromtimestamp(self.now(), dt.UTC)
-
     def refilled(self, refills: str) -> str:
         """The instant since which charges count against an allowance; "" for all of them."""
         if refills == "never":
             return ""
-        day = self.today().replace(hour=0, minute=0, second=0, microsecond=0)
+        today = dt.datetime.fromtimestamp(self.now(), dt.UTC)
+        day = today.replace(hour=0, minute=0, second=0, microsecond=0)
         first = day if refills == "daily" else day.replace(day=1)
         return first.isoformat(timespec="microseconds")
 
 
-def _cost(question: Any, schema: Schema | None) -> int:
-    if isinstance(question, Several):
-        return sum(_cost(one, schema) for one in question.questions)
-    return _COSTS.get(type(question).__name__, 1) * _times(question, schema)
+def size_of(dataset: DatasetConfig) -> Fraction:
+    """How many times as long its declared rows make a question take."""
+    return max(Fraction(1), Fraction(dataset.declared_rows, _MILLION))
+
+
+def cost_of(question: Any, schema: Schema | None) -> int:
+    """How many times as long as a plain count it may take, by what it and the schema say."""
+    if hasattr(question, "questions"):
+        return sum(cost_of(one, schema) for one in question.questions)
+    return int(getattr(question, "work", 1)) * _times(question, schema)
 
 
 def _times(question: Any, schema: Schema | None) -> int:
     """How much longer it takes for its groups, and for a long condition, keys or workload."""
-    where = getattr(question, "where", None)
-    words = len(str(getattr(where, "text", where) or ""))
     values = sum(_many(getattr(question, one.name)) for one in fields(question) if one.init)
     listed = max(values // _VALUES, times_by_groups(question, schema))
-    return 1 + words // _WORDS + listed + times_of(question)
+    return 1 + times_by_condition(question) + listed + times_of(question)
+
+
+def times_by_condition(question: Any) -> int:
+    """How many times longer its condition makes it take: by what an engine is handed.
+
+    >>> import onesided as od
+    >>> times_by_condition(od.Count(where="UPPER(" * 9 + "note" + ")" * 9 + " = 'A'", epsilon=1))
+    4
+    """
+    where = getattr(question, "where", None)
+    return 0 if where is None else Condition.parse(where).steps // STEPS
 
 
 def _many(value: Any) -> int:

@@ -36,12 +36,33 @@ REFILLS: Final = ("never", "daily", "monthly")
 ENGINES: Final = ("duckdb", "spark")
 NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LONGEST: Final = 2**20
+_ORIGIN: Final = re.compile(r"https?://[a-z0-9.-]+(:(?!443$|80$)[0-9]{1,5})?")
+_ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?")
 
 
 def _texts(value: object, *, name: str) -> tuple[str, ...]:
     """A list of texts, not empty."""
     words = "a list of texts"
     return tuple(listing(partial(plain_text, empty=False), words, least=1)(value, name=name))
+
+
+def _origins(value: object, *, name: str) -> tuple[str, ...]:
+    """Origins as browsers send them: a scheme and a host, and no path."""
+    found = tuple(listing(plain_text, "a list of texts")(value, name=name))
+    for one in found:
+        if not _ORIGIN.fullmatch(one):
+            hint = 'Write a scheme and a host in lower case, such as "https://news.example".'
+            raise ParameterError(f"{name} has {one!r}, which is no origin.", hint=hint, value=one)
+    return found
+
+
+def _address(value: object, *, name: str) -> str:
+    """Where others reach the service: an origin, and perhaps a path; "" for nowhere."""
+    found = plain_text(value, name=name)
+    if found and not _ADDRESS.fullmatch(found):
+        hint = 'Write it as "https://statistics.example".'
+        raise ParameterError(f"{name} is {found!r}, which is no address.", hint=hint, value=found)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +92,9 @@ class DatasetConfig:
     the public may think there are, which sets how long answers take. seconds: how long a plain
     question of a million declared rows may take. grace: seconds that an answer waits beyond that,
     for a machine that is busy at times; it is no time of the next question's. cells: how many a
-    histogram or a map may have, which bounds what a free plan takes of the machine. data: a file,
+    histogram or a map may have, which bounds what a free plan takes of the machine. min_epsilon,
+    max_epsilon: of one question. overruns: how many questions may be late before it closes; each
+    is lost, and tells a bit. data: a file,
     a folder that Spark reads, or the URL of a PostgreSQL database. table: which one, where there
     are several. engine: what reads files.
 
@@ -99,6 +122,11 @@ class DatasetConfig:
     )
     delta_allowance: Exact = Field(non_negative, default=0)
     refills: Text = Field(one_of, words=REFILLS, default="never")
+    min_epsilon: Exact = Field(non_negative, default=0)
+    max_epsilon: Field[Number | None, Fraction | None] = Field(
+        positive, default=None, optional=True
+    )
+    overruns: Whole = Field(whole, least=1, default=8)
     analysts_publish: Flag = Field(is_flag, default=False)
 
 
@@ -135,7 +163,9 @@ class ServiceConfig:
     """The whole service. Read it with :meth:`read`.
 
     state: where people, tokens and published releases are kept: a file or a PostgreSQL URL.
-    tick: seconds between the instants at which answers leave. tls: whether it stands behind TLS.
+    public_url: what its addresses begin with for others; without, its host and port. origins:
+    whose pages may read what is published, such as "https://news.example". tick: seconds between
+    the instants at which answers leave. tls: whether it stands behind a proxy that speaks TLS.
     folder: what file names are relative to.
 
     >>> ServiceConfig.from_toml("service = {tick = '1/2'}", folder=Path()).tick
@@ -146,6 +176,8 @@ class ServiceConfig:
     title: Text = Field(plain_text, default="onesided")
     host: Text = Field(plain_text, default="127.0.0.1")
     port: Whole = Field(whole, default=8000)
+    public_url: Text = Field(_address, default="")
+    origins: Field[Sequence[str], tuple[str, ...]] = Field(_origins, default=())
     workers: Whole = Field(whole, least=1, default=1)
     tick: Exact = Field(positive, default=1)
     tls: Flag = Field(is_flag, default=False)
@@ -186,6 +218,12 @@ class ServiceConfig:
             given = read(_FILE, document, what="the file")
             service: ServiceConfig = given.pop("service", cls())
             return replace(service, folder=folder, **given)
+
+    @property
+    def address(self) -> str:
+        """What its addresses begin with, for whoever reads them elsewhere."""
+        scheme = "https" if self.tls else "http"
+        return self.public_url.rstrip("/") or f"{scheme}://{self.host}:{self.port}"
 
     def place(self, name: str) -> str:
         """A file of the configuration, or a URL as it is."""

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from onesided import policy as policies
 from onesided.engine import Table
+from onesided.engine.kit import connections
 from onesided.errors import DataError
 from onesided.ledger import Allowance, Standing
 from onesided.noise import Noise
@@ -25,13 +27,12 @@ from onesided.schema import Schema
 from onesided.session import Count, Session
 from onesided.session.kit import rehearse
 from onesided.store import DatabaseUrl, now, read_json
+from onesided_service._clock import size_of
 from onesided_service._config import DatasetConfig, ServiceConfig
 from onesided_service._errors import closed
 from onesided_service._rehearsal import rehearse_each
-from onesided_service._rows import FileRows, empty_of
-from onesided_service._schema import datasets, notes
-from onesided_service._sources import Source
-from onesided_service._store import State, put_if_absent
+from onesided_service._rows import FileRows, PostgresRows, Source, SparkRows, empty_of
+from onesided_service._store import State, datasets, notes, overruns, put_if_absent
 from onesided_service._turns import Turns
 
 OPEN: Final = "open"
@@ -89,7 +90,9 @@ class Dataset:
         self._source = source_of(config, service.place(config.data), self.schema)
         self._fronts = threading.local()  # a connection answers one thread at a time
         self._back: tuple[tuple[Snapshot, int], Session] | None = None
-        self.turns, self._reading = Turns(), threading.Lock()
+        self.turns, self._reading = Turns(state, self.name), threading.Lock()
+        self._stopping, self._answering = threading.Lock(), ""
+        self._connections: list[Any] = []
 
     @property
     def open(self) -> bool:
@@ -123,10 +126,21 @@ class Dataset:
     def answer(self, question: Any) -> Any:
         """The one answer of a charged question. Errors: any, and then the dataset must close."""
         snapshot = self._snapshot()
-        with self._reading:
+        with self._reading, self._read_for(question.id):
             release = self._opened(snapshot).answer(question)
             self._require_same(snapshot)
             return release
+
+    @contextmanager
+    def _read_for(self, ask: str) -> Iterator[None]:
+        """While rows are read for an ask, which alone may be interrupted."""
+        with self._stopping:
+            self._answering = ask
+        try:
+            yield
+        finally:
+            with self._stopping:
+                self._answering = ""
 
     def warm(self) -> None:
         """Read the snapshot once, so that the first question does not wait for it. Errors: any.
@@ -144,7 +158,8 @@ class Dataset:
         self._require_same(snapshot)
         which = snapshot, self._source.made
         if self._back is None or self._back[0] != which:
-            self._back = which, self._session(self._source.rows(), self._noise)
+            with connections() as self._connections:
+                self._back = which, self._session(self._source.rows(), self._noise)
         return self._back[1]
 
     def allowance(self, who: str, *, since: str, unlimited: bool) -> Allowance:
@@ -167,13 +182,38 @@ class Dataset:
     def close(self, reason: str) -> None:
         """Close it for everybody; the reason is the curator's to read."""
         with self._state.write() as connection:
-            connection.execute(
-                update(datasets)
-                .where(datasets.c.dataset == self.name)
-                .values(state=CLOSED, changed=now())
-            )
-            row = {"dataset": self.name, "time": now(), "text": reason}
-            connection.execute(insert(notes).values(**row))
+            self._close(connection, reason)
+
+    def _close(self, connection: Connection, reason: str) -> None:
+        row = update(datasets).where(datasets.c.dataset == self.name)
+        connection.execute(row.values(state=CLOSED, changed=now()))
+        self._note(connection, reason)
+
+    def _note(self, connection: Connection, text: str) -> None:
+        row = {"dataset": self.name, "time": now(), "text": text}
+        connection.execute(insert(notes).values(**row))
+
+    def overran(self, connection: Connection, ask: str) -> bool:
+        """Note a question that was late; the last allowed since the opening closes the dataset.
+
+        Each tells a bit, to whoever asked; so all who ask share their number. Whether this one was
+        not noted before.
+        """
+        row = {"ask": ask, "dataset": self.name, "time": now()}
+        if not put_if_absent(connection, overruns, row):
+            return False
+        own = select(func.count()).where(overruns.c.dataset == self.name)
+        number, most = connection.execute(own).scalar_one(), self.config.overruns
+        self._note(connection, f"Ask {ask} was not answered in time: {number} of {most}.")
+        if number >= most:
+            self._close(connection, f"{number} questions were not answered in time.")
+        return True
+
+    def interrupt(self, ask: str) -> None:
+        """Stop reading for an ask that is late, if that is what is read for now."""
+        with self._stopping:
+            for connection in self._connections if self._answering == ask else ():
+                connection.interrupt()
 
     def finish(self) -> None:
         """Let go of the rows; the dataset stays as it is."""
@@ -206,23 +246,19 @@ class Dataset:
         """
         with self._reading:
             found = self._source.look()
-            facts = self._facts(found.rows)
+            session = self._session(found.rows, None)  # which refuses rows not as declared
+            table = Table(found.rows, declared=self.schema)
+            with table.texts(list(self.schema.columns)) as held:
+                facts = {"rows": held.height(), "unreadable": held.unreadable()}
+            took = rehearse_each(session, self.schema)  # a question of each class
             self._source.require(found.digest, found.mark)
         self._record(Snapshot(found.digest, found.mark, self.schema.identity, found.types))
-        return facts
-
-    def _facts(self, rows: Any) -> dict[str, Any]:
-        """What the check found; each declared column was read, and each class of questions."""
-        session = self._session(rows, None)  # which refuses rows that are not as declared
-        table = Table(rows, declared=self.schema)
-        with table.texts(list(self.schema.columns)) as held:
-            height, unreadable = held.height(), held.unreadable()
-        rehearse_each(session, self.schema)
-        return {"rows": height, "unreadable": unreadable}
+        return {**facts, "seconds_needed": float(took / size_of(self.config))}
 
     def _record(self, snapshot: Snapshot) -> None:
         row = {"dataset": self.name, "state": OPEN, "snapshot": snapshot.written()}
         with self._state.write() as connection:
+            connection.execute(delete(overruns).where(overruns.c.dataset == self.name))
             if not put_if_absent(connection, datasets, {**row, "changed": now()}):
                 statement = update(datasets).where(datasets.c.dataset == self.name)
                 connection.execute(statement.values(**row, changed=now()))
@@ -260,12 +296,8 @@ class Dataset:
 def source_of(config: DatasetConfig, place: str, schema: Schema) -> Source:
     """Where the rows of a dataset are. Errors: ParameterError."""
     if DatabaseUrl.is_for(config.data):
-        from onesided_service._postgres_rows import PostgresRows  # noqa: PLC0415 - few have it
-
         return PostgresRows(config.data, table=config.table, schema=schema)
     if config.engine == "spark":
-        from onesided_service._spark_rows import SparkRows  # noqa: PLC0415 - few have it
-
         return SparkRows(place, schema=schema)
     return FileRows(place, table=config.table, schema=schema)
 

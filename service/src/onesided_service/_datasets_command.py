@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from onesided.cli.kit import AsJson, Terminal, print_json
 from onesided.errors import ParameterError
-from onesided.numbers import many
+from onesided.numbers import many, rough
 from onesided_service._config import ServiceConfig
 from onesided_service._datasets import Dataset
 from onesided_service._store import State
 
+_ROOM: Final = 3  # for a machine that is busy
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 
@@ -68,3 +69,10 @@ def check(
             f"{name}: {many(facts['rows'], 'row', one='was', more='were')} checked against the "
             f"schema.{more} The dataset is open for questions."
         )
+        needed, given = facts["seconds_needed"], float(read.datasets[name].seconds)
+        if _ROOM * needed > given:
+            Terminal().print(
+                f"  Its slowest question needs seconds = {rough(needed)} on this machine, and it "
+                f"has seconds = {rough(given)}: late answers are lost. Set seconds = "
+                f"{rough(_ROOM * needed)} or more."
+            )

@@ -109,7 +109,10 @@ def run_demo(*, port: int | None, as_json: bool) -> None:
 def make_demo(folder: Path, *, port: int, people: int = 4000, places: int = 250) -> Demo:
     """Write the city, its schema, policy and configuration; add people; check the data."""
     made = city(people=people, places=places)
-    _write_stays(folder, made)
+    with duckdb.connect() as connection:
+        for path in write_city(folder, made=made):
+            connection.read_parquet(str(path)).create_view(path.stem)
+        connection.sql(_STAYS).write_parquet(str(folder / "stays.parquet"))
     (folder / "stays.schema.toml").write_text(_SCHEMA.to_toml(), encoding="utf-8")
     chosen = policy.presence(max_groups=3)
     (folder / "policy.toml").write_text(chosen.to_toml(), encoding="utf-8")
@@ -129,13 +132,6 @@ def make_demo(folder: Path, *, port: int, people: int = 4000, places: int = 250)
     finally:
         state.close()
     return Demo(config=config, path=path, made=made, tokens=tokens)
-
-
-def _write_stays(folder: Path, made: City) -> None:
-    with duckdb.connect() as connection:
-        for path in write_city(folder, made=made):
-            connection.read_parquet(str(path)).create_view(path.stem)
-        connection.sql(_STAYS).write_parquet(str(folder / "stays.parquet"))
 
 
 def _free_port() -> int:

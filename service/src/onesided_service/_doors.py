@@ -14,7 +14,6 @@ from onesided_service._people import Person
 from onesided_service._service import Service
 
 COOKIE: Final = "onesided"
-_BEARER: Final = "Bearer "
 
 
 def service_of(request: Request) -> Service:
@@ -25,10 +24,10 @@ def service_of(request: Request) -> Service:
 
 async def person_of(request: Request) -> Person:
     """The person of a bearer token, or of an organisation's own. Errors: ServiceError 401."""
-    given = request.headers.get("authorization", "")
-    if not given.startswith(_BEARER):
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
         raise unknown()
-    service, token = service_of(request), given[len(_BEARER) :].strip()
+    service, token = service_of(request), token.strip()
     person = await service.run(service.person_of, token)
     if person is None:
         count_unknown(request)

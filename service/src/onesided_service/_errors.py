@@ -61,7 +61,9 @@ def told(error: OnesidedError) -> ServiceError:
     """An error of the library that was raised before any row was read."""
     status = next((code for kind, code in _STATUS if isinstance(error, kind)), 400)
     if status == 503:
-        return unavailable()
+        # A store that cannot be reached; the log says why.
+        message = "The service cannot reach its records."
+        return ServiceError(503, "Unavailable", message, hint="Try again later.")
     name = type(error).__name__
     return ServiceError(status, name, error.reason, hint=error.hint, **error.values)
 
@@ -82,10 +84,14 @@ def closed(dataset: str) -> ServiceError:
     )
 
 
-def unavailable() -> ServiceError:
-    """A store that cannot be reached; the log says why."""
+def lost(ask: str) -> ServiceError:
+    """A question whose answer was late."""
     return ServiceError(
-        503, "Unavailable", "The service cannot reach its records.", hint="Try again later."
+        410,
+        "Lost",
+        "This question was not answered in time. Its answer is lost; its charge stands.",
+        hint="Ask anew, under another id.",
+        ask=ask,
     )
 
 

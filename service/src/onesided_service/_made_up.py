@@ -11,13 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.engine.kit import key_file, quoted
+from onesided.policy import Policy
 from onesided.schema import Column, Schema
+from onesided.session import Release, Session
 
 ROWS: Final = 2_000
 UNITS: Final = 1_200
 MOST_KEYS: Final = 5_000
 _DAY: Final = 86_400_000_000
 _MONDAY: Final = np.datetime64("2026-03-02", "us").astype(np.int64)
+_MUCH: Final = 10**9  # of what a forgotten ledger may be charged
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 # How a column of numbers or texts becomes its declared type. Times are microseconds.
 _AS: Final[Mapping[str, str]] = {
@@ -63,16 +66,18 @@ def made_up(schema: Schema, *, seed: int = 1) -> Any:
 def _values(schema: Schema, name: str, column: Column, random: np.random.Generator) -> NDArray[Any]:
     if name == schema.unit:
         units = random.integers(1, UNITS + 1, ROWS)
-        return np.array([f"made up {n}" for n in units], dtype=object) if _text(column) else units
+        text = column.type == "text"
+        return np.array([f"made up {n}" for n in units], dtype=object) if text else units
     keys = _keys(schema, name, column)
-    if keys is not None:
-        return _common_first(keys, random)
+    if keys is not None:  # few are common and many rare, in an order that says nothing
+        plain = [_micros(key) if isinstance(key, dt.date) else key for key in keys]
+        kind = object if any(isinstance(key, str) for key in plain) else None
+        weight = 1 / (np.arange(len(keys)) + 3.0)
+        order = random.permutation(len(keys))
+        chosen = order[random.choice(len(keys), ROWS, p=weight / weight.sum())]
+        return np.array([plain[place] for place in chosen], dtype=kind)
     found: NDArray[Any] = _MAKERS[column.type](column, random)
     return found
-
-
-def _text(column: Column) -> bool:
-    return column.type == "text"
 
 
 def _keys(schema: Schema, name: str, column: Column) -> Sequence[Any] | None:
@@ -83,22 +88,6 @@ def _keys(schema: Schema, name: str, column: Column) -> Sequence[Any] | None:
     found = key_file(column.keys, folder=schema.folder, name=name, kind=column.type)
     listed = found.tolist() if hasattr(found, "tolist") else list(found)
     return listed[:MOST_KEYS]
-
-
-def _common_first(keys: Sequence[Any], random: np.random.Generator) -> NDArray[Any]:
-    """Keys of which few are common and many rare, in an order that says nothing."""
-    weight = 1 / (np.arange(len(keys)) + 3.0)
-    chosen = random.permutation(len(keys))[random.choice(len(keys), ROWS, p=weight / weight.sum())]
-    plain = [_plain(key) for key in keys]
-    kind = object if any(isinstance(key, str) for key in plain) else None
-    return np.array([plain[place] for place in chosen], dtype=kind)
-
-
-def _plain(key: Any) -> Any:
-    """Moments as microseconds, all else as it is."""
-    if isinstance(key, dt.date):
-        return _micros(key)
-    return key
 
 
 def _micros(value: Any) -> int:
@@ -136,3 +125,21 @@ _MAKERS: Final[Mapping[str, Callable[[Column, np.random.Generator], NDArray[Any]
     "time": lambda _, random: random.integers(0, _DAY, ROWS),
     "duration": lambda _, random: random.integers(0, _DAY, ROWS),
 }
+
+
+def preview_of(question: Any, *, schema: Schema, policy: Policy) -> Release:
+    """The answer about made-up rows, under a ledger that is forgotten. Errors: as a session's.
+
+    No row of the data is read.
+
+    >>> import onesided as od
+    >>> schema = od.Schema(unit="person", columns={"age": od.column("integer", bounds=(0, 110))})
+    >>> asked = od.Count(where="age >= 18", epsilon=1)
+    >>> preview_of(asked, schema=schema, policy=od.policy.bounded()).title
+    'Number of units (person), where age >= 18'
+    """
+    session = Session(
+        made_up(schema), schema=schema, policy=policy, budget=_MUCH, delta_budget="99/100"
+    )
+    release: Release = session.ask(question)
+    return release

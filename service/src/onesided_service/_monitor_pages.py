@@ -21,13 +21,12 @@ from onesided.monitor.kit import (
     said,
     titled,
 )
-from onesided.show import Chart, Lines
+from onesided.show import Chart, Lines, drawn_twice
+from onesided_service._api import conditional
 from onesided_service._doors import service_of
 from onesided_service._errors import not_found
 from onesided_service._monitors import LiveMonitor
 from onesided_service._page_kit import PageRoute, page
-from onesided_service._public import conditional
-from onesided_service._views import Drawing
 
 router = APIRouter(
     route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
@@ -60,8 +59,17 @@ async def state(request: Request, name: str) -> Response:
 async def places(request: Request, name: str) -> Response:
     """The public places, in the order of the states."""
     found = _monitor(request, name)
-    body, small = await service_of(request).run(_kept_places, found)
-    return packed(request, body, small)
+
+    def kept() -> tuple[bytes, bytes]:
+        """They never change: they are written once."""
+        if found not in _KEPT:
+            names = [str(row[0]) for row in found.open().rules.keys.rows]
+            where = found.positions
+            sides = None if where is None else (np.array(where[0]), np.array(where[1]))
+            _KEPT[found] = written(places_of(names, found.config.at_most, sides))
+        return _KEPT[found]
+
+    return packed(request, *await service_of(request).run(kept))
 
 
 @router.get("/monitors/{name}/places/{row}")
@@ -75,9 +83,17 @@ async def place(request: Request, name: str, row: int) -> Response:
 async def _page(request: Request, name: str, *, embedded: bool) -> Response:
     found = _monitor(request, name)
     words = await service_of(request).run(_words, found)
-    base = str(request.base_url).rstrip("/")
-    more = {"links": _links(found, base), "embedded": embedded}
-    return await page(request, "monitor.html", **{**words, **more})
+    own = f"/monitors/{found.name}"
+    links = {  # where the page's data are
+        "state": f"{own}/state.json",
+        "places": f"{own}/places.json",
+        "past": f"{own}/places/",
+        "steps": "",
+        "json": f"/api/v1/monitors/{found.name}",
+        "geojson": "",
+        "embed": f"{service_of(request).config.address}{own}/embed",
+    }
+    return await page(request, "monitor.html", **words, links=links, embedded=embedded)
 
 
 def _monitor(request: Request, name: str) -> LiveMonitor:
@@ -107,20 +123,6 @@ def _named(found: LiveMonitor) -> dict[str, Any]:
     }
 
 
-def _links(found: LiveMonitor, base: str) -> dict[str, str]:
-    """Where the page's data are."""
-    own = f"/monitors/{found.name}"
-    return {
-        "state": f"{own}/state.json",
-        "places": f"{own}/places.json",
-        "past": f"{own}/places/",
-        "steps": "",
-        "json": f"/api/v1/monitors/{found.name}",
-        "geojson": "",
-        "embed": f"{base}{own}/embed",
-    }
-
-
 def _state(found: LiveMonitor) -> dict[str, Any]:
     monitor = found.open()
     last = monitor.last
@@ -128,13 +130,6 @@ def _state(found: LiveMonitor) -> dict[str, Any]:
         size = monitor.rules.size
         return {"number": 0, "batch": "", "time": "", "runs": f"{size}r", "values": []}
     return frame(last)
-
-
-def _places(found: LiveMonitor) -> dict[str, Any]:
-    names = [str(row[0]) for row in found.open().rules.keys.rows]
-    where = found.positions
-    sides = None if where is None else (np.array(where[0]), np.array(where[1]))
-    return places_of(names, found.config.at_most, sides)
 
 
 def _history(found: LiveMonitor, row: int) -> dict[str, Any]:
@@ -153,11 +148,11 @@ def _history(found: LiveMonitor, row: int) -> dict[str, Any]:
     }
 
 
-def _chart(steps: list[MonitorRelease], bounds: list[int | None]) -> Drawing:
+def _chart(steps: list[MonitorRelease], bounds: list[int | None]) -> tuple[str, str]:
     values = np.array([np.nan if one is None else one for one in bounds], dtype=float)
     times = [step.time.removesuffix("Z").replace("T", " ")[5:16] for step in steps]
     shape = Lines(x=times, y={"at most": values}, x_name="time", steps=True)
-    return Drawing.of(Chart(title="What was said of it", shape=shape, value_name="at most"))
+    return drawn_twice(Chart(title="What was said of it", shape=shape, value_name="at most"))
 
 
 def written(told: dict[str, Any]) -> tuple[bytes, bytes]:
@@ -175,11 +170,3 @@ def packed(request: Request, body: bytes, small: bytes) -> Response:
         answer.headers["Content-Encoding"] = "gzip"
         answer.headers["Content-Length"] = str(len(small))
     return answer
-
-
-def _kept_places(found: LiveMonitor) -> tuple[bytes, bytes]:
-    """The places never change: they are written once."""
-    kept = _KEPT.get(found)
-    if kept is None:
-        kept = _KEPT[found] = written(_places(found))
-    return kept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from onesided.engine.kit import key_file
@@ -27,14 +28,13 @@ class LiveMonitor:
         self._service = service
         self._policy = read_policy(service.place(config.policy))
         self._keys = self._read(config.place)
-        self._positions = self._read_positions()
+        # Latitude and longitude of each place in degrees, where the keys have them.
+        self.positions: tuple[list[float], list[float]] | None = None
+        with suppress(UnknownColumnError):
+            latitude, longitude = (list(map(float, self._read(name))) for name in _POSITION)
+            self.positions = latitude, longitude
         self._monitor: Monitor | None = None
         self._turn = threading.Lock()
-
-    @property
-    def positions(self) -> tuple[list[float], list[float]] | None:
-        """Latitude and longitude of each place in degrees, where the keys have them."""
-        return self._positions
 
     def may_send(self, person: Person) -> bool:
         """Whether the person is a sender of this monitor, or of its dataset."""
@@ -103,8 +103,8 @@ class LiveMonitor:
             told["at_most"] = {"certified": self.config.at_most, "unknown": values[row]}.get(
                 words[row]
             )
-            if self._positions is not None:
-                told["latitude"], told["longitude"] = (part[row] for part in self._positions)
+            if self.positions is not None:
+                told["latitude"], told["longitude"] = (part[row] for part in self.positions)
             places.append(told)
         return {
             "step": release.number,
@@ -117,13 +117,6 @@ class LiveMonitor:
     def _read(self, column: str, kind: str = "text") -> list[Any]:
         found = key_file(self._service.place(self.config.keys), folder=None, name=column, kind=kind)
         return found if isinstance(found, list) else list(found)
-
-    def _read_positions(self) -> tuple[list[float], list[float]] | None:
-        try:
-            latitude, longitude = (self._read(name) for name in _POSITION)
-        except UnknownColumnError:
-            return None
-        return [float(one) for one in latitude], [float(one) for one in longitude]
 
 
 def _checked(body: object) -> Mapping[str, Any]:

@@ -54,7 +54,9 @@ class Oidc:
                 return None
             told = jwt.decode(
                 token,
-                self._key(token, head),
+                self._keys[str(head.get("kid", ""))]
+                if self._client is None
+                else self._client.get_signing_key_from_jwt(token).key,
                 algorithms=list(self._config.algorithms),
                 audience=self._config.audience,
                 issuer=self._config.issuer,
@@ -65,11 +67,6 @@ class Oidc:
             return None
         name = told.get(self._config.claim)
         return name if isinstance(name, str) and name else None
-
-    def _key(self, token: str, head: dict[str, Any]) -> Any:
-        if self._client is not None:
-            return self._client.get_signing_key_from_jwt(token).key
-        return self._keys[str(head.get("kid", ""))]
 
 
 def _keys_in(place: str) -> dict[str, Any]:

@@ -2,21 +2,105 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import hashlib
 import re
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping
+from fractions import Fraction
+from functools import cache
 from typing import Any, Final
 from urllib.parse import parse_qs, quote
 
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
+from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
+from jinja2.loaders import ChoiceLoader
+from markupsafe import Markup
 
 from onesided.errors import OnesidedError
+from onesided.numbers import INFINITE, rough, text
+from onesided.show import moment, resource
 from onesided_service._doors import COOKIE, body_of, service_of, signed_in
 from onesided_service._errors import ServiceError, told
-from onesided_service._look import filled
 from onesided_service._people import Person, csrf_holds, csrf_of
+
+# Our own files, and those that reports and monitors have already.
+FILES: Final[Mapping[str, tuple[str, str]]] = {
+    "look.css": ("onesided.show", "text/css"),
+    "report.css": ("onesided.show", "text/css"),
+    "kit.js": ("onesided.show", "text/javascript"),
+    "page.css": ("onesided.monitor", "text/css"),
+    "service.css": ("onesided_service", "text/css"),
+    "service.js": ("onesided_service", "text/javascript"),
+    "monitor.js": ("onesided.monitor", "text/javascript"),
+    "icon.svg": ("onesided_service", "image/svg+xml"),
+}
+_DIGITS: Final = 4
+
+
+@cache
+def static_text(name: str) -> str:
+    """The text of a file of :data:`FILES`."""
+    package, _ = FILES[name]
+    return resource(f"static/{name}" if package == "onesided_service" else name, package=package)
+
+
+@cache
+def static_address(name: str) -> str:
+    """Where a file is, under a name that changes with its text: it may be kept for ever.
+
+    >>> static_address("look.css").startswith("/static/look.css?v=")
+    True
+    """
+    digest = hashlib.sha256(static_text(name).encode()).hexdigest()
+    return f"/static/{name}?v={digest[:16]}"
+
+
+def amount(value: object) -> str:
+    """An exact amount, given as text, for people; what is not exact says so.
+
+    >>> amount("1/2"), amount("1/3"), amount("3")
+    ('0.5', '≈ 0.3333', '3')
+    """
+    written = str(value)
+    if written == text(INFINITE):
+        return written
+    exact = Fraction(written)
+    shown = f"{float(exact):,.{_DIGITS}g}" if abs(exact) < 1000 else f"{float(exact):,.0f}"
+    same = Fraction(shown.replace(",", "")) == exact
+    return shown if same else f"≈ {shown}"
+
+
+def clock(value: object) -> Markup:
+    """The time of day of an instant, to the second."""
+    at = dt.datetime.fromisoformat(str(value)).astimezone(dt.UTC)
+    return Markup('<time datetime="{}">{} UTC</time>').format(value, f"{at:%H:%M:%S}")
+
+
+@cache
+def templates() -> Environment:
+    """The service's templates; everything is escaped, and a word that is missing is an error."""
+    own = PackageLoader("onesided_service")
+    shared = PrefixLoader(
+        {name: PackageLoader(f"onesided.{name}", ".") for name in ("show", "monitor")}
+    )
+    made = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=ChoiceLoader([own, shared]),
+    )
+    made.filters |= {"amount": amount, "moment": moment, "clock": clock, "rough": rough}
+    made.globals["static"] = static_address
+    return made
+
+
+def filled(template: str, **words: Any) -> str:
+    """A template with its words."""
+    return templates().get_template(template).render(**words)
+
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 _LOCAL: Final = re.compile(r"/[A-Za-z0-9_/.?=&-]*")
@@ -27,6 +111,7 @@ _TITLES: Final = {
     403: "Refused",
     404: "Not found",
     409: "This was done before",
+    410: "This answer is lost",
     413: "Too much at once",
     429: "Too many requests",
     503: "Not available now",
@@ -45,8 +130,10 @@ class PageRoute(APIRoute):
                 return await inner(request)
             except (ServiceError, OnesidedError) as error:
                 refusal = refusal_of(error)
-                if refusal.status == 401 and request.method == "GET":
-                    return to_sign_in(request)
+                if refusal.status == 401 and request.method == "GET":  # and back afterwards
+                    query = f"?{request.url.query}" if request.url.query else ""
+                    back = local(request.url.path + query)
+                    return see(f"/sign-in?next={quote(back, safe='/')}")
                 return await error_page(request, refusal)
 
         return handler
@@ -77,56 +164,38 @@ def _sentence(words: str) -> str:
 
 
 async def error_page(request: Request, refusal: ServiceError) -> Response:
-    """A refusal as a page."""
+    """A refusal as a page, which looks nothing up: what was refused may be looking up."""
+    request.state.reader = getattr(request.state, "reader", None)
     return await page(request, "error.html", status=refusal.status, error=error_words(refusal))
 
 
 async def page(request: Request, template: str, *, status: int = 200, **words: Any) -> HTMLResponse:
     """A template, with what every page says."""
-    reader = await reader_of(request)
+    person = await reader_of(request)
     common = {
         "service": service_of(request).config.title,
         "here": request.url.path,
-        "person": reader.name,
-        "csrf": reader.csrf,
+        "person": "" if person is None else person.name,
+        "csrf": "" if person is None else csrf_of(request.cookies[COOKIE]),
         "embedded": False,
     }
     return HTMLResponse(filled(template, **{**common, **words}), status_code=status)
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """Whose browser this is; nobody's if they have not signed in."""
-
-    person: Person | None
-    cookie: str
-
-    @property
-    def name(self) -> str:
-        """Their name, or ""."""
-        return "" if self.person is None else self.person.name
-
-    @property
-    def csrf(self) -> str:
-        """What their forms carry."""
-        return "" if self.person is None else csrf_of(self.cookie)
-
-
-async def reader_of(request: Request) -> Reader:
-    """Whose browser this is; looked up once for each request."""
-    found: Reader | None = getattr(request.state, "reader", None)
-    if found is None:
-        found = Reader(await signed_in(request), request.cookies.get(COOKIE, ""))
-        request.state.reader = found
+async def reader_of(request: Request) -> Person | None:
+    """Whose browser this is, if they signed in; looked up once for each request."""
+    if not hasattr(request.state, "reader"):
+        request.state.reader = await signed_in(request)
+    found: Person | None = request.state.reader
     return found
 
 
 async def person_of_page(request: Request) -> Person:
     """The signed-in person. Errors: ServiceError 401."""
-    reader = await reader_of(request)
-    if reader.person is None:
+    person = await reader_of(request)
+    if person is None:
         raise ServiceError(401, "Unauthorized", "You are not signed in.", hint="Sign in.")
-    return reader.person
+    return person
 
 
 async def form_of(request: Request) -> dict[str, list[str]]:
@@ -146,8 +215,7 @@ async def form_of(request: Request) -> dict[str, list[str]]:
 async def own_form_of(request: Request) -> tuple[Person, dict[str, list[str]]]:
     """A signed-in person's form, with the mark of our own page. Errors: ServiceError 401, 403."""
     person, form = await person_of_page(request), await form_of(request)
-    reader = await reader_of(request)
-    if not csrf_holds(reader.cookie, first(form, "csrf")):
+    if not csrf_holds(request.cookies[COOKIE], first(form, "csrf")):
         raise _foreign()
     return person, form
 
@@ -155,12 +223,6 @@ async def own_form_of(request: Request) -> tuple[Person, dict[str, list[str]]]:
 def first(form: dict[str, list[str]], name: str) -> str:
     """A field of a form, "" where it is not there."""
     return form.get(name, [""])[0]
-
-
-def to_sign_in(request: Request) -> Response:
-    """To the page to sign in, and back afterwards."""
-    back = local(request.url.path + (f"?{request.url.query}" if request.url.query else ""))
-    return see(f"/sign-in?next={quote(back, safe='/')}")
 
 
 def local(address: str) -> str:

@@ -1,20 +1,46 @@
-"""The pages of people who sign in: datasets, asking, answers, history."""
+"""The pages: what everybody reads, asking and answers for who signs in, the curator's own."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse
 
 from onesided.errors import OnesidedError
+from onesided.numbers import INFINITE, text
+from onesided.schema import Schema
+from onesided.session import (
+    Release,
+    question_from_json,
+    release_from_json,
+    statement_of,
+    total_guarantee,
+)
+from onesided.session.kit import sql_of
+from onesided.show import drawn_twice
+from onesided_service._api import (
+    curated,
+    described,
+    entries,
+    people_of,
+    planned,
+    programs,
+    published_as,
+    seen,
+)
 from onesided_service._asking import Ask
-from onesided_service._curator import published_as
+from onesided_service._border import asked_in
+from onesided_service._clock import text_of
 from onesided_service._datasets import Dataset
 from onesided_service._doors import COOKIE, count_unknown, service_of
 from onesided_service._errors import ServiceError, not_found
 from onesided_service._form import (
-    KINDS,
+    LINES,
     NEEDS_COLUMN,
     NEEDS_NUMBER,
     NEEDS_ROWS,
@@ -22,10 +48,12 @@ from onesided_service._form import (
     UNKNOWNS,
     Asked,
 )
-from onesided_service._look import filled
+from onesided_service._made_up import preview_of
 from onesided_service._page_kit import (
+    FILES,
     PageRoute,
     error_words,
+    filled,
     first,
     form_of,
     local,
@@ -35,34 +63,66 @@ from onesided_service._page_kit import (
     reader_of,
     refusal_of,
     see,
+    static_text,
 )
-from onesided_service._page_words import (
-    ask_line,
-    csv_of,
-    dataset_view,
-    example,
-    file,
-    filled_in,
-    parts_of,
-    previewed,
-    priced,
-    told_words,
-    ways_asked,
-)
-from onesided_service._people import COOKIE_HOURS, Person
-from onesided_service._views import (
-    ReleaseView,
-)
+from onesided_service._people import COOKIE_HOURS, CURATOR, Person
+from onesided_service._published import part_of
+from onesided_service._service import Service
 
 router = APIRouter(
     route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
 )
 SignedIn = Annotated[Person, Depends(person_of_page)]
+_LATEST: Final = 6
+_MOST_CHARGES: Final = 200
+_MOST_ROWS: Final = 200
+_FOR_EVER: Final = "public, max-age=31536000, immutable"
 _NEEDS: Final = {
     "column": " ".join(NEEDS_COLUMN),
     "number": " ".join(NEEDS_NUMBER),
     "rows": " ".join(NEEDS_ROWS),
 }
+
+
+@router.get("/static/{name}")
+async def static(name: str) -> Response:
+    """A style sheet, script or icon; its address changes with its text."""
+    if name not in FILES:
+        raise not_found()
+    headers = {"Cache-Control": _FOR_EVER}
+    return Response(static_text(name), media_type=FILES[name][1], headers=headers)
+
+
+@router.get("/")
+async def home(request: Request) -> Response:
+    """Datasets of the reader, live monitors, and what was published last."""
+    service, person = service_of(request), await reader_of(request)
+    mine = [] if person is None else await service.run(seen, service, person)
+    return await page(
+        request,
+        "home.html",
+        datasets=mine,
+        curated=[one["name"] for one in mine if person and person.may(CURATOR, one["name"])],
+        monitors=list(service.config.monitors.values()),
+        published=(await service.run(service.publishing.all))[:_LATEST],
+    )
+
+
+@router.get("/published")
+async def published(request: Request) -> Response:
+    """All that was published."""
+    service = service_of(request)
+    every = await service.run(service.publishing.all)
+    return await page(request, "published.html", published=every)
+
+
+@router.get("/published/{name}")
+async def release(request: Request, name: str) -> Response:
+    """A published release with its picture, table and certificate."""
+    service = service_of(request)
+    found = await service.run(service.publishing.one, name)
+    told = await service.run(lambda: list(map(shown, found.release.releases)))
+    return await page(request, "release.html", published=found, releases=told)
 
 
 @router.get("/sign-in")
@@ -100,8 +160,8 @@ async def sign_in(request: Request) -> Response:
 async def sign_out(request: Request) -> Response:
     """Forget the browser's cookie, here and there."""
     await own_form_of(request)
-    service, reader = service_of(request), await reader_of(request)
-    await service.run(service.people.sign_out, reader.cookie)
+    service = service_of(request)
+    await service.run(service.people.sign_out, request.cookies[COOKIE])
     answer = see("/")
     answer.delete_cookie(COOKIE, path="/")
     return answer
@@ -118,9 +178,14 @@ async def dataset_page(request: Request, name: str, person: SignedIn) -> Respons
 
 @router.get("/datasets/{name}/ask")
 async def ask_page(request: Request, name: str, person: SignedIn, how: str = "form") -> Response:
-    """The form, or the box for SQL."""
+    """The form, or the box for SQL with a query to begin with."""
     found = service_of(request).dataset(name, person)
-    asked = Asked(how=SQL if how == SQL else "form", sql=example(found))
+    schema = found.schema
+    counted = "COUNT(*)" if schema.unit is None else f"COUNT(DISTINCT {schema.unit})"
+    query = f"SELECT {counted}\nFROM {found.name}"
+    if groups := _groups(schema):
+        query = f"SELECT {groups[0]}, {counted}\nFROM {found.name}\nGROUP BY {groups[0]}"
+    asked = Asked(how=SQL if how == SQL else "form", sql=query)
     return await _asking(request, found, person, asked)
 
 
@@ -130,8 +195,7 @@ async def price_part(request: Request, name: str) -> Response:
     person, form = await own_form_of(request)
     service = service_of(request)
     found = service.dataset(name, person)
-    asked = filled_in(form)
-    words = await service.free(person, priced, service, found, person, asked)
+    words = await service.free(person, priced, service, found, person, _filled_in(form))
     return HTMLResponse(filled("price.html", **words), headers={"X-Part": "price"})
 
 
@@ -140,33 +204,33 @@ async def ask(request: Request, name: str) -> Response:
     """Ask, or look at the price or a preview: which button was pressed."""
     person, form = await own_form_of(request)
     service = service_of(request)
-    found, asked = service.dataset(name, person), filled_in(form)
+    found, asked, words = service.dataset(name, person), _filled_in(form), {}
     try:
         if first(form, "do") == "ask":
             charged = await service.ask(person, found, asked.body)
             return see(f"/asks/{charged.id}")
-        shown = []
         if first(form, "do") == "preview":
-            shown = await service.free(person, previewed, found, asked)
+            words = await service.free(person, previewed, found, asked)
     except (ServiceError, OnesidedError) as error:
         refusal = refusal_of(error)
-        words = error_words(refusal)
-        return await _asking(request, found, person, asked, error=words, status=refusal.status)
-    return await _asking(request, found, person, asked, preview=shown)
+        words = {"error": error_words(refusal), "status": refusal.status}
+    return await _asking(request, found, person, asked, **words)
 
 
 @router.get("/asks/{id}.csv")
 async def ask_csv(request: Request, id: str, person: SignedIn, part: int = 1) -> Response:  # noqa: A002
-    """An answer as a table for spreadsheets."""
+    """One of the answers as a table for spreadsheets."""
     asked, _ = await _own(request, id, person)
-    return csv_of(parts_of(asked.answer), part, name=asked.id)
+    found = release_from_json(asked.answer)
+    ending = "" if len(found.releases) == 1 else f"-{part}"
+    return _file(part_of(found, part).csv(), f"{asked.id}{ending}.csv", "text/csv; charset=utf-8")
 
 
 @router.get("/asks/{id}.json")
 async def ask_json(request: Request, id: str, person: SignedIn) -> Response:  # noqa: A002
     """An answer as it was kept."""
     asked, _ = await _own(request, id, person)
-    return file(asked.answer, f"{asked.id}.json", "application/json")
+    return _file(asked.answer, f"{asked.id}.json", "application/json")
 
 
 @router.get("/asks/{id}")
@@ -174,12 +238,21 @@ async def ask_told(request: Request, id: str, person: SignedIn) -> Response:  # 
     """An answer with its picture, table and certificate; or when it will be there."""
     asked, found = await _own(request, id, person, told=False)
     service = service_of(request)
-    return await page(
-        request,
-        "answer.html",
-        error=None,
-        **await service.run(told_words, service, found, person, asked),
-    )
+
+    def words() -> dict[str, Any]:
+        line, releases, ways = _line(asked, service), [], {}
+        if service.ready(asked):
+            releases = list(map(shown, release_from_json(asked.answer).releases))
+            ways = ways_of(found, question_from_json(asked.question))
+        address = service.publishing.of(asked)
+        return {
+            "ask": {**line, "due": text_of(asked.due), "published": address},
+            "releases": releases,
+            "ways": ways,
+            "may_publish": person.may(CURATOR, found.name) or found.config.analysts_publish,
+        }
+
+    return await page(request, "answer.html", error=None, **await service.run(words))
 
 
 @router.post("/asks/{id}/publish")
@@ -197,26 +270,58 @@ async def history(request: Request, person: SignedIn) -> Response:
     service = service_of(request)
 
     def listed() -> list[dict[str, Any]]:
-        seen = [one for one in service.datasets.values() if person.sees(one.name)]
-        asks = [ask for one in seen for ask in service.asking.history(person, one, everybody=False)]
+        mine = [one for one in service.datasets.values() if person.sees(one.name)]
+        asks = [ask for one in mine for ask in service.asking.history(person, one, everybody=False)]
         asks.sort(key=lambda ask: ask.asked, reverse=True)
-        return [ask_line(ask, service) for ask in asks if ask.charged]
+        return [_line(ask, service) for ask in asks if ask.charged]
 
     return await page(request, "history.html", asks=await service.run(listed))
+
+
+@router.get("/curator/{name}")
+async def curator_page(request: Request, name: str, person: SignedIn) -> Response:
+    """What the curator alone sees: state, people, charges, notes."""
+    service = service_of(request)
+    found = curated(service, name, person)
+
+    def words() -> dict[str, Any]:
+        people, charges = people_of(service, found), entries(found)
+        return {
+            "dataset": dataset_view(service, found, person),
+            "notes": found.notes(),
+            "people": [
+                {**one, "spent": _end(max, one["spent"]), "left": _end(min, one["left"])}
+                for one in people
+            ],
+            "charges": [
+                {**one, "epsilon": _end(max, one["epsilon"])}
+                for one in charges
+                if one["kind"] == "spend"
+            ][:_MOST_CHARGES],
+        }
+
+    return await page(request, "curator.html", error=None, **await service.run(words))
+
+
+@router.post("/curator/{name}/reopen")
+async def reopen(request: Request, name: str) -> Response:
+    """Open the dataset again, if its file is still the one that was checked."""
+    person, _ = await own_form_of(request)
+    service = service_of(request)
+    found = curated(service, name, person)
+    await service.run(found.reopen)
+    return see(f"/curator/{found.name}")
 
 
 async def _own(
     request: Request, name: str, person: Person, *, told: bool = True
 ) -> tuple[Ask, Dataset]:
-    """A person's own charged ask. Errors: ServiceError."""
+    """A person's own charged ask. told: with its answer. Errors: ServiceError."""
     service = service_of(request)
-    asked = await service.run(service.asking.found, name)
-    found = service.dataset(asked.dataset, person)
-    asked = await service.run(lambda: service.asking.of(person, name, dataset=found))
+    asked, found = await service.own(person, name)
     if not asked.charged:
         raise not_found()
-    asked = await service.resumed(asked, found)
-    if told and (not asked.answer or service.clock.now() < asked.due):
+    if told and not service.ready(asked):
         raise ServiceError(409, "Due", "The answer is on its way.", hint="Look again in a moment.")
     return asked, found
 
@@ -226,25 +331,176 @@ async def _asking(
     found: Dataset,
     person: Person,
     asked: Asked,
-    *,
-    error: dict[str, str] | None = None,
-    status: int = 200,
-    preview: list[ReleaseView] | None = None,
+    **words: Any,
 ) -> Response:
     service = service_of(request)
-    words = await service.free(person, priced, service, found, person, asked)
+    price = await service.free(person, priced, service, found, person, asked)
     view = await service.run(dataset_view, service, found, person)
-    return await page(
-        request,
-        "ask.html",
-        status=status,
-        dataset=view,
-        asked=asked,
-        kinds=[(value, said) for value, said, _ in KINDS],
-        unknowns=UNKNOWNS,
-        needs=_NEEDS,
-        error=error,
-        preview=preview or [],
-        ways=await service.free(person, ways_asked, service, found, asked) if preview else [],
-        **words,
+    common: dict[str, Any] = {
+        "dataset": view,
+        "asked": asked,
+        "kinds": [(kind, line.words) for kind, (line, _) in LINES.items()],
+        "unknowns": UNKNOWNS,
+        "needs": _NEEDS,
+        "error": None,
+        "preview": [],
+        "ways": {},
+    }
+    return await page(request, "ask.html", **{**common, **price, **words})
+
+
+def _filled_in(form: Mapping[str, list[str]]) -> Asked:
+    return Asked.of({name: values[0] for name, values in form.items()}, form.get("by", ()))
+
+
+def _file(written: str, name: str, kind: str) -> Response:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(written.encode(), media_type=kind, headers=headers)
+
+
+def dataset_view(service: Service, found: Dataset, person: Person) -> dict[str, Any]:
+    """A dataset as its pages show it: what programs are told, and more of its schema."""
+    facts, columns = described(service, found, person), found.schema.columns
+    each = None if person.may(CURATOR, found.name) else found.config.allowance
+    weights = {edge.name: edge.weight for edge in found.policy.edges}
+    return {
+        **facts,
+        "picture": found.policy.to_svg(),
+        "columns": columns,
+        "groups": _groups(found.schema),
+        "numbers": [
+            name
+            for name, one in columns.items()
+            if one.type in ("integer", "number") and name != found.schema.unit
+        ],
+        "edges": [
+            {
+                "name": edge,
+                "budget": budget,
+                "left": facts["remaining"][edge],
+                "share": _share(facts["remaining"][edge], budget),
+                **_own_share(facts["allowance_left"].get(edge), each and each * weights[edge]),
+            }
+            for edge, budget in facts["budget"].items()
+        ],
+        "curator": person.may(CURATOR, found.name),
+        "together": _together(found) if facts["open"] else "",
+    }
+
+
+def _groups(schema: Schema) -> list[str]:
+    """The columns that can be grouped by: those with declared keys."""
+    return [name for name, one in schema.columns.items() if one.keys is not None]
+
+
+def _own_share(left: str | None, allowed: Fraction | None) -> dict[str, Any]:
+    """What is left of a person's own allowance, which may have been made smaller since."""
+    if left is None or allowed is None:
+        return {"allowance": None}
+    own = max(Fraction(left), Fraction(0))
+    return {
+        "allowance": text(allowed),
+        "allowance_left": text(own),
+        "allowance_share": _share(own, allowed),
+    }
+
+
+def _share(part: str | Fraction, whole: str | Fraction) -> float:
+    return float(Fraction(part) / Fraction(whole)) if Fraction(whole) else 0.0
+
+
+def _together(found: Dataset) -> str:
+    """What the accounts of its ledger promise together, where there are several."""
+    ledger = found.session().ledger
+    if len(list(ledger.accounts())) < 2:
+        return ""
+    try:
+        return str(total_guarantee(ledger, found.policy, of="budget", policies=[found.policy]))
+    except OnesidedError:  # a policy on record that this version cannot read
+        return "Its ledger holds accounts of several policies; together they promise less."
+
+
+def shown(release: Release, *, made_up: bool = False) -> dict[str, Any]:
+    """A release as its page shows it: the first rows of its table, and its picture if it has one.
+
+    made_up: it is about nobody, under a ledger that is forgotten.
+    """
+    heads = release.table.shown(release.bound_words, range(min(len(release), _MOST_ROWS)))
+    try:
+        chart = release.chart()
+    except OnesidedError:
+        chart = None
+    # As it stands beside the word "about".
+    about = release.guarantee.about.removeprefix("About ")
+    return {
+        "release": replace(release, entry=None) if made_up else release,
+        "made_up": made_up,
+        "heads": heads,
+        "rows": list(zip(*(one.cells for one in heads), strict=True)),
+        "picture": None if chart is None else drawn_twice(chart),
+        "left_out": () if chart is None else chart.notes,
+        "about": about[:-1] if about.endswith(".") and ". " not in about else about,
+        "losses": [
+            (edge, text(loss), text(release.guarantee.delta.get(edge, Fraction(0))))
+            for edge, loss in release.guarantee.epsilon.items()
+        ],
+    }
+
+
+def ways_of(found: Dataset, question: Any) -> dict[str, str]:
+    """The same question for programs. None where the dataset is closed."""
+    try:
+        query = sql_of(question, found.session(), table=found.name)
+    except (ServiceError, OnesidedError):
+        return {}
+    told = programs(question, found.name)
+    ways = {"Python": told["python"], "SQL": query or "", "Shell": told["shell"]}
+    return {name: way for name, way in ways.items() if way}
+
+
+def _line(asked: Ask, service: Service) -> dict[str, Any]:
+    """An ask in a list."""
+    question, found = question_from_json(asked.question), service.datasets.get(asked.dataset)
+    schema = Schema() if found is None else found.schema
+    about = statement_of(question, unit=schema.unit, schema=schema)
+    return {
+        "id": asked.id,
+        "dataset": asked.dataset,
+        "asked": asked.asked,
+        "title": f"{asked.name}: {about.title()}" if asked.name else about.title(),
+        "epsilon": str(getattr(question, "epsilon", "")),
+        "state": "answered" if service.ready(asked) else "lost" if asked.lost else "on its way",
+    }
+
+
+def priced(service: Service, found: Dataset, person: Person, asked: Asked) -> dict[str, Any]:
+    """The price, as a program is told it, or why there is none yet."""
+    try:
+        plan = planned(service, found, asked.body)
+        mine = described(service, found, person)["allowance_left"]
+    except (ServiceError, OnesidedError) as error:
+        return {"price": None, "refused": error_words(refusal_of(error))}
+    within = all(
+        edge in mine and _size(e) <= _size(mine[edge]) for edge, e in plan["charge"].items()
     )
+    seconds = math.ceil(Fraction(str(plan["due_seconds"])))
+    price = {**plan, "affordable": plan["affordable"] and within, "seconds": seconds}
+    return {"price": price, "refused": None}
+
+
+def previewed(found: Dataset, asked: Asked) -> dict[str, Any]:
+    """Answers about made-up data, and the question for programs. Errors: ServiceError; others."""
+    found.require_open()
+    question, _ = asked_in(asked.body, found.session(), found.config)
+    told = preview_of(question, schema=found.schema, policy=found.policy).releases
+    ways = ways_of(found, question)
+    return {"preview": [shown(one, made_up=True) for one in told], "ways": ways}
+
+
+def _end(choose: Callable[..., str], amounts: Mapping[str, str]) -> str:
+    """The largest or the least of amounts per edge."""
+    return choose(amounts.values(), key=_size, default="0")
+
+
+def _size(amount: str) -> Fraction | float:
+    return math.inf if amount == text(INFINITE) else Fraction(amount)

@@ -14,8 +14,7 @@ from sqlalchemy import delete, insert, select, update
 
 from onesided.errors import ParameterError
 from onesided.store import now, plain_text
-from onesided_service._schema import asks, people, roles, tokens
-from onesided_service._store import State, put_if_absent
+from onesided_service._store import State, asks, people, put_if_absent, roles, tokens
 
 CURATOR: Final = "curator"
 ANALYST: Final = "analyst"

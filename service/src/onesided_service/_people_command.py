@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +21,10 @@ app = typer.Typer(no_args_is_help=True, help="Manage who may use a service.", ad
 Where = Annotated[Path, typer.Option("--config", help="The service's TOML file.")]
 Name = Annotated[str, typer.Argument(help="The person's name; with OIDC, the claim's value.")]
 Days = Annotated[int | None, typer.Option(help="Days until the token expires.")]
+To = Annotated[
+    Path | None,
+    typer.Option(help="Write it as JSON to this new file, for its owner alone."),
+]
 _FILE = Path("onesided.toml")
 
 
@@ -32,6 +38,7 @@ def add(
     ],
     config: Where = _FILE,
     days: Days = None,
+    to: To = None,
     as_json: AsJson = False,
 ) -> None:
     """Add a person, or add roles to an existing one. Prints the token once.
@@ -44,8 +51,8 @@ def add(
         if not dataset:
             raise ParameterError(f"--role {one!r} names no dataset.", hint="Write visits:analyst.")
         given.setdefault(dataset, []).append(held)
-    with _people(config) as (people, usual):
-        _say(name, people.add(name, given, days=days or usual), as_json=as_json)
+    with _people(config) as (people, usual), _told(name, to, as_json=as_json) as tell:
+        tell(people.add(name, given, days=days or usual))
 
 
 @app.command("remove")
@@ -58,11 +65,16 @@ def remove(name: Name, *, config: Where = _FILE) -> None:
 
 @app.command("rotate")
 def rotate(
-    name: Name, *, config: Where = _FILE, days: Days = None, as_json: AsJson = False
+    name: Name,
+    *,
+    config: Where = _FILE,
+    days: Days = None,
+    to: To = None,
+    as_json: AsJson = False,
 ) -> None:
     """Revoke a person's tokens and print a new one, once."""
-    with _people(config) as (people, usual):
-        _say(name, people.rotate(name, days=days or usual), as_json=as_json)
+    with _people(config) as (people, usual), _told(name, to, as_json=as_json) as tell:
+        tell(people.rotate(name, days=days or usual))
 
 
 @app.command("list")
@@ -86,6 +98,28 @@ def _people(config: Path) -> Iterator[tuple[People, int]]:
         yield People(state), read.token_days
     finally:
         state.close()
+
+
+@contextmanager
+def _told(name: str, to: Path | None, *, as_json: bool) -> Iterator[Callable[[str], None]]:
+    """Where a token goes: a file that is there first is refused before there is one."""
+    if to is None:
+        yield lambda token: _say(name, token, as_json=as_json)
+        return
+    try:
+        place = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise ParameterError(
+            f"Cannot make {str(to)!r}: {error.strerror}.", hint="Name a new file."
+        ) from error
+    try:
+        with os.fdopen(place, "w", encoding="utf-8") as file:
+            yield lambda token: print(json.dumps({"person": name, "token": token}), file=file)
+    except BaseException:
+        to.unlink(missing_ok=True)
+        raise
+    if not as_json:
+        Terminal().print(f"The token of {name} is in {to}, which its owner alone reads.")
 
 
 def _say(name: str, token: str, *, as_json: bool) -> None:

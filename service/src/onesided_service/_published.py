@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import insert, select
 
 from onesided.session import Release, release_from_json
-from onesided.show import csv_text
+from onesided.show import RoleTable
 from onesided.store import now, plain_text
 from onesided_service._asking import Ask
 from onesided_service._datasets import Dataset
 from onesided_service._errors import ServiceError, not_found
 from onesided_service._people import CURATOR, Person
-from onesided_service._schema import published
-from onesided_service._store import State
+from onesided_service._store import State, published
 
 MOST: Final = 1000
 _LONGEST: Final = 200
@@ -34,17 +33,9 @@ class Published:
     text: str
 
     @property
-    def release(self) -> Any:
+    def release(self) -> Release:
         """The release, read back."""
         return release_from_json(self.text)
-
-    def csv(self, part: int = 1) -> str:
-        """One of its answers as CSV, which no spreadsheet computes with. Errors: ServiceError."""
-        parts: Sequence[Release] = getattr(self.release, "releases", (self.release,))
-        if not 1 <= part <= len(parts):
-            raise not_found()
-        columns = parts[part - 1].columns()
-        return csv_text(list(columns), list(zip(*columns.values(), strict=True)))
 
 
 class Publishing:
@@ -100,6 +91,13 @@ class Publishing:
         if row is None:
             raise not_found()
         return _of(row)
+
+
+def part_of(release: Release, number: int) -> RoleTable:
+    """The table of one of the answers that were charged as one. Errors: ServiceError."""
+    if not 1 <= number <= len(release.releases):
+        raise not_found()
+    return release.releases[number - 1].table
 
 
 def _of(row: Mapping[str, Any]) -> Published:

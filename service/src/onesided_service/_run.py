@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,8 +13,9 @@ import uvicorn
 
 from onesided_service._app import create_app
 from onesided_service._config import ServiceConfig
-from onesided_service._logs import to_stderr
-from onesided_service._metrics import SHARED
+from onesided_service._connections import EACH_ADDRESS, Connection
+from onesided_service._store import State
+from onesided_service._watched import SHARED, to_stderr
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -33,6 +35,8 @@ def run(config: ServiceConfig, *, path: Path) -> None:
     options: dict[str, Any] = {
         "host": config.host,
         "port": config.port,
+        "http": partial(Connection, most=None if config.tls else EACH_ADDRESS),
+        "ws": "none",  # a connection that is handed on would be counted for ever
         "log_config": None,
         "access_log": False,
         "server_header": False,
@@ -46,6 +50,8 @@ def run(config: ServiceConfig, *, path: Path) -> None:
     if config.workers == 1:
         uvicorn.run(create_app(config), **options)
     else:
+        # What cannot be reached is said once, here, and by no worker that is started anew.
+        State.open(config.place(config.state)).close()
         os.environ.setdefault(SHARED, tempfile.mkdtemp(prefix="onesided-metrics-"))
         factory = f"{__name__}:worker"
         uvicorn.run(factory, factory=True, workers=config.workers, **options)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar
+
+from sqlalchemy import select
 
 from onesided.errors import first_line
 from onesided.noise import Noise
@@ -18,18 +19,17 @@ from onesided_service._clock import Clock
 from onesided_service._config import ServiceConfig
 from onesided_service._datasets import Dataset
 from onesided_service._errors import closed, not_found
-from onesided_service._limits import Limits
-from onesided_service._logs import placed
-from onesided_service._metrics import Metrics
 from onesided_service._monitors import LiveMonitor
 from onesided_service._oidc import Oidc
 from onesided_service._people import People, Person
 from onesided_service._published import Publishing
-from onesided_service._store import State
-from onesided_service._turns import AT_ONCE, EACH, PLANS, Places, Shares
+from onesided_service._store import State, datasets
+from onesided_service._turns import AT_ONCE, EACH, PLANS, Limits, Places, Shares
+from onesided_service._watched import LOG, Metrics, placed
 
 T = TypeVar("T")
-LOG: Final = logging.getLogger("onesided.serve")
+ABANDONED: Final = 5  # seconds after its tick; its worker has then stopped, or it is lost
+_PAUSE: Final = 0.05  # seconds between attempts to stop reading
 _WORKING: Final = 2  # plans at a time, and asks that are not charged yet
 
 
@@ -58,6 +58,7 @@ class Service:
         self._plans = Places(most=AT_ONCE, each=PLANS)
         # What may take long before a charge leaves threads to all that is short.
         self._beginning, self._planning = Shares(_WORKING), Shares(_WORKING)
+        self._looked = -1.0
         self._tasks: set[asyncio.Task[Any]] = set()  # until their ticks
 
     def dataset(self, name: str, person: Person) -> Dataset:
@@ -97,12 +98,23 @@ class Service:
             return None if name is None else self.people.named(name)
         return self.people.of_token(token)
 
+    async def own(self, person: Person, id: str) -> tuple[Ask, Dataset]:  # noqa: A002
+        """A person's own ask as it stands now, and its dataset. Errors: ServiceError."""
+        ask = await self.run(self.asking.found, id)
+        dataset = self.dataset(ask.dataset, person)
+        ask = await self.run(self.asking.of, person, ask, dataset)
+        return await self.resumed(ask, dataset) if ask.charged else ask, dataset
+
+    def ready(self, ask: Ask) -> bool:
+        """Whether its answer may be told: it is there, and its tick has come."""
+        return bool(ask.answer) and self.clock.now() >= ask.due
+
     async def resumed(self, ask: Ask, dataset: Dataset) -> Ask:
         """The ask; where its worker stopped before it was answered, another takes it up."""
-        if ask.answer or self.clock.now() < ask.due:
+        if self._settled(ask):
             return ask
         ask = await self.run(self.asking.found, ask.id)
-        if ask.answer:
+        if self._settled(ask):
             return ask
         await self.run(dataset.require_open)
         later = await self.run(self.asking.postponed, ask, dataset)
@@ -111,19 +123,25 @@ class Service:
         self._start(later, dataset)
         return later
 
+    def _settled(self, ask: Ask) -> bool:
+        """Whether it has an answer, or a worker that may still give it one. Errors: its loss."""
+        ask.require_kept()
+        running = self._task(ask) is not None
+        return bool(ask.answer) or running or self.clock.now() < ask.due + ABANDONED
+
     async def told(self, ask: Ask, dataset: Dataset) -> Ask:
         """The ask once its tick has come, with its answer. Errors: ServiceError if it is closed."""
-        if (found := self._task(ask)) is not None:
-            return await asyncio.shield(found)
-        nothing: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        nothing.set_result(None)  # another worker has it, or nobody
-        await self.clock.until(ask.due, nothing)
-        ask = await self.resumed(ask, dataset)
-        if ask.answer:
-            return ask
-        if (found := self._task(ask)) is None:
-            raise closed(dataset.name)
-        return await asyncio.shield(found)
+        while True:
+            if (found := self._task(ask)) is not None:
+                ask = await asyncio.shield(found)
+            else:  # another worker has it, or nobody
+                await self.clock.until(ask.due, _done())
+                ask = await self.run(self.asking.found, ask.id)
+            ask.require_kept()
+            if ask.answer:
+                return ask
+            await self.clock.until(ask.due + ABANDONED, _done())
+            ask = await self.resumed(ask, dataset)
 
     def _task(self, ask: Ask) -> asyncio.Task[Any] | None:
         return next((task for task in self._tasks if task.get_name() == ask.id), None)
@@ -134,10 +152,13 @@ class Service:
 
     def _start(self, ask: Ask, dataset: Dataset, leave: Callable[[], None] | None = None) -> None:
         task = asyncio.create_task(self._carried(ask, dataset), name=ask.id)
-        self._tasks.add(task)
-        task.add_done_callback(self._forget)
+        self._keep(task)
         if leave is not None:
             task.add_done_callback(lambda _: leave())
+
+    def _keep(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
 
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
@@ -145,25 +166,45 @@ class Service:
             task.exception()  # it was told to whoever waited, and to the log
 
     async def _carried(self, ask: Ask, dataset: Dataset) -> Ask:
-        """Draw, keep, wait for the tick. What fails closes the dataset, at the tick as well."""
-        loop = asyncio.get_running_loop()
-        late, reader = threading.Event(), self._readers[dataset.name]
-        work = loop.run_in_executor(reader, partial(self.asking.draw, ask, dataset, late))
+        """Wait for its turn, draw, keep, wait for the tick: its answer leaves then, or never.
+
+        What fails closes the dataset, at the tick as well.
+        """
+        await self.clock.until(ask.starts, _done())
+        reader, facts = self._readers[dataset.name], {"dataset": dataset.name, "ask": ask.id}
+        work = asyncio.get_running_loop().run_in_executor(
+            reader, partial(self.asking.draw, ask, dataset)
+        )
         in_time = await self.clock.until(ask.due, work)
-        if in_time and work.exception() is None:
-            return work.result()
-        late.set()
-        facts: dict[str, object] = {"reason": "it was not answered in time"}
-        note = str(facts["reason"])
         if in_time and (error := work.exception()) is not None:
             # Its text may hold values of rows: the curator reads it, and no log.
-            note, facts = f"{type(error).__name__}: {first_line(error)}", placed(error)
-        else:
-            work.add_done_callback(lambda done: done.cancelled() or done.exception())
-        self.metrics.closed(dataset.name)
-        LOG.error("closed", extra={"dataset": dataset.name, "ask": ask.id, **facts})
-        await self.run(dataset.close, f"Ask {ask.id}: {note}")
-        raise closed(dataset.name)
+            self.metrics.closed(dataset.name)
+            LOG.error("closed", extra={**facts, **placed(error)})
+            note = f"Ask {ask.id}: {type(error).__name__}: {first_line(error)}"
+            await self.run(dataset.close, note)
+            raise closed(dataset.name)
+        if in_time and work.result().answer:
+            return work.result()
+        if not in_time:
+            self._keep(asyncio.create_task(self._stopped(work, ask, dataset)))
+        kept = await self.run(self.asking.lose, ask, dataset)
+        if kept.lost:
+            LOG.error("lost", extra={**facts, "reason": "it was not answered in time"})
+        return kept
+
+    async def _stopped(self, work: asyncio.Future[Ask], ask: Ask, dataset: Dataset) -> None:
+        """Stop reading for an ask that is late: those behind it have turns of their own."""
+        while not work.done():
+            dataset.interrupt(ask.id)
+            await asyncio.wait({work}, timeout=_PAUSE)
+        if not work.cancelled() and (error := work.exception()) is not None:
+            LOG.error("stopped", extra={"dataset": dataset.name, "ask": ask.id, **placed(error)})
+
+    async def ready_to_answer(self) -> None:
+        """Errors: LedgerError where the state cannot be read; looked at once a second at most."""
+        if (now := time.monotonic()) >= self._looked + 1:
+            await self.run(self.state.one, select(datasets).limit(1))
+            self._looked = now
 
     async def warm(self) -> None:
         """Open what is open, before anybody waits for it; what fails will fail when it is asked."""
@@ -182,3 +223,10 @@ class Service:
         for dataset in self.datasets.values():
             dataset.finish()
         self.state.close()
+
+
+def _done() -> asyncio.Future[None]:
+    """Nothing to wait for but the clock."""
+    made: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    made.set_result(None)
+    return made

@@ -6,55 +6,129 @@ decide on the same rows. The ledgers have locks of their own; no transaction hol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final
 
-from sqlalchemy import Connection, Table, insert, select
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Column, Connection, Index, Integer, MetaData, Table, Text, insert, select
 
-from onesided.errors import LedgerUnavailableError
-from onesided.store import DatabaseUrl, postgres, sqlite
-from onesided.store.database import Database, framed_out
-from onesided_service._schema import KIND, metadata
+from onesided.store.database import Kind
+from onesided.store.tables import Tables
 
-TIMEOUT = 60.0
+KIND: Final = Kind(
+    noun="a service's state",
+    key="service",
+    mark=0x6F6E6533,  # "one3"
+    lock=int.from_bytes(b"oneserve", "big"),
+    forgets=True,
+)
+metadata = MetaData()
+
+people = Table(
+    "onesided_people",
+    metadata,
+    Column("person", Text, primary_key=True),
+    Column("added", Text, nullable=False),
+)
+roles = Table(
+    "onesided_roles",
+    metadata,
+    Column("person", Text, primary_key=True),
+    Column("dataset", Text, primary_key=True),
+    Column("role", Text, primary_key=True),
+)
+# kind: "token" for programs and signing in, "cookie" for a browser that signed in.
+tokens = Table(
+    "onesided_tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("digest", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("made", Text, nullable=False),
+    Column("expires", Text, nullable=False),
+)
+datasets = Table(
+    "onesided_datasets",
+    metadata,
+    Column("dataset", Text, primary_key=True),
+    Column("state", Text, nullable=False),
+    Column("snapshot", Text, nullable=False),
+    Column("changed", Text, nullable=False),
+)
+# due: seconds since 1970 on the public clock, in milliseconds; answer: what is told, "" before.
+asks = Table(
+    "onesided_asks",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("person", Text, nullable=False),
+    Column("dataset", Text, nullable=False),
+    Column("question", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("asked", Text, nullable=False),
+    Column("due", Text, nullable=False),
+    Column("charged", Integer, nullable=False),
+    Column("answer", Text, nullable=False),
+    Index("onesided_asks_of", "dataset", "person", "asked"),
+)
+# Who reads a dataset's rows, one after the other in all workers; instants as exact seconds.
+turns = Table(
+    "onesided_turns",
+    metadata,
+    Column("ask", Text, primary_key=True),
+    Column("dataset", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("takes", Text, nullable=False),
+    Column("through", Text, nullable=False),
+)
+# Questions that were not answered by their tick, each of them a bit about rows.
+overruns = Table(
+    "onesided_overruns",
+    metadata,
+    Column("ask", Text, primary_key=True),
+    Column("dataset", Text, nullable=False),
+    Column("time", Text, nullable=False),
+)
+published = Table(
+    "onesided_published",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("ask", Text, nullable=False, unique=True),
+    Column("dataset", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("time", Text, nullable=False),
+    Column("release", Text, nullable=False),
+)
+notes = Table(
+    "onesided_notes",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("dataset", Text, nullable=False),
+    Column("time", Text, nullable=False),
+    Column("text", Text, nullable=False),
+)
 
 
-class State:
+class State(Tables):
     """People, tokens, asks and published releases. Open it with :meth:`open`.
 
     >>> state = State.open("service.db")
     >>> state.close()
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    @classmethod
-    def open(cls, where: str, *, timeout: float = TIMEOUT) -> Self:
-        """The state at a path or a URL, made if there is none. Errors: LedgerUnavailableError."""
-        database = _from_url(where, timeout) if DatabaseUrl.is_for(where) else _file(where, timeout)
-        state = cls(database)
-        try:
-            with state.write() as connection:
-                metadata.create_all(connection)
-        except BaseException:
-            state.close()
-            raise
-        return state
+    kind, metadata, noun = KIND, metadata, "the service's state"
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """One transaction under the writers' lock."""
-        with self._transaction(write=True) as connection:
+        with self.transaction(write=True) as connection:
             yield connection
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """One consistent view."""
-        with self._transaction(write=False) as connection:
+        with self.transaction(write=False) as connection:
             yield connection
 
     def one(self, query: Any) -> Mapping[str, Any] | None:
@@ -73,18 +147,6 @@ class State:
         with self.write() as connection:
             return int(connection.execute(statement).rowcount)
 
-    def close(self) -> None:
-        """Let go of the database. Closing twice is fine."""
-        self._database.close()
-
-    @contextmanager
-    def _transaction(self, *, write: bool) -> Iterator[Connection]:
-        try:
-            with self._database.transaction(write=write) as connection:
-                yield connection
-        except SQLAlchemyError as error:
-            raise self._database.explain(error) from framed_out(error)
-
 
 def put_if_absent(connection: Connection, table: Table, row: Mapping[str, object]) -> bool:
     """Insert a row unless its primary key is there; whether it was inserted. Under the lock."""
@@ -93,28 +155,3 @@ def put_if_absent(connection: Connection, table: Table, row: Mapping[str, object
         return False
     connection.execute(insert(table).values(**row))
     return True
-
-
-def _file(where: str, timeout: float) -> Database:
-    path = Path(where).expanduser().resolve()
-    name = f"the service's state {path}"
-    if not path.parent.is_dir():
-        raise LedgerUnavailableError(f"the folder of {name} does not exist.", hint="Make it first.")
-    if not path.exists():
-        sqlite.create_file(path, kind=KIND, name=name, timeout=timeout, fill=metadata.create_all)
-    database = sqlite.open_file(path, kind=KIND, name=name, timeout=timeout)
-    try:
-        database.identify(_always)
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
-def _from_url(where: str, timeout: float) -> Database:
-    url = DatabaseUrl(where)
-    name = f"the service's state {url}"
-    return postgres.open_database(url, kind=KIND, name=name, timeout=timeout)
-
-
-_always: Callable[[Connection], bool] = lambda connection: True  # noqa: ARG005, E731 - made above

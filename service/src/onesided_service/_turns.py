@@ -9,14 +9,18 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from collections import Counter, deque
-from collections.abc import AsyncIterator, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
+from sqlalchemy import delete, insert, select
+
 from onesided_service._errors import ServiceError
+from onesided_service._store import State
+from onesided_service._store import turns as table
 
 AT_ONCE: Final = 512  # asks that one worker has under way, until their ticks
 EACH: Final = 128  # of these, how many may be one person's
@@ -25,46 +29,55 @@ LONGEST: Final = 60  # seconds that one person's asks of a dataset may take toge
 
 
 class Turns:
-    """The turns of one dataset in one worker, which reads for one question after the other.
+    """The turns of one dataset, in the service's state: one question reads at a time, anywhere.
 
-    >>> turns = Turns()
-    >>> [turns.take("ann", Fraction(2), now=Fraction(100)) for _ in range(2)]
+    >>> state = State.open(None)
+    >>> turns, now = Turns(state, "visits"), Fraction(100)
+    >>> [turns.take(ask, "ann", Fraction(2), now=now) for ask in ("first", "second")]
     [Fraction(102, 1), Fraction(104, 1)]
-    >>> turns.require("bob", Fraction(LONGEST), now=Fraction(100))
+    >>> turns.require("bob", Fraction(LONGEST), now=now)
     """
 
-    def __init__(self) -> None:
-        self._taken = Fraction(0)
-        self._waiting: deque[tuple[Fraction, str, Fraction]] = deque()
-        self._mutex = threading.Lock()
+    def __init__(self, state: State, dataset: str) -> None:
+        self._state, self._of_dataset = state, table.c.dataset == dataset
+        self._dataset = dataset
 
     def require(self, who: str, takes: Fraction, *, now: Fraction) -> None:
         """Errors: ServiceError 429 where the asker's own questions fill what one may fill."""
-        with self._mutex:
-            self._pass(now)
-            own = [(through, one) for through, name, one in self._waiting if name == who]
+        rows = self._state.all(select(table).where(self._of_dataset, table.c.person == who))
+        own = [one for one in map(_instants, rows) if one[0] > now]
         if own and sum(one for _, one in own) + takes > LONGEST:
             raise _busy(
                 f"Your questions under way already fill the {LONGEST} seconds that you may use.",
-                own[0][0] - now,
+                min(own)[0] - now,
             )
 
-    def take(self, who: str, takes: Fraction, *, now: Fraction) -> Fraction:
-        """When a question that may take so long is through, behind those before it."""
-        with self._mutex:
-            self._pass(now)
-            self._taken = max(self._taken, now) + takes
-            self._waiting.append((self._taken, who, takes))
-            return self._taken
+    def take(self, ask: str, who: str, takes: Fraction, *, now: Fraction) -> Fraction:
+        """When an ask that may take so long is through, behind those before it."""
+        with self._state.write() as connection:
+            rows = connection.execute(select(table).where(self._of_dataset)).mappings()
+            found = {row["ask"]: (Fraction(row["through"]), Fraction(row["takes"])) for row in rows}
+            over = [one for one, (end, _) in found.items() if end <= now or one == ask]
+            ahead = [one for name, one in found.items() if name not in over]
+            # However a clock was set, no more is ahead than what the others may take together.
+            last = min(max([now, *(end for end, _ in ahead)]), now + sum(own for _, own in ahead))
+            through = last + takes
+            connection.execute(delete(table).where(table.c.ask.in_(over)))
+            own = {"takes": str(takes), "through": str(through)}
+            connection.execute(
+                insert(table).values(ask=ask, dataset=self._dataset, person=who, **own)
+            )
+        return through
 
     def free_from(self, now: Fraction) -> Fraction:
         """When all that took a turn are through."""
-        with self._mutex:
-            return max(self._taken, now)
+        rows = self._state.all(select(table).where(self._of_dataset))
+        return max([now, *(_instants(row)[0] for row in rows)])
 
-    def _pass(self, now: Fraction) -> None:
-        while self._waiting and self._waiting[0][0] <= now:
-            self._waiting.popleft()
+
+def _instants(row: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
+    """When a turn is through, and how long it may take."""
+    return Fraction(row["through"]), Fraction(row["takes"])
 
 
 class Places:
@@ -131,3 +144,33 @@ def _busy(message: str, wait: Fraction = Fraction(1)) -> ServiceError:
     seconds = max(1, math.ceil(wait))
     hint = f"Ask again in {seconds} seconds." if seconds > 1 else "Ask again in a moment."
     return ServiceError(429, "Busy", message, hint=hint, seconds=seconds)
+
+
+_MINUTE: Final = 60
+
+
+class Limits:
+    """At most so many requests of one person, or of one address without one, in a minute."""
+
+    def __init__(self, most: int, *, workers: int) -> None:
+        self._most = math.ceil(most / workers)
+        self._minute, self._numbers = 0, Counter[str]()
+        self._mutex = threading.Lock()
+
+    def count(self, who: str, *, now: float) -> None:
+        """Count a request. Errors: ServiceError 429, with the seconds to wait."""
+        minute = int(now) // _MINUTE
+        with self._mutex:
+            if minute != self._minute:
+                self._minute, self._numbers = minute, Counter()
+            self._numbers[who] += 1
+            number = self._numbers[who]
+        if number > self._most:
+            wait = _MINUTE - int(now) % _MINUTE
+            raise ServiceError(
+                429,
+                "TooMany",
+                "Too many requests in this minute.",
+                hint=f"Wait {wait} seconds.",
+                seconds=wait,
+            )

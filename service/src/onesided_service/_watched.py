@@ -1,51 +1,198 @@
-"""Each request gets an id, a line in the log, and is counted by its route."""
+"""What is seen of each request, and what each response carries: logs, metrics, headers."""
 
 from __future__ import annotations
 
+import json
 import logging
+import os
+import re
 import secrets
+import sys
+import traceback
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
-from starlette.datastructures import MutableHeaders
+from prometheus_client import CollectorRegistry, Counter, disable_created_metrics, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from onesided_service._metrics import Metrics
+from onesided_service._errors import ServiceError
 
 LOG: Final = logging.getLogger("onesided.serve")
+SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors {frames}"
+)
+# The public map alone may stand in anybody's page: it has no links to others, and no forms.
+_FRAMED: Final = re.compile(r"/monitors/[^/]+/embed")
+# What anybody may read, and so the pages of others.
+_PUBLIC: Final = re.compile(r"/api/v1/(published(/[^/]+)?|monitors(/[^/]+)?)")
+_LEFT: Final = 499  # who asked hung up; nothing was sent
+_HSTS: Final = "max-age=31536000; includeSubDomains"
+# What a line may hold.
+_FACTS: Final = (
+    "id", "method", "route", "status", "person", "dataset", "ask", "reason", "kind", "place",
+)  # fmt: skip
+
+
+class Lines(logging.Formatter):
+    """A record as one line of JSON in ASCII: requests by id and route, why a dataset was closed.
+
+    What no line holds: tokens, cookies, queries, bodies, and the text of errors that were not made
+    to be told. An exception is named by its class and place.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        told: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage() if not record.exc_info else "mistake",
+        }
+        told |= {name: getattr(record, name) for name in _FACTS if hasattr(record, name)}
+        if record.exc_info and record.exc_info[1] is not None:
+            told |= placed(record.exc_info[1])
+        return json.dumps(told)
+
+
+def placed(error: BaseException) -> dict[str, object]:
+    """The class of an error and where it arose; its text may tell of rows."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return {"kind": type(error).__name__, "place": place}
+
+
+def to_stderr(level: int = logging.INFO) -> None:
+    """Let this process write its logs, and uvicorn's, as lines of JSON."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Lines())
+    for name in ("onesided.serve", "uvicorn.error", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level if name == "onesided.serve" else logging.WARNING)
+
+
+class Metrics:
+    """The counters of one worker, for Prometheus; of all, where they share a folder.
+
+    Nothing that a row could change. Durations are left out: those of the machine would tell of
+    rows what the public clock hides.
+    """
+
+    def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "onesided_requests",
+            "Requests by method, route and status.",
+            ("method", "route", "status"),
+            registry=self._registry,
+        )
+        self._charges = Counter(
+            "onesided_asks", "Questions that were charged.", ("dataset",), registry=self._registry
+        )
+        self._closed = Counter(
+            "onesided_closed", "Datasets that were closed.", ("dataset",), registry=self._registry
+        )
+
+    def request(self, method: str, route: str, status: int) -> None:
+        """Count a request."""
+        self._requests.labels(method, route, str(status)).inc()
+
+    def asked(self, dataset: str) -> None:
+        """Count a question that was charged."""
+        self._charges.labels(dataset).inc()
+
+    def closed(self, dataset: str) -> None:
+        """Count a dataset that was closed."""
+        self._closed.labels(dataset).inc()
+
+    def text(self) -> bytes:
+        """What Prometheus reads."""
+        if SHARED not in os.environ:
+            return generate_latest(self._registry)
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)
 
 
 class Watched:
-    """Sees the route and the status of a request: neither its query nor its body."""
+    """Sees the route and the status of a request: neither its query nor its body.
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
-        self._app, self._metrics = app, metrics
+    What a response loads comes from here alone, and it is neither framed nor kept; HEAD is GET
+    without its body. tls: whether browsers may be told to use TLS alone from now on. origins:
+    whose pages may read what is published.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, metrics: Metrics, tls: bool, origins: frozenset[str]
+    ) -> None:
+        self._app, self._metrics, self._tls, self._origins = app, metrics, tls, origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        name, status = secrets.token_hex(8), 500  # a number would tell how often others ask
+        name, status = secrets.token_hex(8), 0  # a number would tell how often others ask
+        method = scope["method"]
+        inner = {**scope, "method": "GET"} if method == "HEAD" else scope
 
         async def sending(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)["X-Request-ID"] = name
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-ID"] = name
+                headers.update(self._standing(scope))
+                headers.setdefault("Cache-Control", "no-store")
+            elif method == "HEAD":
+                message = {**message, "body": b""}
             await send(message)
 
         try:
-            await self._app(scope, receive, sending)
+            await self._app(inner, receive, sending)
+        except ClientDisconnect:
+            status = _LEFT
+        except Exception as error:  # noqa: BLE001 - a mistake of ours: its text may tell of rows
+            LOG.error("mistake", extra=placed(error))  # noqa: TRY400 - nor its traceback
+            if not status:
+                mistake = ServiceError(500, "Mistake", "A mistake in onesided.")
+                response = JSONResponse(mistake.document(), status_code=500)
+                await response(inner, receive, sending)
         finally:
-            method = scope["method"] if scope["method"] in _METHODS else "other"
-            route = _route(scope)
-            self._metrics.request(method, route, status)
-            facts: dict[str, Any] = {"id": name, "method": method, "route": route}
-            person = scope.get("state", {}).get("person", "")
-            LOG.info("request", extra={**facts, "status": status, "person": person})
+            # An address that fits no route may hold anything, and so may a method.
+            told = method if method in _METHODS else "other"
+            route = str(getattr(inner.get("route"), "path", "none"))
+            self._metrics.request(told, route, status or 500)
+            facts: dict[str, Any] = {"id": name, "method": told, "route": route}
+            person = inner.get("state", {}).get("person", "")
+            LOG.info("request", extra={**facts, "status": status or 500, "person": person})
 
-
-def _route(scope: Scope) -> str:
-    """The route's pattern; an address that is none may hold anything."""
-    return str(getattr(scope.get("route"), "path", "none"))
+    def _standing(self, scope: Scope) -> dict[str, str]:
+        """The headers of every response to such a request."""
+        framed = _FRAMED.fullmatch(scope["path"]) is not None
+        headers = {
+            "Content-Security-Policy": _POLICY.format(frames="*" if framed else "'none'"),
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+        }
+        if not framed:
+            headers["X-Frame-Options"] = "DENY"
+        if self._tls:
+            headers["Strict-Transport-Security"] = _HSTS
+        if self._origins and _PUBLIC.fullmatch(scope["path"]):
+            origin = Headers(scope=scope).get("origin", "")
+            headers["Vary"] = "Origin"
+            if origin in self._origins:
+                headers["Access-Control-Allow-Origin"] = origin
+        return headers

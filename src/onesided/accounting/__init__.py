@@ -28,17 +28,22 @@ from onesided.accounting._compose import (
     two_sided,
     two_sided_by_sampling,
 )
-from onesided.accounting._guarantees import Bound, along_path, bounds_of, guarantee, reverse
 from onesided.accounting._losses import (
+    Bound,
     LossDistribution,
+    along_path,
     bound_loss,
+    bounds_of,
     certain_loss,
     counts_loss,
+    guarantee,
+    reverse,
     sample_loss,
     two_sided_loss,
     two_way_loss,
     worst_of,
 )
+from onesided.accounting._renyi import charge_divergences, divergences
 
 __all__ = [
     "NOTE",
@@ -55,10 +60,12 @@ __all__ = [
     "bounds_of",
     "by_way_of_absence",
     "certain_loss",
+    "charge_divergences",
     "charge_loss",
     "compose",
     "compose_under",
     "counts_loss",
+    "divergences",
     "extended_to_osdp",
     "from_dp",
     "guarantee",

@@ -10,10 +10,16 @@ from typing import Final, Protocol
 
 from onesided._english import many
 from onesided._numbers import INFINITE, Infinite, Number, exact, probability, readable, text, whole
-from onesided.accounting._guarantees import Bound, guarantee
-from onesided.accounting._losses import LossDistribution, bound_loss, certain_loss, counts_loss
+from onesided.accounting._losses import (
+    Bound,
+    LossDistribution,
+    bound_loss,
+    certain_loss,
+    counts_loss,
+    guarantee,
+)
 from onesided.errors import ParameterError, PolicyError
-from onesided.mechanism import Counts
+from onesided.mechanism import Counts, Sums
 from onesided.policy import Guarantee, Policy, Shift
 
 # The note's place in a charge's detail, and the version of what it says; a meaning never changes.
@@ -46,8 +52,11 @@ class SessionTotal:
     """What several charges lose together, each edge in its own direction.
 
     plain: ε and δ added up; holds however each question was chosen. tight: the least (ε, δ) at
-    the δ that was asked for, where that is less; holds if how much noise each answer got was
-    fixed before the first answer was seen (what is asked may depend on answers).
+    the δ that was asked for, where that is less; holds if how many answers there are, and how much
+    noise each got, was fixed before the first was seen (what is asked may depend on answers).
+    fixed: whether that is known, as of one charge, however many answers it is for; elsewhere tight
+    is what these charges would lose had they been the plan. budget: what holds in any case of all
+    that the account may ever be charged, where it is known.
     charges: how many.
 
     >>> import polars as pl, onesided as od
@@ -63,26 +72,37 @@ class SessionTotal:
     plain: Guarantee
     tight: Guarantee
     charges: int
+    budget: Guarantee | None = None
+
+    @property
+    def fixed(self) -> bool:
+        """Whether laws and their number were fixed beforehand: one charge is one plan."""
+        return self.charges <= 1
 
     def __repr__(self) -> str:
         plain, tight = (readable(one.headline) for one in (self.plain, self.tight))
-        return f"SessionTotal({many(self.charges, 'charge')}, ε = {plain} added up, {tight} tight)"
+        how = "tight" if self.fixed else "had this been the plan"
+        return f"SessionTotal({many(self.charges, 'charge')}, ε = {plain} added up, {tight} {how})"
 
     def __str__(self) -> str:
-        lines = [f"{many(self.charges, 'charge')}. Added up: {self.plain}", f"Tight: {self.tight}"]
+        tight = "Tight" if self.fixed else "Had this been the plan"
+        lines = [f"{many(self.charges, 'charge')}. Added up: {self.plain}"]
+        lines += [] if self.budget is None else [f"By its budget: {self.budget}"]
+        lines.append(f"{tight}: {self.tight}")
         return "\n".join(lines)
 
 
 def noise_note(mechanism: object, shifts: Mapping[str, Iterable[Shift]]) -> dict[str, object]:
     """What a charge must say of its noise for a tight total; empty where that gains nothing.
 
-    shifts: how much the counts can rise and fall along each edge. Only counts with noise on both
-    sides lose less together than the sum of their ε, so only those are noted.
+    shifts: how much the counts, or the sums in their steps, can rise and fall along each edge: one
+    law for both. Only noise on both sides loses less together than the sum of its ε.
 
     >>> noise_note(Counts(1, "1/2"), {"a -> b": [Shift(rise=0, fall=1)]})["edges"]
     {'a -> b': [[0, 1]]}
     """
-    if type(mechanism) is not Counts:
+    # Exactly these: what inherits from them may draw other noise.
+    if type(mechanism) is not Counts and type(mechanism) is not Sums:
         return {}
     rates = (mechanism.upper_rate, mechanism.lower_rate)
     if any(isinstance(one, Infinite) for one in rates):
@@ -126,13 +146,13 @@ def charge_loss(
     >>> charge_loss(None, edge="a -> b", epsilon=Fraction(1)).delta(1)
     Fraction(0, 1)
     """
-    parts = None if delta else _parts(note, edge=edge)
+    parts = None if delta else parts_of(note, edge=edge)
     if parts is not None and sum((one for _, one in parts), Fraction(0)) == epsilon:
         total = certain_loss(0)
         for own, one in parts:
             total = total + charge_loss(own, edge=edge, epsilon=one)
         return total
-    known = _noted(note, edge=edge)
+    known = noted(note, edge=edge)
     if known is not None and not delta:
         mechanism, shifts = known
         if max(mechanism.loss(shift) for shift in shifts) == epsilon:
@@ -204,7 +224,7 @@ def _less(plain: Bound, loss: LossDistribution, allowed: Fraction) -> Bound:
     return Bound(epsilon, allowed)
 
 
-def _parts(note: object, *, edge: str) -> list[tuple[object, Fraction]] | None:
+def parts_of(note: object, *, edge: str) -> list[tuple[object, Fraction]] | None:
     """The notes of several answers and what each lost along an edge; None if it tells none.
 
     A part of several parts is not believed: nobody writes one.
@@ -222,7 +242,7 @@ def _parts(note: object, *, edge: str) -> list[tuple[object, Fraction]] | None:
     return None if nested or any(one < 0 for _, one in found) else found
 
 
-def _noted(note: object, *, edge: str) -> tuple[Counts, list[Shift]] | None:
+def noted(note: object, *, edge: str) -> tuple[Counts, list[Shift]] | None:
     """The counts and their shifts along ``edge`` that a note tells; None if it tells none."""
     if not isinstance(note, Mapping) or note.get("version") != VERSION:
         return None

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import permutations
 
 from onesided._numbers import Infinite, Loss, Number, log_up, non_negative, positive
-from onesided.accounting._guarantees import (
+from onesided.accounting._losses import (
     NOTHING,
     Bound,
     along_path,

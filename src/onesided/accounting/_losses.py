@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -20,11 +20,126 @@ from onesided._numbers import (
     rate,
     whole,
 )
-from onesided.accounting._guarantees import Bound
-from onesided.bounds.kit import exp_neg, share_below_one, short_up
+from onesided.bounds.kit import exp_bounds, exp_neg, share_below_one, short_up
 from onesided.errors import ParameterError
+from onesided.fields import Exact, Field
 from onesided.mechanism import AtMost, Counts
-from onesided.policy import Shift
+from onesided.policy import Guarantee, Policy, Shift
+
+# One promise along one edge, and what follows from it without looking at any mechanism.
+
+
+def _loss(value: Loss | Number, *, name: str) -> Loss:
+    return value if isinstance(value, Infinite) else exact(value, name=name)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """``Pr[M(X) in S] <= e^epsilon Pr[M(Y) in S] + delta`` for each move X -> Y of one edge, all S.
+
+    Direction: from X to Y only. ``epsilon`` is in nats and may be negative, see :func:`reverse`;
+    INFINITE or ``delta = 1`` promise nothing.
+    Errors: ParameterError for NaN, or a δ outside [0, 1].
+
+    >>> from onesided.accounting import Bound
+    >>> Bound("1/2", "1/1000").epsilon
+    Fraction(1, 2)
+    """
+
+    epsilon: Field[Loss | Number, Loss] = Field(_loss)
+    delta: Exact = Field(probability, default=0)
+
+
+NOTHING = Bound(INFINITE, 1)
+
+
+def worst(bounds: Iterable[Bound]) -> Bound:
+    """The largest ε and the largest δ: a promise that all of ``bounds`` imply; NOTHING of none.
+
+    >>> worst([Bound(1), Bound(0, "1/8")])
+    Bound(epsilon=Fraction(1, 1), delta=Fraction(1, 8))
+    """
+    found = list(bounds)
+    if not found:
+        return NOTHING
+    return Bound(max(one.epsilon for one in found), max(one.delta for one in found))
+
+
+def along_path(bounds: Iterable[Bound]) -> Bound:
+    """What holds from the first to the last data set of a path, one bound for each of its moves.
+
+    ``ε = Σ ε_i`` and ``δ = Σ e^(ε_1 + ... + ε_{i-1}) δ_i``: put each inequality into the last.
+    δ is rounded up, by less than one part in 2^60, and is at most 1.
+
+    >>> along_path([Bound("1/2"), Bound("1/2")])
+    Bound(epsilon=Fraction(1, 1), delta=Fraction(0, 1))
+    >>> along_path([Bound(0, "1/8"), Bound(0, "1/8")]).delta
+    Fraction(1, 4)
+    """
+    epsilon, delta, free = Fraction(0), Fraction(0), True
+    for bound in bounds:
+        if bound.delta:
+            grown = exp_bounds(epsilon)[1]
+            free = free and not isinstance(grown, Infinite)
+            delta += 0 if isinstance(grown, Infinite) else grown * bound.delta
+        if isinstance(bound.epsilon, Infinite):
+            return NOTHING
+        epsilon += bound.epsilon
+    return Bound(epsilon, min(Fraction(1), short_up(delta))) if free else Bound(epsilon, 1)
+
+
+def reverse(bound: Bound) -> Bound:
+    """The same promise read the other way: (ε, δ) from X to Y gives (-ε, 1 - e^-ε (1 - δ)) back.
+
+    Applied to the outputs *not* in S and rearranged. Removal-only (ε, δ) is so the same as
+    addition-only (-ε, 1 - e^-ε + e^-ε δ), and back: twice is where one started. It promises little
+    (δ is near ε for small ε); it does not turn one direction into two.
+    Rounding: δ up, by less than 2^-90. Source: one-sided note, after Definition 2.
+
+    >>> back = reverse(Bound(1))
+    >>> back.epsilon, round(float(back.delta), 4)
+    (Fraction(-1, 1), 0.6321)
+    """
+    if isinstance(bound.epsilon, Infinite):
+        return Bound(0, 1)
+    kept = exp_bounds(-bound.epsilon)[0] * (1 - bound.delta)
+    return Bound(-bound.epsilon, min(Fraction(1), max(Fraction(0), short_up(1 - kept))))
+
+
+# Between guarantees, which speak of many edges, and bounds, which speak of one.
+
+
+def guarantee(policy: Policy | str, bounds: Mapping[str, Bound]) -> Guarantee:
+    """A guarantee from one bound per edge name; of a policy, or of any policy of that name.
+
+    >>> print(guarantee("presence", {"present -> not present": Bound(1, "1/1000")}))
+    Under the policy 'presence' -- present -> not present: ε = 1, δ = 0.001.
+    """
+    known = None if isinstance(policy, str) else policy
+    return Guarantee(
+        policy if isinstance(policy, str) else policy.name,
+        {edge: bound.epsilon for edge, bound in bounds.items()},
+        {edge: bound.delta for edge, bound in bounds.items() if bound.delta},
+        made_for=known,
+    )
+
+
+def bounds_of(promise: Guarantee) -> dict[str, Bound]:
+    """One bound per edge name.
+
+    >>> bounds_of(Guarantee("presence", {"present -> not present": 1}, {}))
+    {'present -> not present': Bound(epsilon=Fraction(1, 1), delta=Fraction(0, 1))}
+    """
+    return {
+        edge: Bound(loss, promise.delta.get(edge, Fraction(0)))
+        for edge, loss in promise.epsilon.items()
+    }
+
+
+def bound_on(promise: Mapping[str, Bound], edge: str) -> Bound:
+    """What is promised on an edge; nothing at all where nothing is said."""
+    return promise.get(edge, NOTHING)
+
 
 # How the loss along one direction is distributed, and how it adds up over releases.
 #
@@ -70,7 +185,12 @@ class LossDistribution:
 
     def __add__(self, other: LossDistribution) -> LossDistribution:
         """Both releases: losses add up, each drawn on its own."""
-        one, two = _on_one_grid(self, other)
+        # Both with the same step, made coarser if the sum would have too many points.
+        step = _gcd([self.step, other.step])
+        spread = sum((x.step * max(0, len(x.masses) - 1) for x in (self, other)), Fraction(0))
+        if step:
+            step = max(step, spread / (MOST_POINTS - 2))
+        one, two = _regrid(self, step), _regrid(other, step)
         mine, theirs = sum(one.masses), sum(two.masses)
         lost = one.infinite * (theirs + two.infinite) + mine * two.infinite
         masses = tuple(_down(v) for v in _convolve(one.masses, two.masses))
@@ -203,17 +323,6 @@ def _tails(one: LossDistribution, levels: Sequence[Fraction]) -> list[int]:
     return tails[::-1]
 
 
-def _on_one_grid(
-    one: LossDistribution, two: LossDistribution
-) -> tuple[LossDistribution, LossDistribution]:
-    """Both with the same step, made coarser if the sum would have too many points."""
-    step = _gcd([one.step, two.step])
-    spread = sum((x.step * max(0, len(x.masses) - 1) for x in (one, two)), Fraction(0))
-    if step:
-        step = max(step, spread / (MOST_POINTS - 2))
-    return _regrid(one, step), _regrid(two, step)
-
-
 def _regrid(one: LossDistribution, step: Fraction) -> LossDistribution:
     """The same losses on another grid, rounded up to it."""
     if len(one.masses) < 2 or one.step == step:
@@ -296,7 +405,15 @@ def counts_loss(mechanism: Counts | AtMost, shift: Shift | Iterable[Shift]) -> L
     INFINITE
     """
     counts = Counts(mechanism.upper_rate, INFINITE) if isinstance(mechanism, AtMost) else mechanism
-    shifts = (shift,) if isinstance(shift, Shift) else tuple(shift)
+    given = (shift,) if isinstance(shift, Shift) else tuple(dict.fromkeys(shift))
+    # A smaller shift has no larger δ at any ε, so its answer is made from that of a larger one.
+    shifts = [
+        one
+        for one in given
+        if not any(
+            one != more and one.rise <= more.rise and one.fall <= more.fall for more in given
+        )
+    ]
     return worst_of(
         [
             two_sided_loss(counts.upper_rate, counts.lower_rate, fall=one.fall)
@@ -323,10 +440,24 @@ def two_sided_loss(upper: Loss | Number, lower: Loss | Number, *, fall: int) -> 
     if isinstance(b, Infinite):
         return certain_loss(a * size)
     if isinstance(a, Infinite):
-        return _impossible_half(b, size)
+        # Noise below only, and the count falls: answers above the smaller count give it away.
+        low, high = exp_neg(b * size)
+        return from_losses({-b * size: high}, 1 - low)
     if size > _MOST_SHIFT:
         return two_way_loss(a * size, b * size)
-    return _staircase(a, b, size)
+    # Both sides finite. With p = e^-a, q = e^-b, and D the noise.
+    (p_low, p_high), (q_low, q_high) = exp_neg(a), exp_neg(b)
+    peak = (1 - p_low) * (1 - q_low) / (1 - p_high * q_high)
+    masses = {
+        # Pr[D >= 0] = (1 - q) / (1 - pq), which grows with p and falls with q.
+        a * size: (1 - q_low) / (1 - p_high * q_low),
+        # Pr[D <= -size] = (1 - p) q^size / (1 - pq), the other way round.
+        -b * size: (1 - p_low) * exp_neg(b * size)[1] / (1 - p_low * q_high),
+    }
+    for o in range(1, size):
+        loss = a * o - b * (size - o)
+        masses[loss] = peak * exp_neg(b * (size - o))[1]
+    return from_losses(masses, _ZERO)
 
 
 def certain_loss(epsilon: Loss | Number) -> LossDistribution:
@@ -397,25 +528,3 @@ def sample_loss(p: Number, *, removal: bool) -> LossDistribution:
     # log_up is above by at most 2^-96, so its negative is below; round the loss up again.
     loss = min(_ZERO, Fraction(1, 2**96) - size)
     return from_losses({loss: 1 - share}, share)
-
-
-def _impossible_half(lower: Fraction, size: int) -> LossDistribution:
-    """Noise below only, and the count falls: answers above the smaller count give it away."""
-    low, high = exp_neg(lower * size)
-    return from_losses({-lower * size: high}, 1 - low)
-
-
-def _staircase(a: Fraction, b: Fraction, size: int) -> LossDistribution:
-    """Both sides finite. With p = e^-a, q = e^-b, and D the noise."""
-    (p_low, p_high), (q_low, q_high) = exp_neg(a), exp_neg(b)
-    peak = (1 - p_low) * (1 - q_low) / (1 - p_high * q_high)
-    masses = {
-        # Pr[D >= 0] = (1 - q) / (1 - pq), which grows with p and falls with q.
-        a * size: (1 - q_low) / (1 - p_high * q_low),
-        # Pr[D <= -size] = (1 - p) q^size / (1 - pq), the other way round.
-        -b * size: (1 - p_low) * exp_neg(b * size)[1] / (1 - p_low * q_high),
-    }
-    for o in range(1, size):
-        loss = a * o - b * (size - o)
-        masses[loss] = peak * exp_neg(b * (size - o))[1]
-    return from_losses(masses, _ZERO)

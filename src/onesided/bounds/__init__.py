@@ -9,22 +9,20 @@ from typing import Any, Final
 from onesided._plugins import from_part
 from onesided.bounds._correlated import Correlation, correlation_from_toml, household, walk
 from onesided.bounds._limits import (
-    certified_share,
-    exclusion_freedom,
-    geometric_matrix,
-    post_processing,
-    suppress_freedom,
-)
-from onesided.bounds._rounding import (
     attainable_power,
+    certified_share,
     delta_needed_dp,
     epsilon_needed_adp,
     epsilon_needed_dp,
+    exclusion_freedom,
+    geometric_matrix,
     laplace_error,
+    post_processing,
     power_bound,
     sampling_crossing,
     sampling_error,
     sampling_loses,
+    suppress_freedom,
     true_positive_adp,
     true_positive_dp,
     virtual_power,

@@ -22,7 +22,7 @@ from onesided._numbers import (
     shown,
     whole,
 )
-from onesided.bounds._rounding import exp_up, short_up
+from onesided.bounds._limits import exp_up, short_up
 from onesided.errors import MissingDependencyError, ParameterError
 from onesided.fields import (
     Field,

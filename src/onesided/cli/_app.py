@@ -1,4 +1,4 @@
-"""The commands, their help and their exit codes."""
+"""The commands, ours and those of plug-ins, with their help and their exit codes."""
 
 from __future__ import annotations
 
@@ -10,29 +10,86 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 from rich.text import Text
+from typer import Typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
-from onesided.cli import (
-    _ask,
-    _check,
-    _demo,
-    _explain,
-    _ledger,
-    _monitor,
-    _new,
-    _plan,
-    _publish,
-    _verify,
-)
+from onesided._plugins import COMMANDS, load, missing_part, plugins, provider
+from onesided.cli import _ask, _before, _demo, _ledger, _monitor, _new, _verify
 from onesided.cli._exits import EPILOG, FAILED, MISTAKE, exit_code
-from onesided.cli._options import command
-from onesided.cli._plugins import Commands
+from onesided.cli._options import OTHERWISE, command
 from onesided.cli._terminal import Terminal
 from onesided.errors import OnesidedError
 from onesided.store import PermissionsWarning
+
+# Commands that other distributions add. They are loaded when they are called, not before.
+
+
+class _Elsewhere(NamedTuple):
+    """A command of another part of this repository: what it does, and after what it is listed."""
+
+    distribution: str
+    what: str
+    after: str = ""
+
+
+_ELSEWHERE: Final = {
+    "serve": _Elsewhere(
+        "onesided-service",
+        "Let analysts ask and the public read, while rows stay where they are",
+        after="monitor",
+    ),
+    "people": _Elsewhere("onesided-service", "Manage who may use a service", after="ledger"),
+    "datasets": _Elsewhere("onesided-service", "Check the datasets of a service", after="people"),
+    "papers": _Elsewhere("onesided-experiments", "Reproduce publications"),
+}
+
+
+class Commands(TyperGroup):
+    """Our own commands, then those of plug-ins; a plug-in never takes the place of our own."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names, for the help; nothing is loaded."""
+        names = super().list_commands(ctx)
+        for name, one in _ELSEWHERE.items():
+            names.insert(names.index(one.after) + 1 if one.after else len(names), name)
+        return [*names, *sorted(plugins(COMMANDS).keys() - set(names))]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Our own command, or a line for the help that says where a plug-in comes from."""
+        return super().get_command(ctx, cmd_name) or _line(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that was called: here a plug-in is loaded."""
+        if args and super().get_command(ctx, args[0]) is None and _line(args[0]) is not None:
+            return args[0], _plugged(args[0]), args[1:]
+        return super().resolve_command(ctx, args)
+
+
+def _line(name: str) -> TyperCommand | None:
+    """A stand-in with a name and a sentence."""
+    known, owners = _ELSEWHERE.get(name), [provider(one) for one in plugins(COMMANDS).get(name, [])]
+    if known and owners == [known.distribution]:
+        return TyperCommand(name, help=f"{known.what}.")
+    if owners:
+        return TyperCommand(name, help=f"Added by {owners[0]}.")
+    if known:
+        return TyperCommand(name, help=f"{known.what}; needs {known.distribution}.")
+    return None
+
+
+def _plugged(name: str) -> Any:
+    """The command of a plug-in. Errors: MissingDependencyError; PluginError for a broken one."""
+    if name not in plugins(COMMANDS):
+        raise missing_part(_ELSEWHERE[name].distribution, f"'onesided {name}' comes")
+    command = get_command(load(COMMANDS, name, Typer))
+    command.name = name
+    return command
+
 
 app = typer.Typer(
     name="onesided",
@@ -44,15 +101,18 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo", epilog=EPILOG)(_demo.demo)
-app.command("check", epilog=EPILOG)(command(_check.Check, _check.check))
-app.command("new", epilog=EPILOG)(_new.new)
-app.command("publish", epilog=EPILOG)(command(_publish.Publish, _publish.publish))
-app.command("ask", epilog=EPILOG)(command(_ask.Ask, _ask.ask))
-app.command("plan", epilog=EPILOG)(command(_plan.Wanted, _plan.plan))
-app.command("explain", epilog=EPILOG)(_explain.explain)
-app.command("verify", epilog=EPILOG)(_verify.verify)
-app.command("monitor", epilog=EPILOG)(_monitor.monitor)
+for _name, _perform, _arguments in (
+    ("demo", _demo.demo, None),
+    ("check", _before.check, None),
+    ("new", _new.new, None),
+    ("publish", _ask.publish, _ask.OF_COUNTS),
+    ("ask", _ask.ask, _ask.OF_QUERIES),
+    ("plan", _before.plan, None),
+    ("explain", _before.explain, None),
+    ("verify", _verify.verify, None),
+    ("monitor", _monitor.monitor, None),
+):
+    app.command(_name, epilog=EPILOG)(command(_perform, _arguments))
 app.add_typer(_ledger.app, name="ledger")
 
 
@@ -73,19 +133,16 @@ def main(
     """Publish statistics about people with differential privacy that has a direction."""
 
 
-# Arguments of the library, as they are called here.
-_OPTIONS = {"counted": "count"}
-_ARGUMENTS = (
-    "again|by|keys|epsilon|max_groups|max_rows|on_excess|where|counted|budget|further|id|unit|"
-    "bounds|total_bounds|step|missing|confidence|unknown"
-)
+_KNOWN = ("again", "by", "keys", "epsilon", "where", "budget", "further", "id", "unit")
+# Arguments of the library that options stand for: those that commands have, by their names.
+_ARGUMENTS = "|".join(sorted({*_ask.OF_QUERIES, *_ask.OF_COUNTS, *_KNOWN}))
 
 
 def as_options(hint: str) -> str:
     """Advice for callers of the library as advice for the command line."""
 
     def option(found: re.Match[str]) -> str:
-        name = _OPTIONS.get(found[1], found[1]).replace("_", "-")
+        name = OTHERWISE.get(found[1], found[1]).replace("_", "-")
         return f"--{name}{' ' if found[2] else ''}"
 
     told = re.sub(rf"(?<![\w(])({_ARGUMENTS})=(?:True\b)?(?=([\w\"'])?)", option, hint)

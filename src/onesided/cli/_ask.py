@@ -1,126 +1,170 @@
-"""``onesided ask``: a query in SQL, answered or priced."""
+"""``onesided ask`` and ``publish``: a table of visits to answers, with ledger and report."""
 
 from __future__ import annotations
 
+import filecmp
 import json
-from dataclasses import dataclass
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
-from onesided._numbers import text
-from onesided.cli._options import AsJson, Config, Quiet
-from onesided.cli._publish import EMPTY, Publish, session_of
-from onesided.cli._result import ledger_line
-from onesided.cli._terminal import Terminal, print_json
-from onesided.errors import ParameterError
-from onesided.session import Plan, Release, release_to_json
+from onesided._english import many
+from onesided._numbers import ORDER_UNIT, positive, shown, text, whole
+from onesided.cli._options import FromFiles, arguments
+from onesided.cli._tables import (
+    as_declared,
+    file_of_keys,
+    read_policy,
+    read_schema,
+    reading,
+    table_folder,
+    with_degrees,
+)
+from onesided.cli._terminal import Terminal, clean, print_json
+from onesided.engine.kit import OfFiles
+from onesided.errors import (
+    LedgerError,
+    LedgerUnavailableError,
+    ParameterError,
+    ReleaseExistsError,
+)
+from onesided.ledger import PURE, Account, Ledger
+from onesided.policy import Policy
+from onesided.report import Publication, stated, write_folder
+from onesided.schema import Schema
+from onesided.session import (
+    Answers,
+    Count,
+    Diagnostics,
+    Plan,
+    Release,
+    Series,
+    Session,
+    release_to_json,
+)
+from onesided.session.kit import IN_SQL, QUERIES
+from onesided.show import NewFolder, new_folder, read_outline, require_sheet, unwritable
+from onesided.store import CheckedFiles
+
+LEDGER: Final = "onesided.ledger.db"
+_ROOM: Final = 2**24  # the page's scripts are five megabytes; the rest grows with the keys
+_EMPTY: Final = "0" * 64  # the head of a ledger without rows
+_STEPS: Final = ("reading", "looking at bounds", "counting, charging and drawing", "writing")
+_BYTES_PER_KEY: Final = 1024  # in the files of a release
+_MOST_FILES: Final = 20
+_NEVER: Final = "none: this policy allows no certain upper bound"
+_OWN: Final = ("epsilon", "by", "keys", "id", "again", "title")
+OF_COUNTS: Final = arguments([Count], without=_OWN)
+OF_QUERIES: Final = arguments(QUERIES, without={*IN_SQL, *_OWN})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Charged(FromFiles):
+    """What is asked of a table and charged to a ledger. said: other arguments of the question."""
+
+    policy: str
+    epsilon: str | None = None
+    keys: Path | None = None
+    sensitive: str | None = None
+    budget: str | None = None
+    delta_budget: str | None = None
+    accounting: str | None = None
+    ledger: str | None = None
+    another_ledger: bool = False
+    further: bool = False
+    id: str | None = None
+    again: bool = False
+    title: str = ""
+    plan: bool = False
+    said: Mapping[str, Any] = field(default_factory=dict)
+
+    def ledger_place(self, files: tuple[Path, ...]) -> str:
+        """The ledger: as named, or beside the configuration, the schema or the data.
+
+        Links are resolved: there is one for all files of a folder, wherever the command is run.
+        Of several places it is the one where a ledger is. Errors: ParameterError.
+        """
+        if self.ledger is not None:
+            return self.ledger
+        folders = self._folders(files)
+        there = [folder / LEDGER for folder in folders if (folder / LEDGER).exists()]
+        return str((there or [folders[0] / LEDGER])[0])
+
+    def _folders(self, files: tuple[Path, ...]) -> list[Path]:
+        """Where a ledger of theirs may stand, the first choice first. Errors: ParameterError."""
+        named = [path.resolve().parent for path in (self.config, self.schema) if path is not None]
+        folders = {table_folder(path) for path in files}
+        if len(folders) != 1 and not named:
+            raise ParameterError(
+                "The data are in several folders, so no ledger stands beside them.",
+                hint="Name one with --ledger.",
+            )
+        return list(dict.fromkeys([*named, *sorted(folders)]))
+
+    def refuse_second(self, ledger: Ledger, files: tuple[Path, ...]) -> None:
+        """Refuse to begin a ledger for data whose schema has one. Errors: ParameterError."""
+        named = self.config is not None or self.schema is not None
+        if self.another_ledger or not named or ledger.head() != _EMPTY:
+            return
+        beside = (path for folder in self._folders(files) for path in sorted(folder.glob("*.db")))
+        first = next((path for path in beside if _has_accounts(path)), None)
+        if first is not None:
+            raise ParameterError(
+                f"There is a ledger for these data, {str(first)!r}, and this is another: whoever "
+                "is in the data would lose what both allow.",
+                hint=f"Use --ledger {first}, or --another-ledger if it is about other people.",
+            )
+
+    def arguments(self, keys: Any) -> dict[str, Any]:
+        """What the question is asked with; a policy that brings its bound takes no other."""
+        more = {name: value for name, value in self.said.items() if name != "max_groups"}
+        if self.policy != "presence" and "max_groups" in self.said:
+            more["max_groups"] = self.said["max_groups"]
+        if keys is not None:
+            more["keys"] = keys
+        named = {"id": self.id, "again": self.again, "title": self.title}
+        return {**more, **named, "epsilon": self.epsilon}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask(Charged):
     """One query. Command line and configuration fill this."""
 
     query: Annotated[str, typer.Argument(help="SELECT ...; see docs/sql.md.")]
-    data: Annotated[Path | None, typer.Option(help="A .parquet or .csv file.")] = None
-    input: Annotated[
-        str | None, typer.Option(help="Instead of --data: a folder, or a pattern of files.")
-    ] = None
-    policy: Annotated[str, typer.Option(help="Policy name or TOML file; see 'explain'.")]
-    epsilon: Annotated[str | None, typer.Option(help="Privacy loss of the answer.")] = None
-    unit: Annotated[str | None, typer.Option(help="Column that says whose row it is.")] = None
-    schema: Annotated[
-        Path | None, typer.Option(help="TOML file with keys, bounds and grids of the columns.")
-    ] = None
-    keys: Annotated[Path | None, typer.Option(help="File of the public groups.")] = None
-    max_groups: Annotated[
-        int | None, typer.Option(help="Groups of one unit that ε hides together.")
-    ] = None
-    max_rows: Annotated[
-        int | None,
-        typer.Option(help="Rows of one unit that count at most, in aggregates of rows."),
-    ] = None
-    bounds: Annotated[
-        str | None, typer.Option(help="Lowest and highest value of one row, such as 0,100.")
-    ] = None
-    total_bounds: Annotated[
-        str | None,
-        typer.Option(help="Lowest and highest total of one unit, for SUM_PER_UNIT, such as 0,500."),
-    ] = None
-    step: Annotated[str | None, typer.Option(help="The grid that values are rounded to.")] = None
-    missing: Annotated[
-        str | None, typer.Option(help="Rows without a value: refuse, or drop leaves them out.")
-    ] = None
-    confidence: Annotated[
-        str | None, typer.Option(help="How often an interval holds, such as 0.95.")
-    ] = None
-    on_excess: Annotated[
-        str | None,
-        typer.Option(help="What to do with units in more groups: keep, truncate or error."),
-    ] = None
-    unknown: Annotated[
-        str | None,
-        typer.Option(
-            help="Rows for which WHERE is unknown: possible counts them, recorded does not."
-        ),
-    ] = None
-    sensitive: Annotated[
-        str | None, typer.Option(help="Condition that says who is sensitive, for that policy.")
-    ] = None
-    budget: Annotated[
-        str | None, typer.Option(help="Most that may ever be spent; by default this epsilon.")
-    ] = None
-    ledger: Annotated[
-        str | None,
-        typer.Option(
-            envvar="ONESIDED_LEDGER", help="Ledger file or URL; by default beside the data."
-        ),
-    ] = None
-    id: Annotated[str | None, typer.Option(help="Name of this answer in the ledger.")] = None
-    again: Annotated[
-        bool, typer.Option("--again", help="Return the stored answer of --id again, at no charge.")
-    ] = False
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Show the cost and the expected error, and stop.")
-    ] = False
-    as_json: AsJson = False
-    quiet: Quiet = False
-    config: Config = None
+    data: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publish(Charged):
+    """What one publication is asked to be. Command line, configuration and demo all fill this."""
+
+    by: list[str]
+    epsilon: str
+    out: Path | None = None
+    at_most: int | None = None
+    outline: Path | None = None
+    excel: bool = False
+    series: list[str] | None = None
 
     @property
-    def publication(self) -> Publish:
-        """What opens the same table and ledger. Errors: ParameterError without any ε."""
-        spend = self.epsilon or self.budget
-        if spend is None:
-            raise ParameterError("No ε is given.", hint="Pass --epsilon, or --budget.")
-        return Publish(
-            data=self.data,
-            input=self.input,
-            by=[],
-            policy=self.policy,
-            epsilon=spend,
-            unit=self.unit,
-            schema=self.schema,
-            keys=self.keys,
-            max_groups=self.max_groups,
-            sensitive=self.sensitive,
-            budget=self.budget,
-            ledger=self.ledger,
-            config=self.config,
-        )
+    def target(self) -> Path:
+        """Where the results go. Errors: ParameterError."""
+        if self.out is None:
+            raise ParameterError("Missing --out.", hint="Name a folder to make for the results.")
+        return self.out
 
-    def more(self, keys: Any) -> dict[str, Any]:
-        """What SQL has no words for, where it is given."""
-        most = None if self.policy == "presence" else self.max_groups
-        given = {"keys": keys, "max_groups": most, "on_excess": self.on_excess}
-        given |= {"unknown": self.unknown, "max_rows": self.max_rows, "step": self.step}
-        given |= {"missing": self.missing, "confidence": self.confidence}
-        for name in ("bounds", "total_bounds"):
-            ends = getattr(self, name)
-            given[name] = None if ends is None else tuple(ends.split(","))
-        own = {"epsilon": self.epsilon, "id": self.id, "again": self.again}
-        return {**{name: value for name, value in given.items() if value is not None}, **own}
+    def question(self, keys: Any) -> Count:
+        """The question that it asks; what is certified is certain about the truth."""
+        unknown = "recorded" if self.at_most is None else "possible"
+        return Count(by=tuple(self.by), **{"unknown": unknown, **self.arguments(keys)})
 
 
 def ask(asked: Ask) -> None:
@@ -131,9 +175,8 @@ def ask(asked: Ask) -> None:
     --data visits.parquet --unit person --policy presence --max-groups 3
     --keys places.parquet --epsilon 1
     """
-    with session_of(asked.publication) as (session, keys):
-        more, ledger = asked.more(keys), session.ledger
-        new = ledger.head() == EMPTY
+    with session_of(asked) as opened:
+        session, more = opened.session, asked.arguments(opened.keys)
         found: Any
         if asked.plan:
             found = session.plan(session.question(asked.query, **more))
@@ -144,7 +187,7 @@ def ask(asked: Ask) -> None:
             return
         terminal = Terminal(quiet=asked.quiet)
         if not isinstance(found, Plan):
-            line = ledger_line(ledger.name, new=new, left=session.remaining)
+            line = ledger_line(session.ledger.name, new=opened.new, left=session.remaining)
             terminal.print(line, style="bold")
         terminal.print(str(found))
 
@@ -160,7 +203,432 @@ def _document(found: Any) -> Any:
                 for one in found.options
             ],
         }
-    parts: tuple[Release, ...] | None = getattr(found, "releases", None)
-    if parts is not None:
-        return {"answers": [json.loads(release_to_json(one)) for one in parts]}
+    if isinstance(found, Answers):
+        return {"answers": [json.loads(release_to_json(one)) for one in found.releases]}
     return json.loads(release_to_json(found))
+
+
+def publish(asked: Publish) -> None:
+    """Publish how many units are in each group; where the policy allows, one bound is never wrong.
+
+    The ledger records the charge before any noise is drawn. The output folder
+    appears complete or not at all. Other columns of the keys file, such as names
+    and positions, are published beside the keys.
+
+    Example: onesided publish visits.parquet --unit person --by place
+    --policy presence --max-groups 3 --keys places.parquet --epsilon 1
+    --at-most 5 --out out/
+    """
+    if asked.series:
+        _show_series(asked, asked.series)
+    elif asked.plan:
+        _say_plan(asked)
+    else:
+        say(perform(asked), as_json=asked.as_json, quiet=asked.quiet)
+
+
+def _show_series(asked: Publish, names: list[str]) -> None:
+    """Write and print the stored answers of these ids side by side. Charges nothing, reads no row.
+
+    Errors: ParameterError for an id without an answer, and for options of a new answer.
+    """
+    if asked.id is not None or asked.plan:
+        raise ParameterError(
+            "--series shows answers that are stored, so there is no --id and no --plan.",
+            hint="Leave them out, or leave out --series.",
+        )
+    with session_of(asked) as opened:
+        session, question = opened.session, asked.question(opened.keys)
+        missing = [one for one in names if _drawn(session.ledger, session.policy, one) is None]
+        if missing:
+            raise ParameterError(
+                f"There is no answer with the id {missing[0]!r} under this policy.",
+                hint="'onesided ledger show' lists the ids; publish it first, with --id.",
+            )
+        found = {one: session.ask(replace(question, id=one, again=True)) for one in names}
+        series, left, name = Series(found), session.remaining, session.ledger.name
+    limit = asked.at_most if series.upper_certain else None
+    page = series.page(series.table)
+    page = replace(
+        page,
+        charts=[series.chart(at_most=limit)],
+        facts=(
+            *page.facts,
+            ("budget left", ", ".join(shown(one, up=False) for one in left.values())),
+        ),
+    )
+    with new_folder(asked.target) as folder:
+        try:
+            formats = ("csv", "parquet", "xlsx") if asked.excel else ("csv", "parquet")
+            series.write_into(folder.partial, formats)
+            (folder.partial / "report.html").write_text(page.html(), encoding="utf-8")
+            written = folder.publish()
+        except OSError as error:
+            raise unwritable(folder.target, error, charged=False) from error
+    if asked.as_json:
+        print_json({**json.loads(release_to_json(series)), "written": str(written)})
+        return
+    terminal = Terminal(quiet=asked.quiet)
+    terminal.print(ledger_line(name, new=False, left=left), style="bold")
+    terminal.print(f"{series}\nWritten to {clean(str(written))}/ (open report.html).")
+
+
+def perform(asked: Publish) -> Result:
+    """Make the publication, showing progress and the curator's facts on the error stream.
+
+    What is told again into the folder where it stands leaves that as it is.
+    """
+    notices, made = Terminal(stderr=True, quiet=asked.quiet), asked.target
+    if asked.again and asked.id is not None and made.is_dir():
+        made = made.with_name(f".{made.name}.again")
+        shutil.rmtree(made, ignore_errors=True)  # of a process that was killed
+    columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+    with (
+        new_folder(made, room=_ROOM) as folder,
+        _saying_what_is_kept(folder),
+        Progress(
+            *columns, console=notices, transient=True, disable=not notices.is_terminal
+        ) as progress,
+    ):
+        task = progress.add_task(_STEPS[0], total=len(_STEPS))
+
+        def step(number: int) -> None:
+            progress.update(task, completed=number, description=_STEPS[number])
+
+        result, facts = _published(asked, folder, step)
+    if made != asked.target:
+        result = replace(result, written=_kept(asked.target, made))
+    if facts is not None:
+        # What only the curator may know, to the error stream; it is written nowhere.
+        found = [(count, unread(name, count)) for name, count in facts.unreadable.items()]
+        most = many(facts.most_groups_of_a_unit, "group")
+        over = f"units in more groups than covered by ε = {asked.epsilon} (up to {most})"
+        found += [
+            (facts.counted_outside_keys, "counted in groups that are no keys (left out)"),
+            (facts.rows_of_undecided_kind, "rows of undecided kind (counted as protected)"),
+            (facts.units_over_bound, over),
+        ]
+        if lines := [f"  {number:,} {words}" for number, words in found if number]:
+            notices.print("For you, not for publication:", style="bold yellow")
+            notices.print("\n".join(lines))
+    return result
+
+
+def _kept(target: Path, made: Path) -> Path:
+    """The folder that was there, if it has the answer that was made anew. Errors: OutputError."""
+    there, anew = (folder / "release.csv" for folder in (target, made))
+    same = there.is_file() and filecmp.cmp(there, anew, shallow=False)
+    shutil.rmtree(made)
+    if not same:
+        _refuse_taken(target)
+    return target
+
+
+def _refuse_taken(target: Path) -> None:
+    with new_folder(target):
+        pass
+
+
+def _published(
+    asked: Publish, folder: NewFolder, step: Callable[[int], None]
+) -> tuple[Result, Diagnostics | None]:
+    """Parse, check, charge, write; with what only the curator may know, where it was read."""
+    if asked.at_most is not None:
+        whole(asked.at_most, name="threshold")
+    positive(asked.epsilon, name="epsilon")
+    outline = None if asked.outline is None else read_outline(asked.outline)
+    with session_of(asked) as opened:
+        session, question = opened.session, asked.question(opened.keys)
+        ledger, policy = session.ledger, session.policy
+        told_again = _drawn(ledger, policy, asked.id)
+        if told_again is not None and not asked.again:
+            raise ReleaseExistsError(
+                f"The id {asked.id!r} has an answer, drawn on {told_again}.",
+                hint="Return it again with --again, or draw anew under another --id.",
+            )
+        if told_again is None and folder.target != asked.target:
+            _refuse_taken(asked.target)
+        step(1)
+        # What is told again is about the data of then, and those of today are not read.
+        looks = told_again is None and session.plan(question).affordable
+        facts = session.inspect(question) if looks else None
+        rows = 1 if opened.keys is None else int(opened.keys.aggregate("count(*)").fetchall()[0][0])
+        if asked.excel:
+            require_sheet(rows)
+        folder.reserve(_ROOM + _BYTES_PER_KEY * rows)
+        step(2)
+        release = session.ask(question)
+        step(3)
+        publication = _publication(asked, session, release, told_again, outline)
+        written = write_folder(publication, folder)
+        result = Result(
+            publication=publication,
+            ledger=ledger.name,
+            new=opened.new,
+            unit=session.unit,
+            files=opened.files,
+            written=written,
+        )
+    return result, facts
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A session over files and a ledger. keys: None where no file has them."""
+
+    session: Session
+    keys: Any
+    files: tuple[Path, ...]
+    new: bool
+
+
+@contextmanager
+def session_of(asked: Charged) -> Iterator[Opened]:
+    """The session over these data and this ledger. Errors: as of each of its parts."""
+    spend = asked.budget or asked.epsilon
+    if spend is None:
+        raise ParameterError("No ε is given.", hint="Pass --epsilon, or --budget.")
+    most = asked.said.get("max_groups")
+    policy = read_policy(asked.policy, max_groups=most, sensitive=asked.sensitive)
+    files, schema, by = asked.files, read_schema(asked.schema), list(getattr(asked, "by", ()))
+    unit, keys = asked.unit, asked.keys
+    if schema is not None:
+        unit = schema.unit_of(unit)
+        keys = keys or file_of_keys(schema, by[0] if len(by) == 1 else "")
+    tables = _tables(asked, files, schema, keys, by)
+    with tables as (data, told), _ledger_of(asked, files) as ledger:
+        if not asked.plan:
+            asked.refuse_second(ledger, files)
+        session = Session(
+            data,
+            unit=unit,
+            schema=schema,
+            policy=policy,
+            **_granted(asked, spend, policy, _account(ledger, policy)),
+            ledger=ledger,
+            further=asked.further,
+        )
+        yield Opened(session, told, files, ledger.head() == _EMPTY)
+
+
+@contextmanager
+def _tables(
+    asked: Charged,
+    files: tuple[Path, ...],
+    schema: Schema | None,
+    keys: Path | None,
+    by: list[str],
+) -> Iterator[tuple[Any, Any]]:
+    """The data, and the keys as they are declared, if a file has them."""
+    place = asked.ledger_place(files)
+    checked = CheckedFiles(files, None if "://" in place else Path(place).expanduser())
+    tables = [files, *([] if keys is None else [[keys]])]
+    with reading(*tables, schema=schema, base=asked.base) as (rows, *others):
+        data = OfFiles(rows, checked)
+        if not others:
+            yield data, None
+        else:
+            with as_declared(others[0], schema) as told:
+                yield data, with_degrees(told, by)
+    checked.save()
+
+
+@contextmanager
+def _ledger_of(asked: Charged, files: tuple[Path, ...]) -> Iterator[Ledger]:
+    """The ledger. Errors: LedgerUnavailableError that names --ledger where nobody chose a place."""
+    try:
+        with Ledger.open(asked.ledger_place(files)) as ledger:
+            yield ledger
+    except LedgerUnavailableError as error:
+        if asked.ledger is not None:
+            raise
+        raise LedgerUnavailableError(
+            f"{error.reason} It stands beside the configuration, the schema or the data, because "
+            "no other place was named.",
+            hint="Name a ledger that you may write to with --ledger or ONESIDED_LEDGER, and the "
+            f"same one each time. {error.hint}",
+            **error.values,
+        ) from error
+
+
+def _has_accounts(path: Path) -> bool:
+    """Whether a file is a ledger to which somebody may charge."""
+    try:
+        with Ledger.open(path, create=False) as ledger:
+            return ledger.head() != _EMPTY
+    except LedgerError:
+        return False
+
+
+def _say_plan(asked: Publish) -> None:
+    """What the publication would cost and give. Looks at no row; writes and records nothing."""
+    with session_of(asked) as opened:
+        plan = opened.session.plan(asked.question(opened.keys))
+        told = plan if asked.at_most is None else plan.certifying(asked.at_most)
+        if asked.as_json:
+            print_json(told.as_dict())
+            return
+        terminal = Terminal(quiet=asked.quiet)
+        terminal.print(str(told))
+        if asked.at_most is not None and not told.certifies:
+            terminal.print(f"Certified at most {asked.at_most}: {_NEVER}")
+
+
+def _publication(
+    asked: Publish,
+    session: Session,
+    release: Release,
+    told_again: str | None,
+    outline: object,
+) -> Publication:
+    own = session.policy.identity
+    # What was asked under other policies is not ours to publish.
+    entries = session.ledger.entries(policy_id=own, last=20)
+    return Publication(
+        release=release,
+        policy=session.policy,
+        entries=entries,
+        head=session.ledger.head(),
+        remaining=session.remaining,
+        noun=asked.by[0],
+        threshold=asked.at_most,
+        outline=outline,
+        told_again=told_again,
+        excel=asked.excel,
+    )
+
+
+def _drawn(ledger: Ledger, policy: Policy, name: str | None) -> str | None:
+    """When the answer of that id was drawn, if it is on record."""
+    account = _account(ledger, policy)
+    stored = account.recall(name) if account is not None and name else None
+    entry = None if stored is None else ledger.entry(stored.number)
+    return None if entry is None else f"{entry.time[:16].replace('T', ' ')} UTC"
+
+
+def _granted(asked: Charged, spend: str, policy: Policy, held: Account | None) -> dict[str, Any]:
+    """The budget as asked, or as the ledger was opened with, so that it need not be repeated."""
+    edge = policy.edges[0]
+    stated = {"budget": spend, "delta_budget": 0, "accounting": PURE}
+    if held is not None:
+        stated["budget"] = held.budget[edge.name] / edge.weight
+        stated |= {"delta_budget": held.delta_budget[edge.name], "accounting": held.accounting}
+    return {name: getattr(asked, name) or own for name, own in stated.items()}
+
+
+def _account(ledger: Ledger, policy: Policy) -> Account | None:
+    found = (one for one in ledger.accounts() if one.policy_id == policy.identity)
+    return next(found, None)
+
+
+@contextmanager
+def _saying_what_is_kept(folder: NewFolder) -> Iterator[None]:
+    """When it is interrupted, say what there is now."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = (
+            f"It was published in {folder.target}."
+            if folder.published
+            else "Nothing was published; what was charged stays charged."
+        )
+        Terminal(stderr=True).print(f"Interrupted. {kept}")
+        raise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A publication, where it went, and the ledger that was charged for it, without password."""
+
+    publication: Publication
+    ledger: str
+    new: bool
+    unit: str | None
+    files: tuple[Path, ...]
+    written: Path
+
+    @property
+    def first(self) -> str:
+        """The ledger, whether it is new, and what is left."""
+        return ledger_line(self.ledger, new=self.new, left=self.publication.remaining)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The same for programs."""
+        found = stated(self.publication)
+        found["ledger"] |= {"where": self.ledger, "new": self.new}
+        return {**found, "written": str(self.written)}
+
+
+def ledger_line(name: str, *, new: bool, left: Mapping[str, Fraction]) -> str:
+    """A command's first line: its ledger, whether it is new, and what is left.
+
+    >>> ledger_line("ledger city.db", new=True, left={"a -> b": Fraction(1, 2)})
+    'Ledger city.db (new): 1/2 left on a -> b.'
+    """
+    # A renyi account has an odd share of a budget left.
+    told = {
+        e: text(n) if n.denominator < ORDER_UNIT else shown(n, up=False) for e, n in left.items()
+    }
+    rest = "; ".join(f"{much} left on {edge}" for edge, much in told.items())
+    return f"{name[:1].upper()}{name[1:]} ({'new' if new else 'it was there'}): {rest}."
+
+
+def say(result: Result, *, as_json: bool, quiet: bool) -> None:
+    """Print the result: first its ledger, then what else must be known first, then the rest."""
+    if as_json:
+        print_json(result.document)
+    if as_json or quiet:
+        return
+    terminal, publication = Terminal(), result.publication
+    first = publication.first
+    told = first[0] + " " if publication.told_again else ""
+    terminal.print(told + result.first, style="bold")
+    for words in first[1:] if told else first:
+        terminal.print(words, style="bold yellow")
+    if len(result.files) > 1:
+        names = [clean(str(path)) for path in result.files[:_MOST_FILES]]
+        more = len(result.files) - len(names)
+        rest = f" and {more:,} more" if more else ""
+        terminal.print(f"Read {many(len(result.files), 'file')}: {', '.join(names)}{rest}")
+    terminal.print(_table(result))
+
+
+def _table(result: Result) -> Table:
+    """What was published, about whom, and what it cost."""
+    publication = result.publication
+    release, certified = publication.release, publication.certified
+    unit = f"each {result.unit}" if result.unit else "each row on its own (--unit protects people)"
+    table = Table(
+        title=clean(publication.statement.title()), show_header=False, title_justify="left"
+    )
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    table.add_row("protected", clean(unit))
+    table.add_row("groups", f"{release.keys.size:,}")
+    if certified is not None:
+        table.add_row(f"certified at most {publication.threshold}", f"{int(certified.sum()):,}")
+        table.add_row("unknown", f"{int((~certified).sum()):,}")
+    elif publication.threshold is not None:
+        table.add_row("certified", _NEVER)
+    about = release.guarantee.scope
+    table.add_row("upper bound", _side(certain=release.interval.upper_certain, about=about))
+    table.add_row("lower bound", _side(certain=release.interval.lower_certain, about=about))
+    for edge, loss in release.guarantee.epsilon.items():
+        charged = "nothing, it was told again" if publication.told_again else f"ε = {text(loss)}"
+        table.add_row(f"charged on {clean(edge)}", charged)
+    table.add_row("ledger entry", f"{release.entry}, head {publication.head[:16]}")
+    table.add_row("written to", f"{clean(str(result.written))}/ (open report.html)")
+    return table
+
+
+def _side(*, certain: bool, about: str) -> str:
+    if not certain:
+        return "holds with 95 % per group" + (f", about {about}" if about else "")
+    return f"certain, about {about or 'the data as they are'}"
+
+
+def unread(name: str, count: int) -> str:
+    """What is said of texts that are not of the form that a schema declares."""
+    many = "text is" if count == 1 else "texts are"
+    return f"{many} not of the declared form of {clean(name)!r} (taken as unknown)"

@@ -64,6 +64,7 @@ _DISTRICTS = np.array(
         (-0.6, -2.8, 0.55, 4.0),
     ]
 )
+_WEIGHT = _DISTRICTS[:, 3] / _DISTRICTS[:, 3].sum()
 _MIDDLE = (47.5, 8.0)  # somewhere to stand; the city itself does not exist
 _KM_PER_DEGREE = 111.2
 _BANK = 0.17  # half the river's width, km
@@ -75,6 +76,7 @@ _SECOND = np.timedelta64(1, "s")
 _PER_DAY = np.array([0.225, 0.450, 0.240, 0.077, 0.006, 0.002])
 _TWICE = 0.04  # share of visits that are repeated later on the same day
 _FAVOURITES = 3
+_EVERYDAY = [0, 1, 3, 4, 5], [0.35, 0.25, 0.14, 0.14, 0.12]  # kinds, and how often each is one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,12 +115,7 @@ def city(*, seed: int = 1, people: int = 6000, places: int = 2500, days: int = 7
 
     People live in a district, have a workplace or a school and a few favourites near home, and go
     out to 1.2 different places a day on average. Popularity falls with rank as in Zipf's law.
-
-    Args:
-        seed: of an ordinary generator; made-up data, not privacy noise.
-        people: number of persons, at least 1.
-        places: number of places, at least 1.
-        days: length of the record in days from a Monday, at least 1.
+    seed: of an ordinary generator; made-up data, not privacy noise. days: from a Monday.
 
     >>> city(people=20, places=3).places.category.shape
     (3,)
@@ -127,15 +124,15 @@ def city(*, seed: int = 1, people: int = 6000, places: int = 2500, days: int = 7
         if value < 1:
             raise ParameterError(f"{name} is {value}", hint=f"{name} must be at least 1")
     random = np.random.default_rng(seed)
-    town = _build_town(random, count=places)
-    person, day, place, kind = _outings(random, town=town, people=people, days=days)
-    time = _MONDAY + _SECOND * _seconds(random, day=day, kind=kind)
+    town = _Town(random, places)
+    person, day, place = _outings(random, town, people, days)
+    time = _MONDAY + _SECOND * _seconds(random, day, town.kind[place])
     again = np.flatnonzero(random.random(person.size) < _TWICE)
     later = time[again] + _SECOND * random.integers(3600, 4 * 3600, again.size)
     person, place = np.append(person, person[again]), np.append(place, place[again])
     time = np.append(time, later)
-    keep = time < _MONDAY + _SECOND * (days * 86_400)
-    order = np.flatnonzero(keep)[np.lexsort((person[keep], time[keep]))]
+    keep = np.flatnonzero(time < _MONDAY + _SECOND * (days * 86_400))
+    order = keep[np.lexsort((person[keep], time[keep]))]
     return City(
         visits=Visits(person=person[order], place=town.names[place[order]], time=time[order]),
         places=Places(
@@ -147,55 +144,34 @@ def city(*, seed: int = 1, people: int = 6000, places: int = 2500, days: int = 7
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Town:
     """The places, and their popularity laid end to end by (district, kind) for quick draws."""
 
-    names: Texts
-    kind: Ints
-    latitude: Floats
-    longitude: Floats
-    order: Ints
-    reach: Floats  # cumulative popularity in that order
-    start: Floats  # where each (district, kind) begins and ends on that line
-    end: Floats
+    def __init__(self, random: np.random.Generator, count: int) -> None:
+        shares = np.array([kind.share for kind in _KINDS])
+        self.kind: Ints = np.sort(random.choice(len(_KINDS), count, p=shares / shares.sum()))
+        district = random.choice(len(_DISTRICTS), count, p=_WEIGHT)
+        self.latitude, self.longitude = _positions(random, district)
+        self.names = np.array([f"{_KINDS[k].name} {i:04d}" for i, k in enumerate(self.kind, 1)])
+        # Zipf and Mandelbrot: a long tail, a blunt top.
+        crowd = np.array([one.crowd for one in _KINDS])[self.kind]
+        popularity = crowd / (random.permutation(count) + 1.0 + 4.0) ** 0.95
+        group = district * len(_KINDS) + self.kind
+        self._order = np.argsort(group, kind="stable")
+        self._reach = np.concatenate(([0.0], np.cumsum(popularity[self._order])))
+        every = np.arange(len(_DISTRICTS) * len(_KINDS) + 1)
+        self._edges = self._reach[np.searchsorted(group[self._order], every)]
 
-    def draw(self, random: np.random.Generator, *, district: Ints, kind: Ints) -> Ints:
+    def draw(self, random: np.random.Generator, district: Ints, kind: Ints) -> Ints:
         """One place per entry, of that kind in that district (any place if there is none)."""
         group = district * len(_KINDS) + kind
-        start, end = self.start[group], self.end[group]
+        start, end = self._edges[group], self._edges[group + 1]
         empty = end <= start
-        start, end = np.where(empty, 0.0, start), np.where(empty, self.reach[-1], end)
+        start, end = np.where(empty, 0.0, start), np.where(empty, self._reach[-1], end)
         spot = start + random.random(group.size) * (end - start)
-        found = np.searchsorted(self.reach, spot, side="right")
-        chosen: Ints = self.order[np.minimum(found, self.order.size - 1)]
+        found = np.searchsorted(self._reach[1:], spot, side="right")
+        chosen: Ints = self._order[np.minimum(found, self._order.size - 1)]
         return chosen
-
-
-def _build_town(random: np.random.Generator, *, count: int) -> _Town:
-    shares = np.array([kind.share for kind in _KINDS])
-    kind = np.sort(random.choice(len(_KINDS), count, p=shares / shares.sum()))
-    weight = _DISTRICTS[:, 3] / _DISTRICTS[:, 3].sum()
-    district = random.choice(len(_DISTRICTS), count, p=weight)
-    latitude, longitude = _positions(random, district)
-    rank = random.permutation(count) + 1.0
-    crowd = np.array([one.crowd for one in _KINDS])[kind]
-    popularity = crowd / (rank + 4.0) ** 0.95  # Zipf-Mandelbrot: a long tail, a blunt top
-    group = district * len(_KINDS) + kind
-    order = np.argsort(group, kind="stable")
-    reach = np.cumsum(popularity[order])
-    edges = np.searchsorted(group[order], np.arange(len(_DISTRICTS) * len(_KINDS) + 1))
-    line = np.concatenate(([0.0], reach))
-    return _Town(
-        names=np.array([f"{_KINDS[k].name} {i:04d}" for i, k in enumerate(kind, start=1)]),
-        kind=kind,
-        latitude=latitude,
-        longitude=longitude,
-        order=order,
-        reach=reach,
-        start=line[edges[:-1]],
-        end=line[edges[1:]],
-    )
 
 
 def _positions(random: np.random.Generator, district: Ints) -> tuple[Floats, Floats]:
@@ -213,59 +189,39 @@ def _positions(random: np.random.Generator, district: Ints) -> tuple[Floats, Flo
 
 
 def _outings(
-    random: np.random.Generator, *, town: _Town, people: int, days: int
-) -> tuple[Ints, Ints, Ints, Ints]:
-    """Person, day, place and kind of each first visit of a day, one row per visit."""
-    weight = _DISTRICTS[:, 3] / _DISTRICTS[:, 3].sum()
-    home = random.choice(len(_DISTRICTS), people, p=weight)
-    elsewhere = random.choice(len(_DISTRICTS), people, p=weight)
+    random: np.random.Generator, town: _Town, people: int, days: int
+) -> tuple[Ints, Ints, Ints]:
+    """Person, day and place of each first visit of a day, one row per visit."""
+    home, elsewhere = (random.choice(len(_DISTRICTS), people, p=_WEIGHT) for _ in range(2))
     pupil = random.random(people) < 0.22
     work = np.where(pupil & (random.random(people) < 0.8), home, elsewhere)
-    anchor = town.draw(random, district=work, kind=np.where(pupil, _SCHOOL, _OFFICE))
+    anchor = town.draw(random, work, np.where(pupil, _SCHOOL, _OFFICE))
     counts = random.choice(_PER_DAY.size, (people, days), p=_PER_DAY / _PER_DAY.sum()).ravel()
     cell = np.repeat(np.arange(people * days), counts)
     slot = np.arange(cell.size) - np.repeat(np.cumsum(counts) - counts, counts)
     person, day = cell // days, cell % days
     free_day = day % 7 >= 5
 
-    kind = _kinds_for(random, free_day)
+    spot, kind = random.random(cell.size), np.empty(cell.size, dtype=np.int64)
+    for free, rows in ((True, free_day), (False, ~free_day)):
+        reach = np.cumsum([one.weekend if free else one.weekday for one in _KINDS])
+        kind[rows] = np.searchsorted(reach, spot[rows] * reach[-1], side="right")
     where = random.random(cell.size)
     near = np.where(where < 0.70, home[person], work[person])
-    near = np.where(where > 0.90, random.choice(len(_DISTRICTS), cell.size, p=weight), near)
-    place = town.draw(random, district=near, kind=kind)
+    near = np.where(where > 0.90, random.choice(len(_DISTRICTS), cell.size, p=_WEIGHT), near)
+    place = town.draw(random, near, kind)
 
-    haunts = _favourites(random, town=town, home=home)
+    # A few favourites near home, of everyday kinds.
+    everyday = random.choice(_EVERYDAY[0], people * _FAVOURITES, p=_EVERYDAY[1])
+    haunts = town.draw(random, np.repeat(home, _FAVOURITES), everyday).reshape(-1, _FAVOURITES)
     usual = random.random(cell.size) < 0.45
     habit = haunts[person, random.integers(0, _FAVOURITES, cell.size)]
     place = np.where(usual, habit, place)
     duty = (slot == 0) & ~free_day & (random.random(cell.size) < 0.35)
-    place = np.where(duty, anchor[person], place)
-    return person + 1, day, place, town.kind[place]
+    return person + 1, day, np.where(duty, anchor[person], place)
 
 
-def _kinds_for(random: np.random.Generator, free_day: NDArray[np.bool_]) -> Ints:
-    """A category for each outing, weekends differing from working days."""
-    week = np.cumsum([kind.weekday for kind in _KINDS])
-    rest = np.cumsum([kind.weekend for kind in _KINDS])
-    spot = random.random(free_day.size)
-    kind: Ints = np.where(
-        free_day,
-        np.searchsorted(rest, spot * rest[-1], side="right"),
-        np.searchsorted(week, spot * week[-1], side="right"),
-    )
-    return kind
-
-
-def _favourites(random: np.random.Generator, *, town: _Town, home: Ints) -> Ints:
-    """A few places per person, near home, of everyday kinds; shape (people, favourites)."""
-    everyday = np.array([0, 1, 3, 4, 5])
-    chance = np.array([0.35, 0.25, 0.14, 0.14, 0.12])
-    near = np.repeat(home, _FAVOURITES)
-    drawn = town.draw(random, district=near, kind=random.choice(everyday, near.size, p=chance))
-    return drawn.reshape(home.size, _FAVOURITES)
-
-
-def _seconds(random: np.random.Generator, *, day: Ints, kind: Ints) -> Ints:
+def _seconds(random: np.random.Generator, day: Ints, kind: Ints) -> Ints:
     """Seconds since the first midnight, following the rhythm of the category."""
     profiles = np.array(
         [[int(c) for c in row] for one in _KINDS for row in (one.hours, one.weekend_hours)], float
@@ -282,58 +238,46 @@ def write_city(folder: str | Path, *, made: City | None = None) -> tuple[Path, P
     """Write ``visits.parquet`` and ``places.parquet`` and return their paths.
 
     Types: person BIGINT; place, category VARCHAR; time TIMESTAMP; latitude, longitude DOUBLE.
-
-    Args:
-        folder: made if it is not there.
-        made: the city to write; the standard one if not given.
-
-    Raises:
-        MissingDependencyError: DuckDB is not installed.
-        OutputError: the folder cannot be written to.
+    folder: made if it is not there. made: the city to write; the standard one if not given.
+    Errors: MissingDependencyError without DuckDB; OutputError.
 
     >>> [path.name for path in write_city("city", made=city(people=20, places=3))]
     ['visits.parquet', 'places.parquet']
     """
-    made = city() if made is None else made
-    folder = Path(folder)
-    visits, places = made.visits, made.places
-    paths = folder / "visits.parquet", folder / "places.parquet"
+    made, folder = made or city(), Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"cannot make the folder {folder}: {error}") from error
-    _write_parquet(
-        paths[0],
-        select="person::BIGINT AS person, place::VARCHAR AS place, time::TIMESTAMP AS time",
-        columns={
-            "person": visits.person,
-            "place": visits.place.astype(object),
-            "time": visits.time,
-        },
+    visits, places = (
+        _written(
+            folder / f"{name}.parquet",
+            types,
+            {column: getattr(table, column) for column in table.__slots__},
+        )
+        for name, table, types in (
+            ("visits", made.visits, {"person": "BIGINT", "time": "TIMESTAMP"}),
+            ("places", made.places, {"latitude": "DOUBLE", "longitude": "DOUBLE"}),
+        )
     )
-    _write_parquet(
-        paths[1],
-        select="place::VARCHAR AS place, category::VARCHAR AS category, latitude, longitude",
-        columns={
-            "place": places.place.astype(object),
-            "category": places.category.astype(object),
-            "latitude": places.latitude,
-            "longitude": places.longitude,
-        },
-    )
-    return paths
+    return visits, places
 
 
-def _write_parquet(path: Path, *, select: str, columns: dict[str, NDArray[Any]]) -> None:
+def _written(path: Path, types: dict[str, str], columns: dict[str, NDArray[Any]]) -> Path:
     try:
         import duckdb  # noqa: PLC0415  # an optional engine, needed only here
     except ImportError as error:
         raise MissingDependencyError(
             "writing the demo city needs DuckDB", hint="pip install 'onesided[cli]'"
         ) from error
+    wanted = ", ".join(f"{name}::{types.get(name, 'VARCHAR')} AS {name}" for name in columns)
     with duckdb.connect() as connection:
-        connection.register("made_up", columns)
+        plain = {
+            n: one.astype(object) if one.dtype.kind == "U" else one for n, one in columns.items()
+        }
+        connection.register("made_up", plain)
         try:
-            connection.sql(f"SELECT {select} FROM made_up").write_parquet(str(path))  # noqa: S608  # fixed text
+            connection.sql(f"SELECT {wanted} FROM made_up").write_parquet(str(path))  # noqa: S608  # fixed text
         except duckdb.IOException as error:
             raise OutputError(f"cannot write {path}: {error}") from error
+    return path

@@ -10,10 +10,9 @@ from typing import Annotated
 
 import typer
 
+from onesided.cli._ask import LEDGER, Publish, perform, say
 from onesided.cli._city import write_city
 from onesided.cli._options import AsJson, Config, Quiet
-from onesided.cli._publish import Publish, perform
-from onesided.cli._result import say
 from onesided.cli._terminal import Terminal
 from onesided.errors import OutputError
 from onesided.schema import Schema, column
@@ -58,25 +57,23 @@ def demo(
                 schema=schema,
                 by=["place"],
                 policy="presence",
-                max_groups=3,
                 epsilon="1",
                 budget="2",
                 at_most=5,
                 out=out,
-                where="EXTRACT(ISODOW FROM time) = 3",
-                ledger=str(folder / "ledger.db"),
-                title="Places with at most 5 infected visitors (made-up city)",
+                said={"max_groups": 3, "where": "EXTRACT(ISODOW FROM time) = 3"},
+                title="Which places of a made-up city had at most 5 infected guests on Wednesday?",
                 quiet=quiet,
             )
         )
-        for path in (visits, places, schema, folder / "ledger.db"):
+        for path in (visits, places, schema, folder / LEDGER):
             shutil.move(path, out / path.name)
-    say(replace(result, ledger=f"ledger {out / 'ledger.db'}"), as_json=as_json, quiet=quiet)
+    say(replace(result, ledger=f"ledger {out / LEDGER}"), as_json=as_json, quiet=quiet)
     console.print(
         f"Open {out / 'report.html'} in a browser. The city's data and the ledger are beside it:\n"
-        f"  onesided ledger show {out / 'ledger.db'}\n"
+        f"  onesided ledger show {out / LEDGER}\n"
         f"  onesided explain {out / 'visits.schema.toml'}\n"
         f"  onesided publish {out / 'visits.parquet'} --schema {out / 'visits.schema.toml'} "
         "--by place --policy presence --max-groups 3 --epsilon 1 --at-most 5 "
-        f"--ledger {out / 'ledger.db'} --out mine/",
+        "--id mine --again --out mine/",
     )

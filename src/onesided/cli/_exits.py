@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Final, Self
 
 from onesided.errors import BudgetExceededError, LedgerError, OnesidedError, OutputError
@@ -50,12 +50,7 @@ class Signals:
         self._others, sys.unraisablehook = sys.unraisablehook, self._dropped
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # From here on a signal ends the process as it ends any other.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)

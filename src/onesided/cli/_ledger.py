@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
 from fractions import Fraction
 from textwrap import shorten
 from typing import Annotated, Final, TypeAlias
@@ -17,15 +17,15 @@ from rich.table import Table
 from rich.text import Text
 
 from onesided._english import many
-from onesided._numbers import shown
-from onesided.cli._entries import Accounts, plain
-from onesided.cli._entries import as_csv as entries_csv
+from onesided._numbers import round_down, round_up, shown, text
+from onesided.accounting import charge_divergences, total_of
 from onesided.cli._options import AsJson, Config, Quiet
 from onesided.cli._terminal import Terminal, clean, print_json
 from onesided.errors import ParameterError, PolicyError, PolicyMismatchError
-from onesided.ledger import Balance, Entry, Ledger
-from onesided.policy import Guarantee
+from onesided.ledger import PURE, Balance, Entry, Ledger
+from onesided.policy import Guarantee, from_toml
 from onesided.session import total_guarantee
+from onesided.show import csv_text
 
 app = typer.Typer(
     help="Look at a ledger, and check that nobody edited it.",
@@ -41,6 +41,7 @@ Location = Annotated[
 _SPENT, _USED_UP, _NARROW = "#0072B2", "#D55E00", 100
 _MOST_EDGES: Final = 20
 _MOST_LINES: Final = 6
+Accounts: TypeAlias = Mapping[str, Balance]
 
 
 @app.command()
@@ -55,6 +56,9 @@ def show(
     ] = False,
     last: Annotated[
         int | None, typer.Option(help="List only this many of the latest charges.", min=0)
+    ] = None,
+    delta: Annotated[
+        str | None, typer.Option(help="Say what the charges lose together at this δ, such as 1e-6.")
     ] = None,
 ) -> None:
     """Show each account's budget, who charged what to it and when, and what is left.
@@ -71,12 +75,13 @@ def show(
             accounts = {account.policy_id: account for account in opened.balances()}
         else:
             console = Terminal(quiet=quiet)
-            console.print(_page(opened, last=last, width=console.width))
+            console.print(_page(opened, last=last, width=console.width, delta=delta))
             return
     if as_json:
-        _write(json.dumps([plain(e, accounts) for e in entries], indent=2, ensure_ascii=False))
+        _write(json.dumps([_plain(e, accounts) for e in entries], indent=2, ensure_ascii=False))
     else:
-        _write(entries_csv(entries, accounts), end="")
+        lines = (row for entry in entries for row in _lines(entry, accounts))
+        _write(csv_text(_CSV, lines), end="")
 
 
 @app.command()
@@ -94,7 +99,7 @@ def check(
     hash that you kept elsewhere (see 'onesided ledger head').
     """
     with Ledger.open(ledger, create=False) as opened:
-        report = opened.check(head=head)
+        report = opened.check(head=head, laws=charge_divergences)
     if as_json:
         print_json({**asdict(report), "kept_head": head is not None})
         return
@@ -183,7 +188,21 @@ def _together(opened: Ledger) -> Guarantee | str:
 Answered: TypeAlias = set[tuple[str, str]]
 
 
-def _page(opened: Ledger, *, last: int | None, width: int) -> RenderableType:
+def _tight(opened: Ledger, account: Balance, delta: str) -> str:
+    """What one account's charges lose together, or why that cannot be said."""
+    charges = opened.entries(kind="spend", policy_id=account.policy_id)
+    try:
+        policy = from_toml(account.policy_toml, on_record=True)
+        total = total_of(policy, charges, delta=delta)
+    except PolicyError as error:
+        return clean(error.reason)
+    whole = Guarantee(policy.name, account.budget, account.delta_budget, made_for=policy)
+    return "\n".join(map(clean, str(replace(total, budget=whole)).splitlines()))
+
+
+def _page(
+    opened: Ledger, *, last: int | None, width: int, delta: str | None = None
+) -> RenderableType:
     """The whole table, from the accounts to the single charges.
 
     Reads the rows that it shows and each account's totals; the charges first, so that no account
@@ -205,6 +224,7 @@ def _page(opened: Ledger, *, last: int | None, width: int) -> RenderableType:
             Text.assemble((f"{title}{clean(account.policy_name)}", "bold")),
             _indented(_facts(account, opened.entry(account.opened))),
             _indented(_bars(account, width=width)),
+            *([] if delta is None else [_indented(Text(_tight(opened, account, delta)))]),
         ]
     if len(accounts) > 1:
         joint = _indented(_joint(_together(opened)))
@@ -220,6 +240,8 @@ def _facts(account: Balance, opening: Entry | None) -> Text:
     """Whom it protects, who opened it when, and what tells its policy from others."""
     units = " or ".join(sorted("not said whom" if u is None else str(u) for u in account.units))
     lines = [f"protects {clean(units)}; policy id {account.policy_id[:12]}"]
+    if account.accounting != PURE:
+        lines.append("accounting renyi: promises its whole budget (ε, δ) for all charges together")
     if opening is not None:
         by = f" by {clean(opening.who)}" if opening.who else ""
         lines.append(f"opened {_when(opening)} UTC{by}")
@@ -231,14 +253,17 @@ def _facts(account: Balance, opening: Entry | None) -> Text:
 def _bars(account: Balance, *, width: int) -> Table:
     """A bar for each edge's ε, and for its δ where the account has any."""
     table = Table.grid(padding=(0, 2))
-    rows = [
-        (f"{sign}{edge}", spent[edge], limit)
-        for sign, spent, budget in (
-            ("", account.spent, account.budget),
-            ("δ, ", account.delta_spent, account.delta_budget),
-        )
-        for edge, limit in budget.items()
-        if limit or not sign
+    pure, deltas = account.accounting == PURE, account.delta_budget
+    at = {edge: "" if pure else f", at δ = {shown(deltas[edge], up=True)}" for edge in deltas}
+    used, lost = account.spent, account.delta_spent
+    rows = [(f"{edge}{at[edge]}", used[edge], limit) for edge, limit in account.budget.items()]
+    if not pure:  # the part of δ that is kept for charges that carry one
+        lost = account.total.delta
+        deltas = {edge: some + account.delta_remaining[edge] for edge, some in lost.items()}
+    rows += [
+        (f"δ{'' if pure else ' of charges'}, {edge}", lost[edge], limit)
+        for edge, limit in deltas.items()
+        if limit and (pure or lost[edge])
     ]
     hidden = len(rows) - _MOST_EDGES
     if hidden > 0:
@@ -324,12 +349,14 @@ def _what(entry: Entry) -> str:
 
 def _charged(entry: Entry, account: Balance, *, narrow: bool) -> list[str]:
     """A line for each edge that was charged; one for all of them where they are alike."""
+    left, delta_left = account.left_after(entry)
     said = {
-        edge: [_spent(entry.epsilon[edge], entry.total_epsilon[edge], limit, "ε")]
-        for edge, limit in account.budget.items()
+        edge: [
+            _spent(entry.epsilon[edge], left[edge], "ε"),
+            _spent(entry.delta[edge], delta_left[edge], "δ"),
+        ]
+        for edge in account.budget
     }
-    for edge, limit in account.delta_budget.items():
-        said[edge].append(_spent(entry.delta[edge], entry.total_delta[edge], limit, "δ"))
     found = {edge: "; ".join(filter(None, parts)) for edge, parts in said.items() if any(parts)}
     if len(found) == len(said) > 2 and len(set(found.values())) == 1:
         return [f"each of {len(found)} edges: {next(iter(found.values()))}"]
@@ -339,9 +366,8 @@ def _charged(entry: Entry, account: Balance, *, narrow: bool) -> list[str]:
     return lines if more <= 0 else [*lines[:_MOST_LINES], f"and {more:,} more; see --csv"]
 
 
-def _spent(charged: Fraction, total: Fraction, limit: Fraction, sign: str) -> str:
-    left = shown(limit - total, up=False)
-    return f"{sign} {shown(charged, up=True)}, {left} left" if charged else ""
+def _spent(charged: Fraction, left: Fraction, sign: str) -> str:
+    return f"{sign} {shown(charged, up=True)}, {shown(left, up=False)} left" if charged else ""
 
 
 def _indented(part: RenderableType) -> Padding:
@@ -350,3 +376,57 @@ def _indented(part: RenderableType) -> Padding:
 
 def _when(entry: Entry) -> str:
     return clean(entry.time[:16].replace("T", " "))
+
+
+def _plain(entry: Entry, accounts: Accounts) -> dict[str, object]:
+    """An entry for programs: exact numbers as text."""
+    account = accounts[entry.policy_id]
+    names = ("epsilon", "total_epsilon", "delta", "total_delta")
+    tables = {name: getattr(entry, name) for name in names}
+    tables |= {"budget": account.budget, "delta_budget": account.delta_budget}
+    orders = {"divergences": entry.divergences, "total_divergences": entry.total_divergences}
+    by_renyi = {
+        name: {edge: [text(one) for one in some] for edge, some in table.items()}
+        for name, table in orders.items()
+    }
+    return {
+        **{name: getattr(entry, name) for name in ("number", "time", "who", "kind")},
+        **{name: getattr(entry, name) for name in ("policy_id", "release_id", "label")},
+        "policy": account.policy_name,
+        "detail": dict(entry.detail),
+        **{
+            name: {edge: text(amount) for edge, amount in table.items()}
+            for name, table in tables.items()
+        },
+        **({} if account.accounting == PURE else {"accounting": account.accounting, **by_renyi}),
+        "previous": entry.previous,
+        "hash": entry.hash,
+    }
+
+
+_CSV: Final = (
+    *("row", "time", "who", "kind", "policy", "policy_id", "release_id", "what", "edge"),
+    *("epsilon", "epsilon_spent", "epsilon_budget", "epsilon_left", "epsilon_exact"),
+    *("delta", "delta_spent", "delta_budget", "delta_left", "delta_exact", "hash", "accounting"),
+)
+
+
+def _lines(entry: Entry, accounts: Accounts) -> Iterator[tuple[object, ...]]:
+    """A line per edge; decimals are rounded toward caution, exact fractions beside."""
+    account = accounts[entry.policy_id]
+    words = (entry.time, entry.who, entry.kind, account.policy_name, entry.policy_id)
+    (left, delta_left), deltas = account.left_after(entry), account.delta_budget
+    total, delta_total = entry.total_epsilon, entry.total_delta
+    for edge, limit in account.budget.items():
+        yield (
+            *(entry.number, *words, entry.release_id, entry.label, edge),
+            *_decimals(entry.epsilon[edge], total[edge], limit, left[edge]),
+            *_decimals(entry.delta[edge], delta_total[edge], deltas[edge], delta_left[edge]),
+            *(entry.hash, account.accounting),
+        )
+
+
+def _decimals(
+    charged: Fraction, total: Fraction, limit: Fraction, left: Fraction
+) -> tuple[float | str, ...]:
+    return round_up(charged), round_up(total), round_down(limit), round_down(left), text(charged)

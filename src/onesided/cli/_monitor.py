@@ -2,32 +2,80 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
+import duckdb
+import narwhals as nw
+import numpy as np
 import typer
 from rich.text import Text
 
 from onesided._english import many
-from onesided.cli._batches import BatchFile, BatchTime, Layout, Places, read_places
-from onesided.cli._files import is_table
-from onesided.cli._options import Config, Quiet
-from onesided.cli._policies import read_policy
-from onesided.cli._result import ledger_line, unread
-from onesided.cli._schema import read_schema
+from onesided.cli._ask import ledger_line, unread
+from onesided.cli._options import Printed
+from onesided.cli._tables import (
+    as_declared,
+    file_of_keys,
+    is_table,
+    read_policy,
+    read_schema,
+    reading,
+    stem,
+    under_names,
+    usable,
+    with_degrees,
+)
 from onesided.cli._terminal import Terminal, clean, print_line
-from onesided.errors import DataError, OnesidedError, ParameterError, SchemaError
+from onesided.engine import Table
+from onesided.engine.kit import Column, beside, position_columns, quoted
+from onesided.errors import (
+    DataError,
+    ParameterError,
+    SchemaError,
+    UnknownColumnError,
+    first_line,
+)
 from onesided.monitor import Monitor, MonitorRelease
-from onesided.monitor.kit import Folder, Look, duration, open_ledger, read_window
+from onesided.monitor.kit import (
+    Folder,
+    Look,
+    Positions,
+    Scale,
+    duration,
+    open_ledger,
+    read_window,
+    time_in_name,
+    times_of,
+)
 from onesided.schema import Schema
 from onesided.show import read_outline
+
+_WHOLE: Final = frozenset(
+    f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL", "", "BIG", "HUGE")
+) | {"INTEGER", "UINTEGER"}
+# Of other types one value has several texts: 7 and 7.0 would be two people, or two places.
+_NAMES: Final = _WHOLE | {"VARCHAR", "UUID"}
+_TIMES: Final = "a date and time in the file's name, such as visits-2026-11-21T07-30.parquet"
+
+
+class BatchTime(StrEnum):
+    """Where a batch's public time comes from."""
+
+    AUTO = "auto"
+    NAME = "name"
+    COLUMN = "column"
+    LATEST = "latest"
+    MODIFIED = "modified"
 
 
 class Unknown(StrEnum):
@@ -38,80 +86,58 @@ class Unknown(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """Everything that following a folder needs; the command line's options as a value."""
+class Job(Printed):
+    """Which folder is followed, and how. Command line and configuration fill this."""
 
-    input: Path
-    out: Path
-    every: float
-    once: bool
-    layout: Layout
-    look: Look
-    new: bool
-    quiet: bool = False
-    as_json: bool = False
-
-
-def monitor(
-    *,
-    input: Annotated[Path, typer.Option(help="Folder of .parquet or .csv batches.")],  # noqa: A002
+    input: Annotated[Path, typer.Option(help="Folder of .parquet or .csv batches.")]
     epsilon: Annotated[
         str, typer.Option(help="Privacy loss that hides any --max-groups visits of a person.")
-    ],
-    at_most: Annotated[int, typer.Option(help="Certify places with at most this many people.")],
+    ]
+    at_most: Annotated[int, typer.Option(help="Certify places with at most this many people.")]
     window: Annotated[
         str, typer.Option(help="How long a visit counts: 90s, 5m, 2h, 14d, or a whole number.")
-    ],
-    state: Annotated[str, typer.Option(help="State file, or a PostgreSQL URL.")],
-    out: Annotated[Path, typer.Option(help="Folder for the page and its data.")],
-    keys: Annotated[
-        Path | None, typer.Option(help="File of the public places; by default the schema's.")
-    ] = None,
-    schema: Annotated[
-        Path | None, typer.Option(help="TOML file of types, unit and keys; see 'explain'.")
-    ] = None,
-    every: Annotated[str, typer.Option(help="How often to look for new batches.")] = "5s",
-    policy: Annotated[str, typer.Option(help="Policy name or TOML file.")] = "presence",
+    ]
+    state: Annotated[str, typer.Option(help="State file, or a PostgreSQL URL.")]
+    out: Annotated[Path, typer.Option(help="Folder for the page and its data.")]
+    keys: Path | None = None
+    schema: Path | None = None
+    every: Annotated[str, typer.Option(help="How often to look for new batches.")] = "5s"
+    policy: str = "presence"
     max_groups: Annotated[
         int | None, typer.Option(help="Visits of a person that ε hides together.")
-    ] = None,
+    ] = None
     charges: Annotated[
         int, typer.Option(help="How many answers above the threshold a record may be charged for.")
-    ] = 1,
+    ] = 1
     person: Annotated[
         str | None,
         typer.Option(help="Column that says whose visit it is; the schema's unit, or 'person'."),
-    ] = None,
-    place: Annotated[str, typer.Option(help="Column of the place; also in the keys.")] = "place",
-    time: Annotated[str | None, typer.Option(help="Column of event times.")] = None,
+    ] = None
+    place: Annotated[str, typer.Option(help="Column of the place; also in the keys.")] = "place"
+    time: Annotated[str | None, typer.Option(help="Column of event times.")] = None
     batch_time: Annotated[
         BatchTime, typer.Option(help="Where a batch's public time comes from; see docs/monitor.md.")
-    ] = BatchTime.AUTO,
+    ] = BatchTime.AUTO
     unknown_places: Annotated[
         Unknown, typer.Option(help="Rows at other places: an error, or left out.")
-    ] = Unknown.ERROR,
+    ] = Unknown.ERROR
     ledger: Annotated[
         str | None,
         typer.Option(envvar="ONESIDED_LEDGER", help="Ledger; by default beside the state."),
-    ] = None,
-    budget: Annotated[
-        str | None, typer.Option(help="Most that may ever be spent; by default epsilon.")
-    ] = None,
-    ahead: Annotated[str, typer.Option(help="How far a batch may be ahead of the clock.")] = "5m",
-    title: Annotated[str, typer.Option(help="Title of the page.")] = "Monitor",
-    outline: Annotated[
-        Path | None,
-        typer.Option(help="GeoJSON to draw under the map; by default coasts, if the map is wide."),
-    ] = None,
+    ] = None
+    budget: str | None = None
+    ahead: Annotated[str, typer.Option(help="How far a batch may be ahead of the clock.")] = "5m"
+    title: Annotated[str, typer.Option(help="Title of the page.")] = "Monitor"
+    outline: Path | None = None
     once: Annotated[
         bool, typer.Option("--once", help="Process the files that are there, and stop.")
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print a line of JSON for each step.")
-    ] = False,
-    quiet: Quiet = False,
-    config: Config = None,  # noqa: ARG001 - it fills the others
-) -> None:
+    ] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each step.")] = (
+        False
+    )
+
+
+def monitor(job: Job) -> None:
     """Follow a folder; certify, never wrongly, which places had at most so many people.
 
     Each file is one batch. Its name is the batch's id and is accepted once. Every
@@ -122,52 +148,50 @@ def monitor(
     --max-groups 3 --epsilon 1 --at-most 5 --window 14d --state state.db
     --out public/
     """
-    _refuse_no_folder(input)
-    wait = duration(every, name="--every") / 10**6
-    length = int(window) if window.isdecimal() else window
-    declared = read_schema(schema) or Schema()
-    places = read_places(keys, place, declared)
-    names = (declared.unit_of(person) or "person", place, time)
-    layout = _layout(names, declared, batch_time, window=length)
-    look = _look(places, layout, title=title, window=window, outline=outline)
-    book = open_ledger(ledger, state)
+    if not job.input.is_dir():
+        raise DataError(f"There is no folder {str(job.input)!r}.", hint="Make it first.")
+    wait = duration(job.every, name="--every") / 10**6
+    length = int(job.window) if job.window.isdecimal() else job.window
+    declared = read_schema(job.schema) or Schema()
+    names, positions = read_places(job.keys, job.place, declared)
+    layout = _layout(job, declared, length)
+    look = Look(
+        title=job.title,
+        noun=layout.place,
+        window=job.window,
+        notes=layout.notes,
+        positions=positions,
+        outline=None if job.outline is None else read_outline(job.outline),
+    )
+    book = open_ledger(job.ledger, job.state)
     new = next(iter(book.accounts()), None) is None
     opened = Monitor(
-        list(places.names),
-        at_most=at_most,
+        names,
+        at_most=job.at_most,
         window=length,
-        epsilon=epsilon,
-        policy=read_policy(policy, max_groups=max_groups, sensitive=None),
-        charges=charges,
-        state=state,
-        published=out,
+        epsilon=job.epsilon,
+        policy=read_policy(job.policy, max_groups=job.max_groups, sensitive=None),
+        charges=job.charges,
+        state=job.state,
+        published=job.out,
         ledger=book,
-        budget=budget,
-        on_unknown=unknown_places.value,
+        budget=job.budget,
+        on_unknown=job.unknown_places.value,
         read_as=layout.read_as,
-        ahead=ahead,
+        ahead=job.ahead,
     )
     with book, opened:
-        job = Job(
-            input=input,
-            out=out,
-            every=wait,
-            once=once,
-            layout=layout,
-            look=look,
-            new=new,
-            quiet=quiet,
-            as_json=as_json,
-        )
-        raise typer.Exit(Follower(job, opened).run())
+        folder = Folder(path=job.out, look=look, guarantees=opened.guarantees())
+        raise typer.Exit(Follower(job, opened, layout, folder).run(new=new, wait=wait))
 
 
-def _require_lenient(schema: Schema, names: Sequence[str]) -> None:
-    """Refuse a schema that would refuse a batch for its rows: its absence shows in public.
+def _layout(job: Job, schema: Schema, window: int | str) -> Layout:
+    """Which columns are the person, the place and, if it is named, the time.
 
-    Errors: SchemaError.
+    Errors: SchemaError for a schema that would refuse a batch for its rows: its absence shows.
     """
-    for name in names:
+    person, time = schema.unit_of(job.person) or "person", job.time or "time"
+    for name in (person, job.place, time):
         one = schema.columns.get(name)
         if one is not None and (
             one.required or (one.type != "text" and schema.refuses_unreadable(name))
@@ -179,56 +203,15 @@ def _require_lenient(schema: Schema, names: Sequence[str]) -> None:
                 "could not be read is told on the error stream with each batch.",
                 column=name,
             )
-
-
-def _layout(
-    names: tuple[str, str, str | None], schema: Schema, source: BatchTime, *, window: int | str
-) -> Layout:
-    """Which columns are the person, the place and, if it is named, the time."""
-    person, place, time = names
-    _require_lenient(schema, (person, place, time or "time"))
     return Layout(
         person=person,
-        place=place,
-        time=time or "time",
-        time_required=time is not None,
-        source=source,
+        place=job.place,
+        time=time,
+        time_required=job.time is not None,
+        source=job.batch_time,
         scale=read_window(window)[0],
         schema=schema,
     )
-
-
-def _look(places: Places, layout: Layout, *, title: str, window: str, outline: Path | None) -> Look:
-    """How the page shows the places. Errors: ParameterError for what is no outline."""
-    return Look(
-        title=title,
-        noun=layout.place,
-        window=window,
-        notes=layout.notes,
-        latitude=places.latitude,
-        longitude=places.longitude,
-        outline=None if outline is None else read_outline(outline),
-    )
-
-
-def _told(release: MonitorRelease) -> dict[str, object]:
-    """A step in numbers, for programs."""
-    answer = release.answer
-    certified, unknown = int(answer.certified.sum()), int(answer.positions.size)
-    return {
-        "step": release.number,
-        "batch": release.batch,
-        "time": release.time,
-        "certified": certified,
-        "unknown": unknown,
-        "resting": int(answer.certified.size) - certified - unknown,
-        "head": release.head,
-    }
-
-
-def _refuse_no_folder(path: Path) -> None:
-    if not path.is_dir():
-        raise DataError(f"There is no folder {str(path)!r}.", hint="Make it first.")
 
 
 @dataclass(slots=True)
@@ -237,21 +220,21 @@ class Follower:
 
     job: Job
     monitor: Monitor
-    _folder: Folder = field(init=False)
+    layout: Layout
+    _folder: Folder
     _done: dict[str, tuple[int, int]] = field(default_factory=dict)
     _complained: dict[str, tuple[int, int]] = field(default_factory=dict)
     _console: Terminal = field(init=False)
     _notices: Terminal = field(default_factory=lambda: Terminal(stderr=True))
 
-    def run(self) -> int:
+    def run(self, *, new: bool, wait: float) -> int:
         """Follow until told to stop; returns the exit code: of the signal, or 2 for refusals."""
         monitor = self.monitor
         self._console = Terminal(quiet=self.job.quiet or self.job.as_json)
-        self._folder = Folder(
-            path=self.job.out, look=self.job.look, guarantees=monitor.guarantees()
-        )
         last = monitor.last
-        self._console.print(self._ledger(), style="bold")
+        own, book = monitor.rules.policy.identity, monitor.ledger
+        left = next(one.remaining for one in book.balances() if one.policy_id == own)
+        self._console.print(ledger_line(clean(book.name), new=new, left=left), style="bold")
         self._console.print("\n".join(monitor.guarantees().sentences), style="dim")
         if last is not None:
             kept = self._folder.frames.maxlen or 0
@@ -267,7 +250,7 @@ class Follower:
         with _stoppable() as stop:
             while True:
                 refused = self._round(stop)
-                if self.job.once or stop.wait(self.job.every):
+                if self.job.once or stop.wait(wait):
                     break
         last = monitor.last
         if stop.is_set():
@@ -277,12 +260,6 @@ class Follower:
             )
             return stop.code
         return 2 if refused and self.job.once else 0
-
-    def _ledger(self) -> str:
-        """Where the monitor is charged, and what is left there."""
-        book, own = self.monitor.ledger, self.monitor.rules.policy.identity
-        left = next(one.remaining for one in book.balances() if one.policy_id == own)
-        return ledger_line(clean(book.name), new=self.job.new, left=left)
 
     def _round(self, stop: Stop) -> int:
         """Take in what is new; publish if anything was."""
@@ -294,14 +271,20 @@ class Follower:
                 release = self._step(file)
             except (DataError, ParameterError) as error:
                 refused += 1
-                self._complain(file, error)
+                # Once for each version of a file, to the curator only; it is tried again each
+                # round.
+                if self._complained.get(file.name) != file.stamp:
+                    self._complained[file.name] = file.stamp
+                    self._notices.print(Text("Not taken in: ", style="bold yellow"), end="")
+                    self._notices.print(f"{clean(file.name)}: {error.reason} {error.hint}")
                 continue
             self._done[file.name] = file.stamp
             if release is not None:
                 releases.append(release)
                 self._console.print(release.summary)
                 if self.job.as_json:
-                    print_line(_told(release))
+                    about = {"step": release.number, "batch": release.batch, "time": release.time}
+                    print_line({**about, **release.counts, "head": release.head})
         if releases:
             self._folder.add(releases)
             self._publish(releases[-1])
@@ -326,25 +309,18 @@ class Follower:
                 files.append(file)
         awaited = {name: place for place, name in enumerate(self.monitor.awaited)}
         first = {file: awaited.get(file.name, len(awaited)) for file in files}
-        return sorted(files, key=lambda file: (first[file], self.job.layout.order(file)))
+        return sorted(files, key=lambda file: (first[file], self.layout.order(file)))
 
     def _step(self, file: BatchFile) -> MonitorRelease | None:
         """Take in one file; None if it was accepted before and has not been written to since."""
         accepted = self.monitor.accepted(file.name)
         if accepted is not None and file.older_than(accepted):
             return None
-        batch = self.job.layout.read(file)
+        batch = self.layout.read(file)
         release = self.monitor.step(batch.columns, id=file.name, time=batch.time)
         for name, count in batch.unread.items():
             self._notices.print(f"{clean(file.name)}: {count:,} {unread(name, count)}")
         return None if accepted is not None else release
-
-    def _complain(self, file: BatchFile, error: OnesidedError) -> None:
-        """Once for each version of a file, to the curator only; it is tried again each round."""
-        if self._complained.get(file.name) != file.stamp:
-            self._complained[file.name] = file.stamp
-            self._notices.print(Text("Not taken in: ", style="bold yellow"), end="")
-            self._notices.print(f"{clean(file.name)}: {error.reason} {error.hint}")
 
 
 class Stop(threading.Event):
@@ -368,3 +344,250 @@ def _stoppable() -> Iterator[Stop]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFile:
+    """One file of the folder; its name is the batch's id."""
+
+    path: Path
+    stamp: tuple[int, int]
+
+    @property
+    def name(self) -> str:
+        """The batch's id."""
+        return self.path.name
+
+    def older_than(self, accepted: str) -> bool:
+        """Whether it was last written to before that moment."""
+        moment = dt.datetime.fromisoformat(accepted)
+        return self.stamp[0] < int(moment.timestamp() * 10**9)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a file holds: its public time, its columns, and how many texts could not be read."""
+
+    time: object
+    columns: Mapping[str, Column]
+    unread: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Which columns mean what, and where public times come from."""
+
+    person: str
+    place: str
+    time: str
+    time_required: bool
+    source: BatchTime
+    scale: Scale
+    schema: Schema
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know about the times."""
+        if self.source is BatchTime.LATEST:
+            return (
+                "Each batch bears the latest time of its rows. Whoever runs this monitor says that "
+                "this time is public knowledge; if it is not, the schedule tells of that visit.",
+            )
+        return ()
+
+    @property
+    def read_as(self) -> dict[str, str]:
+        """The declared types of the columns that are used."""
+        wanted = (self.person, self.place, self.time)
+        return {n: one.type for n, one in self.schema.columns.items() if n in wanted}
+
+    def order(self, file: BatchFile) -> tuple[int, int, str]:
+        """By the time in the name where there is one, then by name."""
+        named = self._from_name(file)
+        return (0, named, file.name) if named is not None else (1, 0, file.name)
+
+    def read(self, file: BatchFile) -> Batch:
+        """The batch's public time, and its columns under the names that the monitor expects.
+
+        Errors: DataError for a damaged file or one without a public time; UnknownColumnError;
+        SchemaError for a typed file that is not as declared.
+        """
+        with reading([file.path], schema=self.schema) as (relation,):
+            if not (self.schema.columns or self.schema.missing_unit == "drop"):
+                columns, unread = self._columns(relation, file), dict[str, int]()
+            else:
+                columns, unread = self._declared(relation, file)
+        return Batch(self._public_time(file, columns.get("time")), columns, unread)
+
+    def _declared(
+        self, relation: duckdb.DuckDBPyRelation, file: BatchFile
+    ) -> tuple[dict[str, Column], dict[str, int]]:
+        table = Table(relation, declared=self.schema, unit=self.person, complete=False)
+        with table.texts(usable(table), records=True) as rows:
+            unread, kept = rows.unreadable(), rows
+            if self.schema.missing_unit == "drop" and self.person in rows.names:
+                kept = rows.of_somebody(rows.at(self.person))
+            return self._columns(under_names(kept), file), unread
+
+    def _columns(self, relation: duckdb.DuckDBPyRelation, file: BatchFile) -> dict[str, Column]:
+        wanted = [self.person, self.place]
+        if self.time in relation.columns or self.time_required:
+            wanted.append(self.time)
+        for name in wanted:
+            if name not in relation.columns:
+                raise UnknownColumnError(
+                    f"{file.name} has no column {name!r}.",
+                    hint=f"Its columns are {', '.join(relation.columns)}.",
+                    column=name,
+                )
+        types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+        for name in wanted[:2]:
+            _refuse_ambiguous(types[name], file.name, name)
+        picked = [f"CAST({quoted(name)} AS VARCHAR)" for name in wanted[:2]]
+        picked += [self._moment(name, types[name], file) for name in wanted[2:]]
+        named = zip(picked, ("person", "place", "time"), strict=False)
+        try:
+            return _columns_of(
+                relation.project(", ".join(f"{one} AS {name}" for one, name in named))
+            )
+        except duckdb.Error as error:
+            raise _damaged(file.path, error) from error
+
+    def _moment(self, name: str, kind: str, file: BatchFile) -> str:
+        """SQL that gives a time the monitor can read."""
+        column = quoted(name)
+        if not self.scale.dated and kind == "VARCHAR":  # what is no whole number is missing
+            whole = f"regexp_full_match({column}, '[+-]?[0-9]+')"
+            return f"CASE WHEN {whole} THEN CAST({column} AS BIGINT) END"
+        if not self.scale.dated and kind not in _WHOLE:
+            raise DataError(
+                f"Column {name!r} of {file.name} holds {kind}, and times are whole numbers here, "
+                "as the window is.",
+                hint="Cast the column: rounded, a visit would be at another time.",
+                column=name,
+            )
+        if not self.scale.dated:
+            return f"CAST({column} AS BIGINT)"
+        if kind == "TIMESTAMP WITH TIME ZONE":
+            return f"timezone('UTC', {column})"
+        # Whole microseconds, which columns have as they are: also of TIMESTAMP_S and the like.
+        return f"CAST({column} AS TIMESTAMP)" if kind.startswith("TIMESTAMP_") else column
+
+    def _public_time(self, file: BatchFile, times: Column | None) -> object:
+        source = self.source
+        if source is BatchTime.MODIFIED:
+            return dt.datetime.fromtimestamp(file.stamp[0] / 10**9, dt.UTC)
+        named = self._from_name(file)
+        if source is BatchTime.NAME or (source is BatchTime.AUTO and named is not None):
+            if named is None:
+                raise _no_time(file, f"its name holds no time ({_TIMES})")
+            return self._said(named)
+        gaps = isinstance(times, list) and None in times
+        if isinstance(times, nw.Series):
+            gaps = times.null_count() > 0
+        if times is None or not len(times) or gaps:
+            raise _no_time(file, f"column {self.time!r} is missing, empty or has nulls")
+        ticks = times_of(times, self.scale, self.time)
+        if source is not BatchTime.LATEST and ticks.min() != ticks.max():
+            raise _no_time(file, f"its rows have different times in column {self.time!r}")
+        return self._said(int(ticks.max()))
+
+    def _said(self, ticks: int) -> object:
+        """A time on the monitor's scale, as its callers say it."""
+        if not self.scale.dated:
+            return ticks
+        return dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=ticks)
+
+    def _from_name(self, file: BatchFile) -> int | None:
+        """The end of the period that the name speaks of; a whole number where those are counted."""
+        if not self.scale.dated and self.source is not BatchTime.NAME:
+            return None
+        return time_in_name(stem(file.path), self.scale)
+
+
+def _columns_of(relation: duckdb.DuckDBPyRelation) -> dict[str, Column]:
+    """All rows in columns: of Arrow where PyArrow is there, of numpy elsewhere."""
+    if find_spec("pyarrow") is not None:
+        table = nw.from_native(relation.to_arrow_table(), eager_only=True)
+        return {name: table[name] for name in table.columns}
+    found = relation.fetchnumpy()
+    return {
+        name: one.tolist() if np.ma.isMaskedArray(one) or one.dtype.kind == "O" else one
+        for name, one in found.items()
+    }
+
+
+def _refuse_ambiguous(kind: str, file: str, column: str) -> None:
+    if kind not in _NAMES and not kind.startswith("ENUM"):
+        raise DataError(
+            f"Column {column!r} of {file} holds {kind}; people and places are told apart by text "
+            "or whole numbers.",
+            hint="Cast the column, in every file alike: 7 and 7.0 would be two of them.",
+            column=column,
+        )
+
+
+def _no_time(file: BatchFile, why: str) -> DataError:
+    return DataError(
+        f"{file.name} has no public time: {why}.",
+        hint="A batch's time must not depend on any one visit, or the schedule reveals it. Put "
+        f"{_TIMES}, or one and the same value in every row of the column; or say --batch-time "
+        "latest if the latest time of each file is public knowledge, or --batch-time modified.",
+        batch=file.name,
+    )
+
+
+def read_places(
+    path: Path | None, column: str, schema: Schema
+) -> tuple[list[str], Positions | None]:
+    """The public places of a file, or of the schema, as text, and where the file says they are.
+
+    Errors: DataError; UnknownColumnError; KeysError for a position that is nowhere on Earth;
+    ParameterError where neither names them.
+    """
+    path = file_of_keys(schema, column) if path is None else path
+    if path is not None:
+        with reading([path], schema=schema) as (relation,), as_declared(relation, schema) as told:
+            return _places(told, path, column)
+    known = schema.columns.get(column)
+    if known is None or known.keys is None or known.type not in ("text", "integer"):
+        raise ParameterError(
+            "No public places are named.",
+            hint=f"Name a file of them with --keys, or keys of {column!r} in the schema.",
+        )
+    return list(map(str, known.keys)), None
+
+
+def _places(
+    relation: duckdb.DuckDBPyRelation, path: Path, column: str
+) -> tuple[list[str], Positions | None]:
+    if column not in relation.columns:
+        raise UnknownColumnError(
+            f"{path.name} has no column {column!r}.",
+            hint=f"Its columns are {', '.join(relation.columns)}; name one with --place.",
+            column=column,
+        )
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    _refuse_ambiguous(types[column], path.name, column)
+    picked = [f"CAST({quoted(column)} AS VARCHAR)"]
+    sides = position_columns(relation.columns)
+    relation = with_degrees(relation, [column])
+    picked += [f"TRY_CAST({quoted(side)} AS DOUBLE)" for side in sides or ()]
+    try:
+        rows = relation.project(", ".join(picked)).fetchall()
+    except duckdb.Error as error:
+        raise _damaged(path, error) from error
+    names = [row[0] for row in rows]
+    if sides is None:
+        return names, None
+    north, east = np.array([row[1:] for row in rows], dtype=np.float64).reshape(-1, 2).T
+    beside({"place": names, "latitude": north, "longitude": east}, ("place",))
+    return names, (north, east)
+
+
+def _damaged(path: Path, error: Exception) -> DataError:
+    return DataError(
+        f"Cannot read {path.name}: {first_line(error)}",
+        hint="It may still be being written, be truncated or damaged. Write a batch under another "
+        "name and rename it when it is complete.",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,25 +11,21 @@ from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
 import duckdb
+import tomli_w
 import typer
 
 from onesided._numbers import percent, positive, readable, text, whole
-from onesided.cli._files import is_table
-from onesided.cli._plan import made_up
-from onesided.cli._policies import read_policy
-from onesided.cli._starter import Choices, written
-from onesided.cli._tables import reading
+from onesided.cli._before import Bought, MadeUp
+from onesided.cli._tables import is_table, read_policy, reading
 from onesided.cli._terminal import Terminal, clean
 from onesided.engine.kit import quoted
 from onesided.errors import DataError, OnesidedError, ParameterError
 from onesided.policy import Policy
-from onesided.session import AtMost, Count, Plan, Session
+from onesided.session import Session
 from onesided.show import new_folder
 
 Answer = TypeVar("Answer")
 _ROOM: Final = 2**20
-_EMPTY: Final = "SELECT {} WHERE false"
-_ENDLESS: Final = 10**9  # what is planned here is not spent
 _NOBODY: Final = "none"
 _TRIES: Final = 5  # then whoever answers is no person
 _POLICIES: Final = {
@@ -40,6 +37,8 @@ _POLICIES: Final = {
 
 # Their moves only lower counts, so noise above hides them, and an upper bound is certain.
 _CERTIFYING: Final = frozenset({"presence", "addition_only"})
+
+_HEAD: Final = '"""Publish once a day; run it in this folder: python publish.py"""'
 
 
 def new(
@@ -109,14 +108,25 @@ def _asked(talk: _Talk, *, base: Path) -> Choices:
     """The answers, each checked as it is given."""
     rows = _rows(talk, base)
     kind, condition = _hidden(talk, rows.columns)
-    groups = 1 if rows.unit is None else _groups(talk, rows.by)
+    groups = 1
+    if rows.unit is not None:
+        groups = talk.ask(
+            f"In how many values of {rows.by} is one person covered, at most?",
+            lambda given: whole(given, name="max_groups", least=1),
+            default="3",
+        )
     policy = read_policy(
         kind, max_groups=groups if kind == "presence" else None, sensitive=condition
     )
     for sentence in policy.explain().splitlines()[:3]:
         talk.say(sentence)
-    most = _threshold(talk) if kind in _CERTIFYING else None
-    epsilon, times = _spent(talk, _Plans(policy, groups, most))
+    most = None
+    if kind in _CERTIFYING:
+        most = talk.ask(
+            "Certify groups with at most how many units? (empty: publish counts alone)",
+            lambda given: whole(given, name="threshold") if given else None,
+        )
+    epsilon, times = _spent(talk, policy, groups, most)
     talk.say("What all of them together promise:" if times > 1 else "What it promises:")
     for sentence in policy.explain(epsilon=epsilon * times).splitlines():
         if sentence.startswith("Protected"):
@@ -176,7 +186,9 @@ def _rows(talk: _Talk, base: Path) -> _Rows:
 
 def _hidden(talk: _Talk, columns: Mapping[str, str]) -> tuple[str, str | None]:
     """The kind of policy, and the condition that one of them needs."""
-    kind = talk.ask(_menu(), _kind, default="1")
+    lines = [f"     {number}: {words}" for number, (_, words) in _POLICIES.items()]
+    menu = "\n".join(["What must stay hidden?", *lines, "   Number"])
+    kind = talk.ask(menu, _kind, default="1")
     if kind != "sensitive":
         return kind, None
     return kind, talk.ask(
@@ -185,24 +197,17 @@ def _hidden(talk: _Talk, columns: Mapping[str, str]) -> tuple[str, str | None]:
     )
 
 
-def _groups(talk: _Talk, by: str) -> int:
-    return talk.ask(
-        f"In how many values of {by} is one person covered, at most?",
-        lambda given: whole(given, name="max_groups", least=1),
-        default="3",
-    )
+def _spent(talk: _Talk, policy: Policy, groups: int, most: int | None) -> tuple[Fraction, int]:
+    plans = None if policy.rules or policy.view else MadeUp.of(policy, groups, most)
 
+    def affordable(given: str) -> Fraction:
+        epsilon = positive(given, name="epsilon")
+        if plans is not None:
+            plans.buys(epsilon)
+        return epsilon
 
-def _threshold(talk: _Talk) -> int | None:
-    return talk.ask(
-        "Certify groups with at most how many units? (empty: publish counts alone)",
-        lambda given: whole(given, name="threshold") if given else None,
-    )
-
-
-def _spent(talk: _Talk, plans: _Plans) -> tuple[Fraction, int]:
-    epsilon = talk.ask("Which ε has one publication?", plans.affordable, default="1")
-    talk.say(plans.bought(epsilon))
+    epsilon = talk.ask("Which ε has one publication?", affordable, default="1")
+    talk.say(_bought(None if plans is None else plans.buys(epsilon)))
     times = talk.ask(
         "How many publications about the same people will there be?",
         lambda given: whole(given, name="publications", least=1),
@@ -210,6 +215,16 @@ def _spent(talk: _Talk, plans: _Plans) -> tuple[Fraction, int]:
     )
     talk.say(f"The budget is {readable(epsilon * times)}; after {times} the ledger refuses more.")
     return epsilon, times
+
+
+def _bought(bought: Bought | None) -> str:
+    """What an ε buys, in a sentence."""
+    if bought is None:
+        return "Say onesided publish --plan for its error: the policy reads your columns."
+    if bought.certifies:
+        share = percent(bought.certifies.get(0, 0))
+        return f"A truly empty group is certified in {share} of all publications."
+    return f"A count is off by {bought.error:.1f} (root mean square), whatever it is."
 
 
 def _columns(given: str) -> tuple[Path, dict[str, str]]:
@@ -264,11 +279,6 @@ def _beside(path: Path, known: Collection[str]) -> list[str]:
         return [name for name in table.columns if name not in known]
 
 
-def _menu() -> str:
-    lines = [f"     {number}: {words}" for number, (_, words) in _POLICIES.items()]
-    return "\n".join(["What must stay hidden?", *lines, "   Number"])
-
-
 def _kind(given: str) -> str:
     if given not in _POLICIES:
         raise ParameterError(f"{given!r} is none of them.", hint="Give 1, 2, 3 or 4.")
@@ -279,44 +289,151 @@ def _condition(given: str, columns: Mapping[str, str]) -> str:
     """Errors: ConditionError; ParameterError for a column that is not there."""
     policy = read_policy("sensitive", max_groups=None, sensitive=given)
     nulls = (f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in columns.items())
-    empty = duckdb.connect().sql(_EMPTY.format(", ".join(nulls)))
+    empty = duckdb.connect().sql(f"SELECT {', '.join(nulls)} WHERE false")
     Session(empty, policy=policy, budget=1)
     return given
 
 
-@dataclass(frozen=True, slots=True)
-class _Plans:
-    """Plans on an empty table: what an ε buys."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What was answered. Names of files are relative to the new folder; keys are values or a file.
 
-    policy: Policy
-    groups: int
+    >>> choices = Choices(
+    ...     data="../v.csv", unit="person", by="place", keys=["gym"],
+    ...     policy="presence", condition=None, max_groups=2, at_most=5,
+    ...     epsilon="1", budget="14",
+    ... )
+    >>> print(written(choices)["onesided.toml"].splitlines()[2])
+    policy = "presence"
+    """
+
+    data: str
+    unit: str | None
+    by: str
+    keys: list[str] | str
+    policy: str
+    condition: str | None
+    max_groups: int
     at_most: int | None
+    epsilon: str
+    budget: str
 
-    def affordable(self, given: str) -> Fraction:
-        """ε, if a plan can be made at it. Errors: ParameterError."""
-        epsilon = positive(given, name="epsilon")
-        if not (self.policy.rules or self.policy.view):
-            self._plan(epsilon)
-        return Fraction(epsilon)
 
-    def bought(self, epsilon: Fraction) -> str:
-        """In a sentence."""
-        if self.policy.rules or self.policy.view:
-            return "Say onesided publish --plan for its error: the policy reads your columns."
-        plan = self._plan(epsilon)
-        if self.at_most is not None and plan.certifies:
-            share = dict(plan.certifies).get(0, 0)
-            return f"A truly empty group is certified in {percent(share)} of all publications."
-        error = plan.options[0].error or 0
-        return f"A count is off by {error:.1f} (root mean square), whatever it is."
+def written(choices: Choices) -> dict[str, str]:
+    """Each file's text by its name."""
+    cells = _cells(choices)
+    script = "\n\n".join(code for _, code in cells)
+    files = {
+        "onesided.toml": _configuration(choices),
+        "publish.py": f"{_HEAD}\n\n{script}\n",
+        "publish.ipynb": _notebook([*cells, ("The answer as a picture and a table.", "release")]),
+    }
+    if not isinstance(choices.keys, str):
+        files["keys.csv"] = _csv(choices.by, choices.keys)
+    return files
 
-    def _plan(self, epsilon: Fraction) -> Plan:
-        empty = duckdb.connect().sql(_EMPTY.format('1 AS unit, 1 AS "group"'))
-        session = Session(empty, unit="unit", policy=self.policy, budget=_ENDLESS)
-        keys = made_up(self.policy, self.groups)
-        asked: dict[str, Any] = {"by": "group", "keys": keys, "epsilon": epsilon}
-        if self.policy.covers is None:
-            asked["max_groups"] = self.groups
-        if self.at_most is None:
-            return session.plan(Count(**asked))
-        return session.plan(AtMost(self.at_most, **asked))
+
+def _keys_file(choices: Choices) -> str:
+    return choices.keys if isinstance(choices.keys, str) else "keys.csv"
+
+
+def _configuration(choices: Choices) -> str:
+    publish: dict[str, Any] = {
+        "data": choices.data,
+        "by": [choices.by],
+        "keys": _keys_file(choices),
+        "epsilon": choices.epsilon,
+        "budget": choices.budget,
+        "out": "out",
+    }
+    if choices.unit is not None:
+        publish["unit"] = choices.unit
+    if choices.at_most is not None:
+        publish["at-most"] = choices.at_most
+    if choices.condition is not None:
+        publish["sensitive"] = choices.condition
+    shared: dict[str, Any] = {"policy": choices.policy, "ledger": "onesided.ledger.db"}
+    if choices.unit is not None or choices.policy == "presence":
+        shared["max-groups"] = choices.max_groups
+    head = "# Made by: onesided new. Used by: onesided publish --config onesided.toml\n\n"
+    return head + tomli_w.dumps({**shared, "publish": publish})
+
+
+def _policy_code(choices: Choices) -> str:
+    family = f"od.policy.{choices.policy}"
+    if choices.condition is not None:
+        return f"{family}({choices.condition!r})"
+    return f"{family}({f'max_groups={choices.max_groups}' if choices.policy == 'presence' else ''})"
+
+
+def _cells(choices: Choices) -> list[tuple[str, str]]:
+    """What each part does, and its code."""
+    about = [f"by={choices.by!r}", "keys=keys", f"epsilon={choices.epsilon!r}"]
+    if choices.unit is not None and choices.policy != "presence":
+        about.append(f"max_groups={choices.max_groups}")
+    about.append("id=today, again=True")
+    name = "Count" if choices.at_most is None else "AtMost"
+    first = "" if choices.at_most is None else f"{choices.at_most}, "
+    keys_as_text = f"dtype={{{choices.by!r}: 'VARCHAR'}}"
+    return [
+        (
+            "The table and the public groups.",
+            "import datetime as dt\n\nimport duckdb\n\nimport onesided as od\n\n"
+            f"table = {_read(choices.data, 'all_varchar=True')}\n"
+            f"keys = {_read(_keys_file(choices), keys_as_text)}",
+        ),
+        (
+            "What must stay hidden, and in which direction.",
+            f"policy = {_policy_code(choices)}\nprint(policy.explain(epsilon={choices.epsilon!r}))",
+        ),
+        (
+            "The budget is what all answers together may lose; the ledger records every charge.",
+            "session = od.Session(\n"
+            f"    table, unit={choices.unit!r}, policy=policy, budget={choices.budget!r},\n"
+            '    ledger="onesided.ledger.db",\n)',
+        ),
+        (
+            "The plan reads no row and spends nothing. A second run on a day tells again.",
+            "today = dt.date.today().isoformat()\n"
+            f"question = od.session.{name}(\n    {first}{', '.join(about)}\n)\n"
+            "print(session.plan(question))",
+        ),
+        (
+            "Charged, then drawn.",
+            "release = session.ask(question)\nprint(release)\n"
+            "if not release.told_again:\n"
+            '    release.write(f"python-{today}", formats=["csv", "xlsx", "html"])',
+        ),
+    ]
+
+
+def _read(name: str, text: str) -> str:
+    """Of keys, names and positions are published beside them, and only they themselves are text."""
+    csv = f"duckdb.read_csv({name!r}, header=True, {text})"
+    return csv if name.lower().endswith(".csv") else f"duckdb.read_parquet({name!r})"
+
+
+def _csv(heading: str, values: list[str]) -> str:
+    lines = ('"' + value.replace('"', '""') + '"' for value in (heading, *values))
+    return "\n".join(lines) + "\n"
+
+
+def _notebook(cells: list[tuple[str, str]]) -> str:
+    """As Jupyter keeps it."""
+    made: list[dict[str, Any]] = []
+    for number, (words, code) in enumerate(cells):
+        plain = {"metadata": {}, "source": words.splitlines(keepends=True)}
+        made.append({"cell_type": "markdown", "id": f"words-{number}", **plain})
+        run = {"metadata": {}, "source": code.splitlines(keepends=True)}
+        made.append(
+            {
+                "cell_type": "code",
+                "id": f"code-{number}",
+                "execution_count": None,
+                "outputs": [],
+                **run,
+            }
+        )
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    document = {"cells": made, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

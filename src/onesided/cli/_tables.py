@@ -1,35 +1,425 @@
-"""Tables in files: Parquet with the types it brings, all others as text."""
+"""Files that commands read: tables, and beside them a schema, public keys, a policy."""
 
 from __future__ import annotations
 
+import codecs
+import csv
+import gzip
+import json
 import mmap
 import re
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
+from urllib.parse import unquote
 
 import duckdb
+import narwhals as nw
 
-from onesided.cli._files import (
-    SUFFIXES,
-    is_partition,
-    is_table,
-    partitions,
-    plain_csv,
-    require_table,
+from onesided import policy as policies
+from onesided.engine import Table
+from onesided.engine.kit import Snapshot, position_columns, quoted
+from onesided.errors import (
+    DataError,
+    KeysError,
+    OutputError,
+    ParameterError,
+    PolicyError,
+    first_line,
 )
-from onesided.engine.kit import quoted
-from onesided.errors import DataError, ParameterError, first_line
+from onesided.policy import Family, Policy
 from onesided.schema import Heading, Schema, heading_of
 from onesided.store import scratch
+
+# What files beside the data say: a schema, the public keys, a policy.
+
+
+# Families that the command line makes without a file.
+_BY_NAME: Final = {
+    name: family for name, family in policies.families().items() if family.options is not None
+}
+
+
+def read_schema(path: Path | None) -> Schema | None:
+    """The schema in a file, if one is named. Errors: SchemaError."""
+    return None if path is None else Schema.read(path)
+
+
+@contextmanager
+def as_declared(table: Any, schema: Schema | None) -> Iterator[Any]:
+    """Within, a file's table with its text read as declared, where it has columns of the schema.
+
+    Errors: SchemaError where a typed file holds another type.
+    """
+    if schema is None:
+        yield table
+        return
+    declared = Table(table, declared=schema, complete=False)
+    with declared.source(usable(declared), records=True) as rows:
+        yield under_names(rows)
+
+
+def usable(table: Table) -> list[str]:
+    """The columns of a file's table that can be read."""
+    return [name for name in table.engine.types if name not in table.engine.refused]
+
+
+def under_names(rows: Snapshot) -> Any:
+    """A snapshot's columns under the names that people use."""
+    told = (f"{place} AS {quoted(name)}" for name, place in rows.names.items())
+    return nw.to_native(rows.frame).project(", ".join(told))
+
+
+def file_of_keys(schema: Schema | None, column: str) -> Path | None:
+    """The file in which the schema says that the keys of a column stand, if it names one."""
+    known = None if schema is None else schema.columns.get(column)
+    if known is None or not isinstance(known.keys, str):
+        return None
+    folder = None if schema is None else schema.folder
+    return Path(known.keys) if folder is None else folder / known.keys
+
+
+def with_degrees(keys: duckdb.DuckDBPyRelation, by: Sequence[str]) -> duckdb.DuckDBPyRelation:
+    """The keys with latitude and longitude as numbers, if there are both beside them.
+
+    Errors: KeysError for a text that is no number.
+
+    >>> table = duckdb.sql("SELECT 'gym' AS place, '52.5' AS lat, '13.4' AS lon")
+    >>> with_degrees(table, ["place"]).fetchall()
+    [('gym', 52.5, 13.4)]
+    """
+    sides = position_columns([name for name in keys.columns if name not in by])
+    if sides is None:
+        return keys
+    for name in sides:
+        odd = f"{quoted(name)} IS NOT NULL AND TRY_CAST({quoted(name)} AS DOUBLE) IS NULL"
+        for (value,) in keys.filter(odd).project(quoted(name)).limit(1).fetchall():
+            raise KeysError(
+                f"The keys' column {name!r} has {value!r:.60}, which is no position.",
+                hint="Give degrees as numbers, and nothing where a position is not known.",
+                column=name,
+            )
+    degrees = ", ".join(f"TRY_CAST({quoted(name)} AS DOUBLE) AS {quoted(name)}" for name in sides)
+    return keys.project(f"* REPLACE ({degrees})")
+
+
+def read_policy(name: str, *, max_groups: int | None, sensitive: str | None) -> Policy:
+    """A policy by name, or from a TOML file.
+
+    Errors: PolicyError or ParameterError naming what is missing.
+    """
+    takers = [one.name for one in _BY_NAME.values() if "sensitive" in (one.options or {})]
+    if sensitive is not None and name not in takers:
+        raise ParameterError(
+            f"--sensitive={sensitive!r} has no meaning for the policy {name!r}.",
+            hint=f"Leave it out, or use --policy {' or '.join(takers)}.",
+        )
+    if name in _BY_NAME:
+        return _named(_BY_NAME[name], {"max_groups": max_groups, "sensitive": sensitive})
+    path = Path(name)
+    if not path.is_file():
+        raise PolicyError(
+            f"There is no policy or file {name!r}.",
+            hint=f"Name one of {', '.join(_BY_NAME)}, or a .toml file (docs/policies.md) for "
+            "others.",
+        )
+    return policies.from_toml(read_toml_text(path, "policy"))
+
+
+def read_toml_text(path: Path, what: str) -> str:
+    """What a file says. Errors: PolicyError, as all that is said of policies."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PolicyError(
+            f"Cannot read the {what} {str(path)!r}: {error}.",
+            hint="Name a .toml file (docs/policies.md).",
+        ) from error
+
+
+def write_text(path: Path, text: str, *, folder: bool = False) -> None:
+    """Write a file; with ``folder`` make the one it is in. Errors: OutputError."""
+    try:
+        if folder:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(
+            f"{str(path)!r} could not be written: {error.strerror}.", hint="Choose another place."
+        ) from error
+
+
+def _named(family: Family, given: Mapping[str, object]) -> Policy:
+    """A policy of a family that needs no file. Errors: ParameterError for an option it lacks."""
+    parameters: dict[str, object] = {}
+    for name, option in (family.options or {}).items():
+        if given.get(name) is None:
+            raise ParameterError(
+                f"The {family.name} policy needs --{name.replace('_', '-')}.",
+                hint=f"Give {option.hint}.",
+            )
+        parameters[option.parameter] = given[name]
+    return family.read(**parameters)
+
+
+# Files that other tools write, made into what the one reader of tables reads: CSV in UTF-8.
+
+
+SUFFIXES: Final = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
+# What is unpacked may fill no disk: text of people shrinks to a hundredth at best.
+_MOST_BYTES, _MOST_BYTES_PER_BYTE = 2**31, 200
+_AT_ONCE: Final = 2**20
+_ONE_BYTE: Final = ("cp1252", "latin-1")
+_UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_MISSING_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
+_WAYS_OUT: Final = {
+    ".xlsx": "Save the sheet as 'CSV UTF-8' in Excel, one file for each sheet.",
+    ".xls": "Save the sheet as 'CSV UTF-8' in Excel, one file for each sheet.",
+    ".ods": "Save the sheet as CSV in UTF-8, one file for each sheet.",
+    ".json": "Write one object a line and call it .jsonl, or convert it to CSV or Parquet.",
+    ".tsv": "Rename it to .csv: tabs may stand between its columns.",
+    ".txt": "If it is CSV, rename it to .csv.",
+}
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file in a folder of tables is one of them, by its name.
+
+    >>> is_table(Path("visits.CSV.gz")), is_table(Path(".visits.csv")), is_table(Path("notes.txt"))
+    (True, False, False)
+    """
+    return path.name.lower().endswith(SUFFIXES) and not path.name.startswith(".")
+
+
+def stem(path: Path) -> str:
+    """The name without what says how it is read.
+
+    >>> stem(Path("in/2026-11-02.csv.gz"))
+    '2026-11-02'
+    """
+    suffix = next((end for end in SUFFIXES if path.name.lower().endswith(end)), path.suffix)
+    return path.name[: len(path.name) - len(suffix)]
+
+
+def require_table(path: Path) -> None:
+    """Errors: DataError for a file that is missing or of another type, with the way out."""
+    if path.is_dir():
+        raise DataError(
+            f"{str(path)!r} is a folder.", hint=f"Read all its files by --input {str(path)!r}."
+        )
+    if not path.is_file():
+        raise DataError(f"There is no file {str(path)!r}.", hint="Check the path.")
+    if not path.name.lower().endswith(SUFFIXES):
+        raise DataError(
+            f"Cannot read {str(path)!r}: not one of {', '.join(SUFFIXES)}.",
+            hint=_WAYS_OUT.get(
+                path.suffix.lower(), "Convert it, or use the Python library with a data frame."
+            ),
+        )
+
+
+def partitions(path: Path, base: Path) -> dict[str, str | None]:
+    """The columns that folders called ``name=value`` below ``base`` give to the tables in them.
+
+    Errors: DataError for a name that stands twice.
+
+    >>> partitions(Path("visits/day=2026-11-02/city=Z%C3%BCrich/0.parquet"), Path("visits"))
+    {'day': '2026-11-02', 'city': 'Zürich'}
+    """
+    below = path.parent.relative_to(base).parts if path.parent.is_relative_to(base) else ()
+    found: dict[str, str | None] = {}
+    for folder in below:
+        name, mark, value = folder.partition("=")
+        if name and mark and unquote(name) in found:
+            raise DataError(
+                f"{str(path)!r} stands in two folders called {unquote(name)}=.",
+                hint="Rename one: each is a column of the table.",
+            )
+        if name and mark:
+            found[unquote(name)] = None if value == _MISSING_PARTITION else unquote(value)
+    return found
+
+
+def is_partition(folder: Path) -> bool:
+    """Whether a folder's name is a column's and a value."""
+    return folder.name.find("=") > 0
+
+
+def table_folder(path: Path) -> Path:
+    """The folder above those that are columns of a table: all its parts share a ledger there.
+
+    >>> table_folder(Path("visits/day=2026-11-02/0.parquet")).name
+    'visits'
+    """
+    folder = path.resolve().parent
+    while is_partition(folder):
+        folder = folder.parent
+    return folder
+
+
+def plain_csv(path: Path, made: Path, *, encoding: str | None) -> None:
+    """Have ``made`` hold the rows of ``path`` as CSV in UTF-8; a link where they are that already.
+
+    encoding: as the schema declares it; None is UTF-8, or UTF-16 where the file begins with its
+    mark. Errors: DataError for what is damaged, in another encoding, or would fill this machine.
+    """
+    lines = path.name.lower().endswith((".jsonl", ".jsonl.gz"))
+    packed = path.name.lower().endswith(".gz")
+    with path.open("rb") as file:
+        start = file.read(3)
+    plain = _chosen(start, encoding) in ("utf-8", "utf-8-sig")
+    if plain and not (lines or packed):
+        made.symlink_to(path.resolve())
+        return
+    try:
+        pieces = _decoded(path, encoding, packed=packed)
+        with made.open("w", encoding="utf-8", newline="") as out:
+            if lines:
+                _rows_of_lines(path, pieces, out)
+            else:
+                out.writelines(pieces)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(
+            f"Cannot read {str(path)!r}: {first_line(error)}.",
+            hint="The file may be truncated or damaged; fetch it again.",
+        ) from error
+
+
+def _decoded(path: Path, encoding: str | None, *, packed: bool) -> Iterator[str]:
+    """The text, piece by piece. Errors: DataError naming the first byte that is none."""
+    most, read = max(_MOST_BYTES, _MOST_BYTES_PER_BYTE * path.stat().st_size), 0
+    decoder: codecs.IncrementalDecoder | None = None
+    with gzip.open(path) if packed else path.open("rb") as file:
+        while True:
+            piece = file.read(_AT_ONCE)
+            if decoder is None:
+                chosen = _chosen(piece, encoding)
+                decoder = codecs.getincrementaldecoder(chosen)()
+                other = _Perhaps() if chosen in _ONE_BYTE else None
+            try:
+                text = decoder.decode(piece, final=not piece)
+            except UnicodeError as error:
+                place = read + (error.start if isinstance(error, UnicodeDecodeError) else 0)
+                raise DataError(
+                    f"Cannot read {str(path)!r}: it is not {chosen.removesuffix('-sig').upper()} "
+                    f"near byte {place:,}.",
+                    hint='Declare what it is in the schema, such as encoding = "cp1252", or save '
+                    "it as UTF-8.",
+                ) from None
+            if other is not None and other.is_utf8(piece) and not piece:
+                raise DataError(
+                    f"{str(path)!r} is UTF-8, and read as {chosen} its letters would be others.",
+                    hint="Save it in the encoding that the schema declares for all files of text, "
+                    "or save all as UTF-8 and declare none.",
+                )
+            yield text
+            read += len(piece)
+            if not piece:
+                return
+            if read > most:
+                raise DataError(
+                    f"{str(path)!r} unpacks to more than {most:,} bytes: it would fill this "
+                    "machine.",
+                    hint="If it is no mistake, write it as several files, or as Parquet.",
+                )
+
+
+def _chosen(start: bytes, encoding: str | None) -> str:
+    """How a file is read: by its mark, else as declared, else as UTF-8."""
+    if start.startswith(codecs.BOM_UTF8):
+        return "utf-8-sig"
+    return "utf-16" if start[:2] in _UTF16 else encoding or "utf-8"
+
+
+class _Perhaps:
+    """Whether bytes seen piece by piece are UTF-8 with letters beyond ASCII."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._fits, self._beyond = True, False
+
+    def is_utf8(self, piece: bytes) -> bool:
+        self._beyond |= not piece.isascii()
+        if self._fits:
+            try:
+                self._decoder.decode(piece, final=not piece)
+            except UnicodeDecodeError:
+                self._fits = False
+        return self._fits and self._beyond
+
+
+def _rows_of_lines(path: Path, pieces: Iterator[str], out: IO[str]) -> None:
+    """Objects of JSON, one a line, as rows of text. The first one names the columns.
+
+    Numbers keep their digits, null and a name that is left out are missing. Errors: DataError.
+    """
+    rows = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    names: list[str] | None = None
+    for number, line in enumerate(_lines(pieces), start=1):
+        if not line.strip():
+            continue
+        row = _object(path, line, number)
+        if names is None:
+            names = list(row)
+            rows.writerow(names)
+        if unknown := next((name for name in row if name not in names), None):
+            raise _no_row(path, number, f"{unknown!r} is no name of the first line's")
+        rows.writerow([_text(path, number, row.get(name)) for name in names])
+
+
+def _lines(pieces: Iterator[str]) -> Iterator[str]:
+    rest = ""
+    for piece in pieces:
+        *whole, rest = (rest + piece).split("\n")
+        yield from whole
+    yield rest
+
+
+def _object(path: Path, line: str, number: int) -> dict[str, Any]:
+    try:
+        row = json.loads(
+            line, parse_int=str, parse_float=str, parse_constant=str, object_pairs_hook=_pairs
+        )
+    except (ValueError, RecursionError) as error:
+        raise _no_row(path, number, f"it is no JSON ({first_line(error)})") from None
+    if not isinstance(row, dict):
+        raise _no_row(path, number, "it is no object")
+    return row
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name stands twice")
+    return found
+
+
+def _text(path: Path, number: int, value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None or isinstance(value, str):
+        told = value or ""
+        # What is no text, such as half of a pair, is unknown here as in every engine.
+        return told if told.encode(errors="replace").decode() == told else ""
+    raise _no_row(path, number, "a value is a list or an object")
+
+
+def _no_row(path: Path, number: int, why: str) -> DataError:
+    return DataError(
+        f"Cannot read {str(path)!r}: {why} (line {number:,}).",
+        hint="Each line is one object of plain values, such as "
+        '{"person": 7, "place": "gym"}; the first line names all columns.',
+        line=number,
+    )
+
 
 # A table of people compresses to some tenths of a byte per row at best. What declares more than
 # this is made to fill the machine that reads it; below the first numbers it cannot.
 _MOST_ROWS, _MOST_ROWS_PER_BYTE = 10**7, 100
-_MOST_BYTES, _MOST_BYTES_PER_BYTE = 2**31, 200
 # What DuckDB hands to one reader, in bytes.
 _PIECE: Final = 8_000_000
 
@@ -69,28 +459,6 @@ def reading(
         ]
         with _engine(folder, [part.path for group in groups for part in group]) as connection:
             yield tuple(_table(connection, parts, f"file_{i}") for i, parts in enumerate(groups))
-
-
-class FromFiles:
-    """A command's options that name the files of one table: one as data, or several as input."""
-
-    data: Path | None
-    input: str | None
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The files of the table. Errors: ParameterError unless one way names them; DataError."""
-        if (self.data is None) == (self.input is None):
-            raise ParameterError(
-                "The data are named twice." if self.data else "No data are named.",
-                hint="Name one file as DATA, or a folder or pattern with --input.",
-            )
-        return (self.data,) if self.data is not None else expanded(str(self.input))
-
-    @property
-    def base(self) -> Path | None:
-        """The folder that ``--input`` names or starts from."""
-        return None if self.input is None else fixed_part(self.input)
 
 
 def expanded(pattern: str) -> tuple[Path, ...]:

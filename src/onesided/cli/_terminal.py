@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import typer
 from rich.console import Console
 from rich.text import Text
+
+from onesided._english import one_line
 
 
 class Terminal(Console):
@@ -31,9 +33,7 @@ class Terminal(Console):
         return super().render_str("\n".join(lines), **options)
 
 
-def clean(word: str) -> str:
-    """A text on one line that cannot steer the reader's terminal or hide what it says."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in word)
+clean: Final = one_line  # it cannot steer the reader's terminal or hide what it says
 
 
 def print_json(document: object) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.progress import Progress, TaskID
 from rich.table import Table
 from rich.text import Text
 
+from onesided.cli._tables import write_text
 from onesided.cli._terminal import Terminal
-from onesided.errors import OutputError, ParameterError
+from onesided.errors import ParameterError
 from onesided.verify import (
     Case,
     CheckResult,
@@ -27,6 +28,7 @@ from onesided.verify import (
     update,
     verdicts,
 )
+from onesided.verify.kit import Section, sections
 
 
 def verify(
@@ -79,15 +81,15 @@ def verify(
     if page is not None:
         update(page, markdown(found, checks))
     if junit is not None:
-        _written(junit, as_junit(found, checks))
+        write_text(junit, as_junit(found, checks), folder=True)
     if as_json_text:
         typer.echo(as_json(found, checks))
     elif as_markdown:
         typer.echo(markdown(found, checks))
     elif not quiet:
-        for table in (_shipped(found), _zoo(found), _own(checks)):
-            if table.row_count:
-                Terminal().print(table)
+        for section in sections(found, checks, measured=True):
+            if section.rows:
+                Terminal().print(_table(section))
     _conclude(Terminal(stderr=as_json_text), found, checks)
 
 
@@ -129,18 +131,9 @@ def _write_records(folder: Path, cases: list[Case], found: list[Verdict]) -> Non
         )
     for number, (case, verdict) in enumerate(zip(cases, found, strict=True), start=1):
         name = re.sub(r"[^A-Za-z0-9]+", "-", verdict.case.name).strip("-") or "case"
-        _written(folder / f"{number}-{name}.check.json", case.record(verdict).to_json())
-
-
-def _written(path: Path, text: str) -> None:
-    """Write a file, and the folder it is in. Errors: OutputError."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(
-            f"{path} could not be written: {error.strerror}.", hint="Choose another place."
-        ) from error
+        write_text(
+            folder / f"{number}-{name}.check.json", case.record(verdict).to_json(), folder=True
+        )
 
 
 def _conclude(console: Terminal, found: list[Verdict], checks: list[CheckResult]) -> None:
@@ -158,59 +151,17 @@ def _conclude(console: Terminal, found: list[Verdict], checks: list[CheckResult]
         raise typer.Exit(1)
 
 
-def _shipped(found: list[Verdict]) -> Table:
-    table = Table(title="Sound: worst directed loss against the promise")
-    for name in ("mechanism", "policy", "counted"):
-        table.add_column(name, overflow="fold")
-    for name in ("promised ε", "found ε", "outside", "proven δ"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict")
-    for verdict in found:
-        if verdict.case.sound:
-            table.add_row(
-                verdict.case.name,
-                verdict.case.policy.name,
-                ", ".join(sorted(verdict.case.query.counted or ("all",))),
-                f"{verdict.promised:.4f}",
-                f"{verdict.found:.4f}",
-                f"{verdict.report.outside:.0e}",
-                f"{verdict.proven:.0e}",
-                _word(verdict),
-            )
+def _table(section: Section) -> Table:
+    """A table of verdicts, in red where they are wrong."""
+    table = Table(title=section.title)
+    for name in section.head:
+        number = name in _NUMBERS
+        table.add_column(
+            name, overflow="fold", no_wrap=number, justify="right" if number else "left"
+        )
+    for right, (*cells, word) in section.rows:
+        table.add_row(*cells, Text(word, style="" if right else "bold red"))
     return table
 
 
-def _zoo(found: list[Verdict]) -> Table:
-    table = Table(title="Broken on purpose: each must be rejected")
-    for name in ("mechanism", "what is wrong", "seen"):
-        table.add_column(name, overflow="fold")
-    for name in ("promised ε", "found ε"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict")
-    for verdict in found:
-        case = verdict.case
-        if not case.sound:
-            table.add_row(
-                case.name,
-                case.flaw,
-                case.seen,
-                f"{verdict.promised:.4f}",
-                verdict.found_text,
-                _word(verdict),
-            )
-    return table
-
-
-def _own(checks: list[CheckResult]) -> Table:
-    table = Table(title="What enumeration cannot see: checks of their own kind")
-    for name in ("check", "subject", "measured", "verdict"):
-        table.add_column(name, overflow="fold")
-    for check in checks:
-        word = _word(check)
-        table.add_row(check.name, check.subject, check.measured, word)
-    return table
-
-
-def _word(verdict: Verdict | CheckResult) -> Text:
-    """The verdict in words, in red where it is wrong."""
-    return Text(verdict.word, style="" if verdict.right else "bold red")
+_NUMBERS: Final = frozenset({"promised ε", "found ε", "outside", "proven δ"})

@@ -4,14 +4,3 @@ from onesided.cli._city import City, city, write_city
 from onesided.cli._exits import EPILOG
 from onesided.cli._options import AsJson
 from onesided.cli._terminal import Terminal, print_json, print_line
-
-__all__ = [
-    "EPILOG",
-    "AsJson",
-    "City",
-    "Terminal",
-    "city",
-    "print_json",
-    "print_line",
-    "write_city",
-]

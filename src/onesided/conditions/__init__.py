@@ -5,14 +5,15 @@
 what it means. The user's text never reaches an engine.
 """
 
-from onesided.conditions._bind import bind
-from onesided.conditions._condition import BoundCondition, Condition
+from onesided.conditions._bind import BoundCondition, Condition, bind
 from onesided.conditions._evaluate import evaluate
 from onesided.conditions._parse import parse
 from onesided.conditions._translate import Translator
 from onesided.conditions._tree import Both, Node, Scalar, Terms, balanced, columns
+from onesided.conditions._truths import ANY, Truth, truths
 
 __all__ = [
+    "ANY",
     "Both",
     "BoundCondition",
     "Condition",
@@ -20,9 +21,11 @@ __all__ = [
     "Scalar",
     "Terms",
     "Translator",
+    "Truth",
     "balanced",
     "bind",
     "columns",
     "evaluate",
     "parse",
+    "truths",
 ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any, Final
 
 from onesided._english import a
@@ -56,6 +57,10 @@ PARTS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "ISODOW")
 _KEYWORDS: Final = frozenset(
     ["AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "CASE", "WHEN", "THEN", "ELSE", "FROM"]
 )
+_CLOSING: Final = frozenset(["END", "NULL", "TRUE", "FALSE"])
+_LENGTHS: Final = frozenset(
+    [*("DAY", "HOUR", "MINUTE", "SECOND"), *("DAYS", "HOURS", "MINUTES", "SECONDS")]
+)
 _LITERALS: Final = frozenset(["DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIME", "INTERVAL"])
 _SIGNS: Final = ("(", ")", ",", "=", "<>", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%")
 _WORD: Final = re.compile(r"[^\W\d]\w*")
@@ -65,6 +70,14 @@ WORKS: Final = (
     "LIKE, CASE, COALESCE, + - * / %, ABS LOWER UPPER LENGTH TRIM SUBSTRING EXTRACT, and literals "
     "such as 'text', 18, DATE '2024-01-31' and INTERVAL '3' DAY (docs/conditions.md)."
 )
+
+
+def _is_value(word: str) -> bool:
+    """Whether a word is a name, a number or a quoted text."""
+    if word[:1] in ("'", '"') or word[:1].isdecimal():
+        return bool(word)
+    kept = word in _KEYWORDS | _LITERALS | _CLOSING | {"IS", "FOR"}
+    return _WORD.fullmatch(word) is not None and not kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +99,8 @@ class Source:
             column=column,
         )
 
-    def check(self) -> None:
-        """Refuse what is too large or too deep, and signs and functions outside the language.
+    def check(self) -> list[tuple[str, int]]:
+        """The words; refuse what is too large, too deep, or a sign or function of no condition.
 
         Errors: ConditionError. A parser that is given hostile text can take for ever, or all the
         memory, so this is found before one sees it.
@@ -106,8 +119,45 @@ class Source:
         words = list(self._words())
         for number, (word, place) in enumerate(words):
             following = words[number + 1][0] if number + 1 < len(words) else ""
-            self._check_word(word, place, following)
+            first = word[0]
+            if first in "'\"" or first.isdecimal() or (first == "." and word != "."):
+                known = first != '"' or following != "("
+            elif _WORD.fullmatch(word):
+                known = following not in ("(", "'") or self._may_precede(word, following)
+            else:
+                known = word in _SIGNS
+            if not known:
+                what = f"{word}(...)" if following == "(" and word not in _SIGNS else word
+                raise self.error(f"{what} is not in the language of conditions.", place)
             depth.add(word, place)
+        return words
+
+    def check_order(self, words: Sequence[tuple[str, int]]) -> None:
+        """Refuse what a parser read over: brackets, commas, signs and words too many.
+
+        Errors: ConditionError. No tree shows them, so it goes by words.
+        """
+        opened: list[int] = []
+        before = ""
+        for (word, place), (after, _) in pairwise([*words, ("", 0)]):
+            if word == "(":
+                opened.append(place)
+            if word == ")" and not opened:
+                raise self.error("This bracket closes none.", place, "Leave it out.")
+            if word == ")":
+                opened.pop()
+            lacks = ("(", ",", "FROM", "") if word in (",", "FROM") else (",", "FROM")
+            if word in (",", ")", "FROM") and before in lacks:
+                raise self.error("Nothing stands before this.", place, "Leave out a word.")
+            sign = word == "+" and not (_is_value(before) or before in (")", *_CLOSING))
+            if sign and (after == "'" or not (_is_value(after) or after in ("(", "+", "-"))):
+                raise self.error("A sign stands before a number.", place, "Leave it out.")
+            length = before[:1].isdecimal() or before == "'"
+            if _is_value(before) and _is_value(word) and not (length and word in _LENGTHS):
+                raise self.error("Nothing joins these two.", place, "Write a sign, AND or OR.")
+            before = word
+        if opened:
+            raise self.error("This bracket is never closed.", opened[-1], "Close it with ).")
 
     def _words(self) -> Iterator[tuple[str, int]]:
         """Words and signs with their offsets; quoted ones begin with their quote."""
@@ -136,18 +186,6 @@ class Source:
 
     def _last_quote(self) -> int:
         return max(self.text.rfind(quote) for quote in ("'", '"', "/*", "`")) if self.text else 0
-
-    def _check_word(self, word: str, place: int, following: str) -> None:
-        first = word[0]
-        if first in "'\"" or first.isdecimal() or (first == "." and word != "."):
-            known = first != '"' or following != "("
-        elif _WORD.fullmatch(word):
-            known = following not in ("(", "'") or self._may_precede(word, following)
-        else:
-            known = word in _SIGNS
-        if not known:
-            what = f"{word}(...)" if following == "(" and word not in _SIGNS else word
-            raise self.error(f"{what} is not in the language of conditions.", place)
 
     @staticmethod
     def _may_precede(word: str, following: str) -> bool:
@@ -193,8 +231,7 @@ def _around(line: str, at: int, width: int = 60) -> tuple[str, int]:
 # Text to tree: sqlglot reads it, and a closed table of its nodes decides.
 #
 # Each handler takes the arguments that it names; a node of another class, or an argument that is
-# not
-# named, is refused with its place. Nothing that sqlglot makes leaves this file.
+# not named, is refused with its place. Nothing that sqlglot makes leaves this file.
 
 
 def parse(text: str) -> Node:
@@ -206,10 +243,11 @@ def parse(text: str) -> Node:
     'NOT ("a" = 1 OR "b" IS NULL)'
     """
     source = Source(text)
-    source.check()
+    words = source.check()
     reader = _Reader(source)
     try:
         tree = reader.read(reader.parsed(), 0)
+        source.check_order(words)
         if _written_size(tree, {}) <= MOST_WORDS:
             return tree
         raise ConditionError(
@@ -332,6 +370,12 @@ class _Reader:
     def compare(self, node: Any, depth: int) -> Node:
         left, right = self.arguments(node, "this", "expression")
         op = _COMPARISONS[type(node).__name__]
+        if {type(left).__name__, type(right).__name__} & _COMPARISONS.keys():
+            raise self.refused(
+                node,
+                f"Two comparisons in a row: the second {op} would compare true or false.",
+                "Write AND between them, such as a < b AND b < c, or put one in brackets.",
+            )
         return Compare(
             op=op,
             left=self.read(left, depth),

@@ -16,19 +16,9 @@ from onesided.schema import DAY, Type, clock_text, date_text, moment_text
 _UNITS: Final = ((DAY, "DAY"), (3_600_000_000, "HOUR"), (60_000_000, "MINUTE"))
 
 
-def quoted_name(name: str) -> str:
-    """A column's name in double quotes."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 def quoted_text(text: str) -> str:
     """Text in single quotes."""
     return "'" + text.replace("'", "''") + "'"
-
-
-def literal_text(value: object, kind: Type) -> str:
-    """A literal as the language writes it."""
-    return _WRITERS[str(kind)](value)
 
 
 def _interval(value: object) -> str:
@@ -64,8 +54,7 @@ _WRITERS: Final[Mapping[str, Callable[[object], str]]] = MappingProxyType(
 # Conditions as a tree: a closed list of nodes, each frozen; ``str`` gives the canonical text.
 #
 # The parser makes them without types; :func:`~onesided.conditions.bind` makes a typed tree of the
-# same nodes, in which both sides of each operation have one type. Nodes under "Only in typed
-# trees"
+# same nodes, in which both sides of each operation have one type. Nodes under "Only in typed trees"
 # have no text of their own in the language.
 
 UNBOUND: Final = Type("unbound")
@@ -98,7 +87,7 @@ class Column(Node):
     name: str
 
     def __str__(self) -> str:
-        return quoted_name(self.name)
+        return '"' + self.name.replace('"', '""') + '"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +97,7 @@ class Literal(Node):
     value: Scalar
 
     def __str__(self) -> str:
-        return literal_text(self.value, self.type)
+        return _WRITERS[str(self.type)](self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,7 +43,13 @@ def key_file(given: str, *, folder: Path | None, name: str, kind: str) -> Any:
     with reading():
         if path.suffix.lower() == ".csv":
             return _from_csv(path, name, kind, size)
-        return _from_parquet(path, name)
+        reader = next((one for one in _READERS if find_spec(one)), None)
+        if reader is None:
+            raise MissingDependencyError(
+                f"Nothing here reads {str(path)!r}.",
+                hint="pip install 'onesided[polars]', or give the keys as .csv.",
+            )
+        return _READERS[reader](path, name)
 
 
 def _from_csv(path: Path, name: str, kind: str, size: int) -> list[Any]:
@@ -81,16 +87,6 @@ def _value(text: str, kind: str, path: Path, line: int) -> Any:
             line=line,
         )
     return value
-
-
-def _from_parquet(path: Path, name: str) -> Any:
-    reader = next((one for one in _READERS if find_spec(one)), None)
-    if reader is None:
-        raise MissingDependencyError(
-            f"Nothing here reads {str(path)!r}.",
-            hint="pip install 'onesided[polars]', or give the keys as .csv.",
-        )
-    return _READERS[reader](path, name)
 
 
 def _by_polars(path: Path, name: str) -> Any:

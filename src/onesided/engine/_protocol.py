@@ -6,6 +6,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -20,13 +21,13 @@ from numpy.typing import NDArray
 from onesided._english import a
 from onesided.conditions import Both, Condition, Node, Terms, Translator
 from onesided.errors import DataError, OnesidedError, SchemaError, UnknownColumnError, first_line
+from onesided.noise import IntArray
 from onesided.policy import Predicate, Rule
 from onesided.schema import Reading, Schema, Type
 from onesided.store import CheckedFiles
 
 if TYPE_CHECKING:
     from onesided.engine._snapshot import Draw, Samples, Subject
-    from onesided.noise import IntArray
 
 # An engine's own errors as ours, with what became of the charge.
 
@@ -34,6 +35,27 @@ if TYPE_CHECKING:
 BEFORE: Final = "Nothing was drawn and nothing was recorded."
 STANDS: Final = "The charge stands, and nothing was drawn: ask for its answer again."
 AFTER: Final = "The charge stands, and nothing was published."
+
+
+_OPENED: Final[ContextVar[list[Any] | None]] = ContextVar("opened", default=None)
+
+
+@contextmanager
+def connections() -> Iterator[list[Any]]:
+    """The connections that this thread opens within: another may interrupt what runs there."""
+    found: list[Any] = []
+    token = _OPENED.set(found)
+    try:
+        yield found
+    finally:
+        _OPENED.reset(token)
+
+
+def opened(connection: Any) -> Any:
+    """A new connection, which :func:`connections` tells of."""
+    if (found := _OPENED.get()) is not None:
+        found.append(connection)
+    return connection
 
 
 @contextmanager
@@ -66,11 +88,9 @@ def reading(state: str = BEFORE) -> Iterator[None]:
 
 # What a room must be able to do.
 #
-# A question reads the columns that it uses once, as a snapshot, in which they are called c0, c1
-# and
+# A question reads the columns that it uses once, as a snapshot, in which they are called c0, c1 and
 # so on: no expression of ours ever holds a name of the caller's, nor calls what his catalogue
-# holds.
-# All else is relational algebra on snapshots, which narwhals spells alike for every engine.
+# holds. All else is relational algebra on snapshots, which narwhals spells alike for every engine.
 
 Lazy: TypeAlias = nw.LazyFrame[Any]
 Column: TypeAlias = NDArray[Any] | nw.Series[Any] | Sequence[Any]
@@ -152,7 +172,6 @@ class Engine(ABC):
     packs: ClassVar[bool] = True
     fixed: bool = False
     files: CheckedFiles | None = None
-    reader: ClassVar[Any]  # the module of a room that writes how text is read
 
     types: Mapping[str, nw.dtypes.DType]
     refused: Mapping[str, str]
@@ -172,28 +191,6 @@ class Engine(ABC):
         of the gate's list: enums and categories are text, NaN is null, text is read as declared.
         Without columns there is one, ``c0``, that holds nothing of the rows but their number.
         """
-
-    def steps(self, columns: Sequence[str], how: Taking) -> list[dict[str, Any]]:
-        """What is read of columns called c0, c1 ...: step by step, expressions by their names."""
-        held = dict(zip(places_of(len(columns)), columns, strict=True))
-        read = {at: self.readings[name] for at, name in held.items() if name in self.readings}
-        plain = {at: self.reader.plain(self, name, at, how) for at, name in held.items()}
-        if not read:
-            return [plain]
-        reader, texts = self.reader, {at: text_of(at) for at in read}
-        others = {at: reader.column(at) for at in held if at not in read}
-        known = {texts[at]: reader.known(at, one) for at, one in read.items()}
-        beside = [at for at, one in read.items() if how.texts and one.kind != "text"]
-        told = {texts[at]: reader.column(texts[at]) for at in beside}
-        values = {at: reader.value(at, one) for at, one in read.items()}
-        shaped = {at: reader.canonical(texts[at], one) for at, one in read.items()}
-        lost = {unread_of(at): reader.lost(texts[at], values[at]) for at in beside}
-        return [
-            plain,
-            {**others, **known},
-            {**others, **told, **shaped},
-            {**{at: values[at] if at in read else others[at] for at in held}, **told, **lost},
-        ]
 
     def read_as(self, readings: Mapping[str, Reading]) -> None:
         """Read columns of text as declared; what is not of its form is null."""
@@ -321,6 +318,41 @@ class Engine(ABC):
     @abstractmethod
     def told(self, columns: Mapping[str, Column], types: KeyTypes, names: Sequence[str]) -> Any:
         """As :meth:`answer`, of columns called c0, c1 ...; they are to be called ``names``."""
+
+
+class SteppedEngine(Engine):
+    """An engine that reads columns as declared itself, in a few steps.
+
+    reader: the module of its room that writes how text is read.
+    """
+
+    reader: ClassVar[Any]
+
+    def steps(self, columns: Sequence[str], how: Taking) -> list[dict[str, Any]]:
+        """What is read of columns called c0, c1 ...: step by step, expressions by their names."""
+        held = dict(zip(places_of(len(columns)), columns, strict=True))
+        read = {at: self.readings[name] for at, name in held.items() if name in self.readings}
+        plain = {at: self.plain(name, at, how) for at, name in held.items()}
+        if not read:
+            return [plain]
+        reader, texts = self.reader, {at: text_of(at) for at in read}
+        others = {at: reader.column(at) for at in held if at not in read}
+        known = {texts[at]: reader.known(at, one) for at, one in read.items()}
+        beside = [at for at, one in read.items() if how.texts and one.kind != "text"]
+        told = {texts[at]: reader.column(texts[at]) for at in beside}
+        values = {at: reader.value(at, one) for at, one in read.items()}
+        shaped = {at: reader.canonical(texts[at], one) for at, one in read.items()}
+        lost = {unread_of(at): reader.lost(texts[at], values[at]) for at in beside}
+        return [
+            plain,
+            {**others, **known},
+            {**others, **told, **shaped},
+            {**{at: values[at] if at in read else others[at] for at in held}, **told, **lost},
+        ]
+
+    @abstractmethod
+    def plain(self, name: str, place: str, how: Taking) -> Any:
+        """A column before it is read, in which NaN is null."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

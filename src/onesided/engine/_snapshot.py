@@ -41,9 +41,8 @@ from onesided.policy import Policy, Predicate, Rule
 # Promise: a unit that leaves d of its groups loses at most d of those it was counted in, and gains
 # at most d others. Proof: docs/proofs/first-groups.md.
 #
-# Keys of several narrow columns are one whole number: an engine sorts and compares one faster
-# than a
-# row of columns, and only the columns of keys that are published are ever made again.
+# Keys of several narrow columns are one whole number: an engine sorts and compares one faster than
+# a row of columns, and only the columns of keys that are published are ever made again.
 
 
 CODE: Final = "onesided_code"
@@ -206,8 +205,7 @@ def _below(dtype: nw.dtypes.DType) -> int:
 # The columns that a question uses, as they were when it looked.
 #
 # Inside, columns are called c0, c1 and so on, and so are those that are computed of them. What
-# people
-# call them stands in :attr:`Snapshot.names`, for conditions and for messages.
+# people call them stands in :attr:`Snapshot.names`, for conditions and for messages.
 
 _HOLDS: Final = "onesided_holds"
 _LARGEST: Final = float(np.finfo(np.float64).max)
@@ -707,6 +705,8 @@ def look(taking: AbstractContextManager[Subject], samples: Samples) -> Draw:
 def sampler(rows: Rows, samples: Samples) -> Draw:
     """How rows that pass through this process are sampled; errors as :func:`look`."""
     subject = rows.subject
+    with reading():
+        rows.finish(())  # a type that cannot be made anew is found before anything is charged
     if subject.unit is None:
         return lambda noise: _cut_rows(rows, samples, noise)
     unit = subject.unit

@@ -73,8 +73,7 @@ class Operators(ABC):
 # Conditions as SQL text of our own: quoted names and literals, and no word of a user's text.
 #
 # Texts are quoted, and all else is a number. What is here is DuckDB's SQL; what another engine
-# writes
-# otherwise stands in a class of its own.
+# writes otherwise stands in a class of its own.
 
 CAPITALS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 NAMED: Final = "onesided_named"

@@ -635,15 +635,11 @@ def _clipped(value: nw.Expr, low: int, high: int) -> nw.Expr:
 # Public columns beside the rows: each row gets those of one public row at most, or nulls.
 #
 # What a join does to moves: nothing. Public values stand once each in ``on``, so a row is joined
-# with
-# one public row or none, whatever the other rows are: rows are mapped one by one, and a table that
-# differs by some rows of a unit is mapped to one that differs by the images of the same rows of
-# the
-# same unit. Groups by a public column are unions of groups by ``on``: who drops d of these drops
-# at
-# most d of their unions. Where a policy says which values a record may pass as, it says so of
-# ``on``
-# and not of what follows from it: there a join is refused.
+# with one public row or none, whatever the other rows are: rows are mapped one by one, and a table
+# that differs by some rows of a unit is mapped to one that differs by the images of the same rows
+# of the same unit. Groups by a public column are unions of groups by ``on``: who drops d of these
+# drops at most d of their unions. Where a policy says which values a record may pass as, it says so
+# of ``on`` and not of what follows from it: there a join is refused.
 
 _PLAIN: Final = (bool, int, float, str, dt.date)
 

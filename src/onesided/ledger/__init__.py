@@ -3,15 +3,24 @@
 Importing this package does not load SQLAlchemy; opening a ledger does.
 """
 
-from onesided.ledger._account import Account
-from onesided.ledger._allowance import Allowance
-from onesided.ledger._balance import Balance, Standing, balances
+from onesided.ledger._account import Account, Allowance
+from onesided.ledger._amounts import ACCOUNTING, PURE
 from onesided.ledger._columns import decode_columns, encode_columns, holds_columns
-from onesided.ledger._entry import CheckReport, Entry, Receipt, StoredRelease
+from onesided.ledger._entry import (
+    Balance,
+    CheckReport,
+    Entry,
+    Receipt,
+    Standing,
+    StoredRelease,
+    Unit,
+    balances,
+)
 from onesided.ledger._ledger import Ledger
-from onesided.ledger._unit import Unit
 
 __all__ = [
+    "ACCOUNTING",
+    "PURE",
     "Account",
     "Allowance",
     "Balance",

@@ -2,57 +2,387 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import secrets
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from onesided._numbers import Loss, Number
-from onesided.errors import ParameterError
-from onesided.ledger import _amounts
-from onesided.ledger._allowance import Allowance, Askers
-from onesided.ledger._amounts import Amounts
-from onesided.ledger._answered import charge_of_receipt, release_of
-from onesided.ledger._balance import Standing
-from onesided.ledger._entry import (
-    Receipt,
-    StoredRelease,
-    amount_columns,
-    amounts_of,
-    question_of,
-    receipt_of,
+from onesided.errors import (
+    BudgetExceededError,
+    LedgerError,
+    ParameterError,
+    PolicyMismatchError,
+    ReleaseExistsError,
 )
-from onesided.ledger._opening import found_opening, stated_units
-from onesided.ledger._refusals import exists, refuse_other_unit, unknown_unit
-from onesided.ledger._rows import (
+from onesided.fields import settle as settled
+from onesided.ledger import _amounts
+from onesided.ledger._amounts import Amounts
+from onesided.ledger._entry import (
     FORMAT,
+    OPEN,
     QUESTION,
+    SINCE,
     SPEND,
     STORE,
+    UNIT,
+    WHO,
+    Receipt,
     Row,
-    detail_text,
+    Standing,
+    StoredRelease,
+    Unit,
+    amounts_of,
+    charge_of,
+    detail_of,
+    intact,
+    limits_of,
     next_row,
+    question_of,
+    receipt_of,
+    since_of,
     tampered,
+    unit_of,
+    unit_of_0_1_0,
+    who_of,
+    whole_detail,
 )
-from onesided.ledger._terms import Terms
-from onesided.ledger._unit import Unit
 from onesided.store import plain_text
 
 if TYPE_CHECKING:
-    from onesided.ledger._store import Store
-    from onesided.ledger._view import View
+    from onesided.ledger._store import Store, View
+
+
+# What an account is opened for, when it may not be opened or charged, and what to do instead.
+
+
+_EXISTING: Final = {
+    "stored": (
+        "already has an answer, drawn on {day} (entry {number})",
+        "again=True returns that answer, which may be about other data than today's; a new "
+        "id asks anew.",
+    ),
+    "lost": (
+        "was charged on {day} (entry {number}) but no answer is stored: its process stopped "
+        "between the two, or has not stored it yet",
+        "The charge stays spent and the answer is lost; ask again under a new id.",
+    ),
+    "other": (
+        "was charged on {day} (entry {number}) for another question",
+        "Ask under a new id.",
+    ),
+    "charged": (
+        "was already charged on {day} (entry {number})",
+        "Recall its stored answer, or ask under a new id.",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What an account is opened for. unit: whom it protects; None where its opener did not say.
+
+    further: whether it may stand beside accounts of other policies.
+    """
+
+    policy_id: str
+    policy_name: str
+    policy_toml: str
+    budget: Amounts
+    unit: Unit | None = None
+    further: bool = False
+
+    def own(self, who: str) -> dict[str, object]:
+        """What every row of the account says under reserved keys."""
+        unit: dict[str, object] = {UNIT: None if self.unit is None else self.unit.written()}
+        return {**unit, WHO: who} if who else unit
+
+    def opening(self, last: Row | None, *, who: str) -> Row:
+        """The row that opens the account."""
+        epsilon, delta = (
+            {edge: str(value) for edge, value in part.items()}
+            for part in (self.budget.epsilon, self.budget.delta)
+        )
+        nothing, kind = self.budget.nothing(), self.budget.accounting
+        facts = {
+            **({} if kind == _amounts.PURE else {"accounting": kind}),
+            "budget": epsilon,
+            "delta_budget": delta,
+            "policy_name": self.policy_name,
+            "policy_toml": self.policy_toml,
+        }
+        return next_row(
+            last,
+            kind=OPEN,
+            policy_id=self.policy_id,
+            release_id="",
+            label=self.policy_name,
+            detail=whole_detail(facts, own=self.own(who)),
+            charge=nothing,
+            total=nothing,
+            releases=0,
+        )
+
+
+def terms_of(opening: Row, *, unit: Unit | None = None) -> Terms:
+    """What an account on record was opened for."""
+    detail = detail_of(opening)
+    return Terms(
+        policy_id=opening.policy_id,
+        policy_name=str(detail.get("policy_name", "")),
+        policy_toml=str(detail.get("policy_toml", "")),
+        budget=budget_of(opening),
+        unit=unit,
+    )
+
+
+def budget_of(opening: Row) -> Amounts:
+    """The budget that the opening row of an account grants."""
+    return limits_of(opening.number, detail_of(opening))
+
+
+def found_opening(view: View, wanted: Terms) -> Row | None:
+    """The row that opened the account, which has the same terms; None if it may be opened now.
+
+    Errors: PolicyMismatchError if it is held with another budget, or if the ledger holds other
+    policies and a further one was not asked for.
+    """
+    # The first row opens the first account, whichever that is.
+    first = view.at(1)
+    if first is None:
+        return None
+    same = view.find(policy_id=wanted.policy_id, kind=OPEN, release_id="")
+    if same is not None and budget_of(same) == wanted.budget:
+        return same
+    if same is None and wanted.further:
+        return None
+    raise other_terms([terms_of(row) for row in view.openings()], wanted=wanted)
+
+
+def stated_units(view: View, opening: Row) -> frozenset[Unit | None]:
+    """Whom the charges of an account on record say they protect; None for those that do not say.
+
+    Every row of format 2 speaks for the whole account, and nothing is charged to one that does not
+    agree. In 0.1.0 each charge of a session spoke for itself, and a monitor's said nothing.
+    """
+    last = view.latest(policy_id=opening.policy_id) or opening
+    if last.format >= FORMAT:
+        return frozenset({unit_of(last)})
+    charges = view.rows(policy_id=opening.policy_id, kind=SPEND)
+    return frozenset(unit_of_0_1_0(detail_of(row).get("unit")) for row in charges)
+
+
+def exists(charge: Row, state: str) -> ReleaseExistsError:
+    """The refusal to take ``charge``'s id for another charge or answer; ``state`` says why."""
+    reason, hint = _EXISTING[state]
+    said = reason.format(day=charge.time[:10], number=charge.number)
+    return ReleaseExistsError(
+        f"release id {charge.release_id!r} {said}.",
+        hint=f"{hint} Nothing was drawn and nothing was recorded.",
+        release_id=charge.release_id,
+        number=charge.number,
+        state=state,
+        drawn=charge.time,
+    )
+
+
+def refuse_other_unit(held: Unit | None, wanted: Terms, *, name: str) -> None:
+    """Losses per person and losses per row have no sum, so one account holds only one kind."""
+    if held == wanted.unit:
+        return
+    said, asked = ("nobody by name" if unit is None else str(unit) for unit in (held, wanted.unit))
+    raise PolicyMismatchError(
+        f"the account of policy {wanted.policy_name!r} in {name} protects {said}, the session "
+        f"protects {asked}: their losses have no sum.",
+        hint="Use the same unit=, or another ledger. Nothing was drawn and nothing was recorded.",
+        held_unit=held,
+        asked_unit=wanted.unit,
+    )
+
+
+def other_terms(held: Sequence[Terms], *, wanted: Terms) -> PolicyMismatchError:
+    """What is held and what was asked."""
+    same = next((one for one in held if one.policy_id == wanted.policy_id), None)
+    first = same or held[0]
+    names = [one.policy_name for one in held if one is not first]
+    others = f" and accounts of {', '.join(map(repr, names))}" if names else ""
+    hint = (
+        "Open it with the policy and budget that it holds, or start another ledger. "
+        "A budget is never changed once it is on record."
+    )
+    if same is None:
+        hint += (
+            " To keep a further account under another policy here, open it with further=True: "
+            "what all releases protect together is then the intersection of the policies."
+        )
+    return PolicyMismatchError(
+        f"the ledger holds {_said(first)}{others}; asked for {_said(wanted)}.",
+        hint=hint,
+        held_policy_id=first.policy_id,
+        held_policy_ids=tuple(one.policy_id for one in held),
+        asked_policy_id=wanted.policy_id,
+        held_budget=dict(first.budget.epsilon),
+        asked_budget=dict(wanted.budget.epsilon),
+        held_accounting=first.budget.accounting,
+        asked_accounting=wanted.budget.accounting,
+        held_delta_budget=dict(first.budget.delta),
+        asked_delta_budget=dict(wanted.budget.delta),
+    )
+
+
+def _said(terms: Terms) -> str:
+    edges = ", ".join(f"{edge!r}: {value}" for edge, value in terms.budget.epsilon.items())
+    deltas = ", ".join(f"{edge!r}: {value}" for edge, value in terms.budget.delta.items() if value)
+    extra = f" and δ budget {{{deltas}}}" if deltas else ""
+    kind = terms.budget.accounting
+    extra += "" if kind == _amounts.PURE else f" and accounting={kind!r}"
+    return f"policy {terms.policy_name!r} ({terms.policy_id[:12]}) with budget {{{edges}}}{extra}"
+
+
+# What one asker may spend of an account's budget, summed from that asker's own charges.
+
+
+_EVER: Final = ""
+Edges: TypeAlias = Mapping[str, Fraction]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """What one asker may spend of an account's budget since a public instant, per edge; exact.
+
+    who: the asker, under whose name the charge is recorded. epsilon, delta: the most per edge, 0
+    on edges that are left out; None for as much as the account has. since: the instant, with its
+    zone; "" sums all charges. Promise: whatever processes charge at once, the recorded charges of
+    an asker since that instant never sum to more. Rows count that were written after the instant,
+    or that were charged to an allowance since then: a clock that is late does not hide them.
+
+    >>> import onesided as od
+    >>> terms = {"policy_id": "p", "policy_toml": "", "policy_name": "p"}
+    >>> account = od.Ledger.open(None).account(**terms, budget={"up": 9})
+    >>> ann = Allowance(who="ann", epsilon={"up": 1})
+    >>> account.spend({"up": "3/4"}, label="a count", allowance=ann).number
+    2
+    >>> account.allowed(ann).remaining, account.remaining
+    ({'up': Fraction(1, 4)}, {'up': Fraction(33, 4)})
+    """
+
+    who: str
+    epsilon: Mapping[str, Loss | Number] | None = None
+    delta: Mapping[str, Loss | Number] | None = None
+    since: str = _EVER
+
+    def __post_init__(self) -> None:
+        settled(self, who=plain_text(self.who, name="who", empty=False), since=_instant(self.since))
+
+    def limits(self, budget: Amounts) -> Amounts:
+        """The most per edge; the account's own budget where nothing is said."""
+        if self.epsilon is None:
+            return budget
+        return _amounts.read_limits(self.epsilon, self.delta, budget=budget)
+
+    def own(self) -> dict[str, object]:
+        """What the row of a charge says under reserved keys."""
+        return {WHO: self.who, **({SINCE: self.since} if self.since else {})}
+
+
+class Askers:
+    """What each asker charged to one account: each row is read once by a process."""
+
+    def __init__(self, policy_id: str, budget: Amounts) -> None:
+        self._policy_id, self._budget = policy_id, budget
+        self._read = 0
+        self._charges: dict[str, list[tuple[str, Amounts]]] = {}
+        self._sums: dict[tuple[str, str], tuple[int, int, Amounts]] = {}
+        self._mutex = threading.Lock()
+
+    def spent(self, view: View, allowance: Allowance) -> tuple[Amounts, int]:
+        """What the asker charged since the allowance's instant, and in how many charges."""
+        with self._mutex:
+            if len(self._sums) > _MOST_SUMS:
+                self._sums.clear()
+            for row in view.rows(after=self._read, policy_id=self._policy_id, kind=SPEND):
+                intact(row)
+                instant = max(row.time, since_of(row))
+                self._charges.setdefault(who_of(row), []).append((instant, charge_of(row)))
+                self._read = row.number
+            place = (allowance.who, allowance.since)
+            nothing = (0, 0, self._budget.nothing())
+            seen, number, total = self._sums.get(place, nothing)
+            charges = self._charges.get(allowance.who, [])
+            for instant, charge in charges[seen:]:
+                if instant >= allowance.since:
+                    number, total = number + 1, total + charge
+            self._sums[place] = (len(charges), number, total)
+            return total, number
+
+    def require(self, view: View, charge: Amounts, allowance: Allowance) -> None:
+        """Errors: BudgetExceededError if the charge does not fit into what the asker has left."""
+        spent, number = self.spent(view, allowance)
+        limits = _where_asked(charge, spent, allowance.limits(self._budget))
+        try:
+            _amounts.settle(charge, spent=spent, budget=limits, releases=number)
+        except BudgetExceededError as error:
+            since = f" since {allowance.since}" if allowance.since else ""
+            raise BudgetExceededError(
+                f"the allowance of {allowance.who!r}{since}: {error.reason}",
+                hint=error.hint.replace(
+                    "open a new ledger with one (delta_budget=)", "ask for one"
+                ).replace("the budget of edge", "the allowance on edge"),
+                **error.values,
+                who=allowance.who,
+                since=allowance.since,
+            ) from None
+
+
+_MOST_SUMS: Final = 10_000
+
+
+def _where_asked(charge: Amounts, spent: Amounts, limits: Amounts) -> Amounts:
+    """The limits of the edges that are charged: on the others an allowance may have been cut."""
+
+    def widened(asked: Edges, used: Edges, most: Edges) -> Edges:
+        return {edge: most[edge] if asked[edge] else max(most[edge], used[edge]) for edge in most}
+
+    return Amounts(
+        epsilon=widened(charge.epsilon, spent.epsilon, limits.epsilon),
+        delta=widened(charge.delta, spent.delta, limits.delta),
+        orders=limits.orders,
+    )
+
+
+def _instant(given: object) -> str:
+    """An instant as rows write theirs. Errors: ParameterError."""
+    if given == _EVER:
+        return _EVER
+    try:
+        moment = dt.datetime.fromisoformat(str(given))
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise ParameterError(
+            f"since must be an instant with its zone, got {given!r}.",
+            hint='Write "2026-01-31T00:00:00+00:00", or "" for all charges.',
+            value=given,
+        )
+    return moment.astimezone(dt.UTC).isoformat(timespec="microseconds")
+
 
 Table: TypeAlias = Mapping[str, Loss | Number]
+Laws: TypeAlias = Mapping[str, Sequence[Loss]]
 
 
 class Account:
     """The budget of one policy. Make it with :meth:`onesided.ledger.Ledger.account`.
 
     Promise: over all accounts, threads and processes on the same ledger, the recorded charges of
-    an edge never sum to more than its budget, and a receipt is returned only after its charge is
-    on durable record. An account is opened on record by its first charge, in the same
-    transaction: one that is only asked about, or refused, leaves nothing behind.
+    an edge never sum to more than its budget (in a renyi account they keep its (ε, δ)), and a
+    receipt is returned only after its charge is on durable record. An account is opened on record
+    by its first charge, in the same transaction: one that is only asked about, or refused, leaves
+    nothing behind.
     Units: epsilon in nats, delta a probability; both exact.
 
     >>> import onesided as od
@@ -110,6 +440,11 @@ class Account:
         return dict(self._terms.budget.delta)
 
     @property
+    def accounting(self) -> str:
+        """What the account adds: "pure" adds ε, "renyi" directed divergences at its δ budget."""
+        return self._terms.budget.accounting
+
+    @property
     def spent(self) -> dict[str, Fraction]:
         """ε spent so far, per edge."""
         return dict(self.standing().spent)
@@ -136,16 +471,8 @@ class Account:
 
     def standing(self) -> Standing:
         """Budget, spending and rest at one moment, in one look at the ledger."""
-        row = self._store.read(self._latest)
-        spent, releases = self._totals(row)
-        left = self._terms.budget - spent
-        return Standing(
-            spent=spent.epsilon,
-            delta_spent=spent.delta,
-            remaining=left.epsilon,
-            delta_remaining=left.delta,
-            releases=releases,
-        )
+        total, releases = self._totals(self._store.read(self._latest))
+        return Standing.of(self._terms.budget, total, releases=releases)
 
     def left_after(self, number: int) -> dict[str, Fraction]:
         """ε that was left per edge after the row of that number, whatever came later.
@@ -159,19 +486,12 @@ class Account:
             raise ParameterError(
                 f"Row {number} is none of this account's.", hint="Ask for one of its own rows."
             )
-        return dict((self._terms.budget - self._totals(row)[0]).epsilon)
+        return dict(self._terms.budget.left(self._totals(row)[0]).epsilon)
 
     def allowed(self, allowance: Allowance) -> Standing:
         """What one asker spent and has left of an allowance; the account may have less."""
         spent, number = self._store.read(lambda view: self._askers.spent(view, allowance))
-        left = allowance.limits(self._terms.budget) - spent
-        return Standing(
-            spent=spent.epsilon,
-            delta_spent=spent.delta,
-            remaining=left.epsilon,
-            delta_remaining=left.delta,
-            releases=number,
-        )
+        return Standing.of(allowance.limits(self._terms.budget), spent, releases=number)
 
     def open(self) -> None:
         """Put the account on record now, with its budget, and not with its first charge.
@@ -185,14 +505,27 @@ class Account:
 
         self._store.append(decide)
 
-    def require(self, epsilon: Table, *, delta: Table | None = None) -> None:
+    def times(
+        self, epsilon: Table, *, delta: Table | None = None, divergences: Laws | None = None
+    ) -> int | None:
+        """How many charges like this one fit now, whoever makes them; None if it loses nothing.
+
+        Errors: as :meth:`spend`.
+        """
+        charge = self._charge(epsilon, delta, divergences)
+        total, _ = self._totals(self._store.read(self._latest))
+        return self._terms.budget.times(total, charge)
+
+    def require(
+        self, epsilon: Table, *, delta: Table | None = None, divergences: Laws | None = None
+    ) -> None:
         """Refuse before costly work a charge that cannot fit. Records nothing.
 
         Asks what this account last saw, not the ledger: what was spent stays spent, so a charge
         that did not fit then never will. One that fitted may have become too large since:
         :meth:`spend` asks again. Errors: as :meth:`spend`.
         """
-        charge = _amounts.read_charge(epsilon, delta, budget=self._terms.budget)
+        charge = self._charge(epsilon, delta, divergences)
         spent, releases = self._totals(self._known)
         _amounts.settle(charge, spent=spent, budget=self._terms.budget, releases=releases)
 
@@ -202,6 +535,7 @@ class Account:
         *,
         label: str,
         delta: Table | None = None,
+        divergences: Laws | None = None,
         detail: Mapping[str, object] | None = None,
         release_id: str | None = None,
         question: str | None = None,
@@ -209,7 +543,9 @@ class Account:
     ) -> Receipt:
         """Check a charge and record it durably, in one transaction; draw only after this returns.
 
-        ``epsilon`` and ``delta`` are per edge; an edge left out is charged 0. ``release_id``
+        ``epsilon`` and ``delta`` are per edge; an edge left out is charged 0. ``divergences`` are
+        the directed Rényi divergences per edge at the orders 1 + 2^k, k = 0 .. 10, of a renyi
+        account alone; without them, and where a δ is charged, ε counts at each. ``release_id``
         names the answer, so that it can be recalled; without one a random id is made.
         ``question`` identifies what is asked, so that the id is never taken for another question.
         ``allowance`` is whose charge it is, and what that asker may spend; checked here, too.
@@ -219,25 +555,34 @@ class Account:
         TamperedLedgerError if the last row does not hold; LedgerUnavailableError if the store
         fails. The last one may carry ``outcome="unknown"``: then the charge counts as spent.
         """
-        charge = _amounts.read_charge(epsilon, delta, budget=self._terms.budget)
+        charge = self._charge(epsilon, delta, divergences)
         label = plain_text(label, name="label")
         own = self._terms.own(self._who) | ({} if allowance is None else allowance.own())
         if allowance is not None:
             self.allowed(allowance)  # reads what others charged before the writers' lock is held
         if question is not None:
             own[QUESTION] = plain_text(question, name="question", empty=False)
-        written = detail_text(detail, own=own)
+        written = whole_detail(detail, own=own)
         given = secrets.token_hex(16) if release_id is None else release_id
         name = plain_text(given, name="release_id", empty=False)
 
         def decide(view: View) -> tuple[Row, ...]:
             last, opened = self._last(view), self._opened(view)
             if not self._chargeable:
-                raise unknown_unit(self._terms, name=self._store.name)
+                raise PolicyMismatchError(
+                    f"the account of policy {self._terms.policy_name!r} in {self._store.name} was "
+                    "made by onesided 0.1.0, and not all of its charges say whom they protect; "
+                    f"{self._terms.unit} cannot be charged to it.",
+                    hint="Open another ledger. This one can be read, and counts in totals. "
+                    "Nothing was drawn and nothing was recorded.",
+                    asked_unit=self._terms.unit,
+                )
             opening = None if opened else self._terms.opening(last, who=self._who)
             latest = opening or self._latest(view)
             if opened and release_id is not None:
-                self._refuse_repeat(view, release_id=name)
+                charged = view.find(policy_id=self.policy_id, kind=SPEND, release_id=name)
+                if charged:
+                    raise exists(charged, "charged")
             spent, releases = self._totals(latest)
             total = _amounts.settle(
                 charge, spent=spent, budget=self._terms.budget, releases=releases
@@ -251,7 +596,8 @@ class Account:
                 release_id=name,
                 label=label,
                 detail=written,
-                amounts=amount_columns(charge, total),
+                charge=charge,
+                total=total,
                 releases=releases + 1,
             )
             return (opening, spending) if opening else (spending,)
@@ -278,11 +624,11 @@ class Account:
             "sha256": hashlib.sha256(payload).hexdigest(),
             "size": len(payload),
         }
-        written = detail_text(facts, own=self._terms.own(self._who))
+        written = whole_detail(facts, own=self._terms.own(self._who))
 
         def decide(view: View) -> tuple[Row, ...]:
             last = self._last(view)
-            charge = charge_of_receipt(view, receipt, policy_id=self.policy_id)
+            charge = _charge_of_receipt(view, receipt, policy_id=self.policy_id)
             latest = self._latest(view)
             spent, releases = self._totals(latest)
             stored = next_row(
@@ -292,7 +638,8 @@ class Account:
                 release_id=charge.release_id,
                 label=charge.label,
                 detail=written,
-                amounts=amount_columns(_amounts.zero(self._terms.budget.epsilon), spent),
+                charge=self._terms.budget.nothing(),
+                total=spent,
                 releases=releases,
             )
             return (stored,)
@@ -325,7 +672,21 @@ class Account:
                 raise exists(charge, "lost")
             if not again:
                 raise exists(charge, "stored")
-            return release_of(charge, stored=stored, payload=view.payload(charge.number))
+            # The answer that was stored.
+            payload = view.payload(charge.number)
+            facts = detail_of(stored)
+            if payload is None or hashlib.sha256(payload).hexdigest() != facts.get("sha256"):
+                raise tampered(stored.number, "the stored answer is not the one that was recorded")
+            return StoredRelease(
+                release_id=charge.release_id,
+                number=charge.number,
+                time=charge.time,
+                label=charge.label,
+                detail=detail_of(charge),
+                question=question_of(charge),
+                content_type=str(facts.get("content_type", "")),
+                payload=payload,
+            )
 
         return self._store.read(look)
 
@@ -361,16 +722,23 @@ class Account:
                 return None
             stated = stated_units(view, found)
             # Those of 0.1.0 that do not say whom they protect are looked at, not charged.
-            if len(stated) == 1 and (found.format == FORMAT or None not in stated):
+            if len(stated) == 1 and (found.format >= FORMAT or None not in stated):
                 refuse_other_unit(next(iter(stated)), self._terms, name=self._store.name)
             self._chargeable = stated <= {self._terms.unit}
             self._opening = found
         return self._opening
 
+    def _charge(self, epsilon: Table, delta: Table | None, divergences: Laws | None) -> Amounts:
+        return _amounts.read_charge(
+            epsilon, delta, budget=self._terms.budget, divergences=divergences
+        )
+
     def _totals(self, row: Row | None) -> tuple[Amounts, int]:
         if row is None:
-            return _amounts.zero(self._terms.budget.epsilon), 0
+            return self._terms.budget.nothing(), 0
         _, spent = amounts_of(row)
+        if spent.orders.keys() != self._terms.budget.orders.keys():
+            raise tampered(row.number, "its divergences are not those of its account")
         return spent, row.releases
 
     def _last(self, view: View) -> Row | None:
@@ -390,7 +758,28 @@ class Account:
         self._known = row
         return row
 
-    def _refuse_repeat(self, view: View, *, release_id: str) -> None:
-        charged = view.find(policy_id=self.policy_id, kind=SPEND, release_id=release_id)
-        if charged:
-            raise exists(charged, "charged")
+
+def _charge_of_receipt(view: View, receipt: Receipt, *, policy_id: str) -> Row:
+    """The charge that an answer is to be stored for. Errors: ParameterError; LedgerError."""
+    charge = view.at(receipt.number)
+    if charge is None or charge.kind != SPEND or receipt_of(charge) != receipt:
+        raise ParameterError(
+            f"receipt {receipt.number} is not of a charge in this ledger.",
+            hint="Store a release in the ledger that charged it.",
+            number=receipt.number,
+        )
+    if charge.policy_id != policy_id:
+        raise ParameterError(
+            f"receipt {receipt.number} is of another account.",
+            hint="Store a release in the account that charged it.",
+            number=receipt.number,
+        )
+    if view.find(policy_id=policy_id, kind=STORE, release_id=charge.release_id):
+        raise LedgerError(
+            f"charge {receipt.number} already has its stored answer.",
+            hint=f"Recall release {charge.release_id!r} and publish that; discard this one.",
+            number=receipt.number,
+            release_id=charge.release_id,
+            state="stored",
+        )
+    return charge

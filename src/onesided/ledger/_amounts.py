@@ -1,23 +1,32 @@
 """Amounts of privacy per edge, and the filter that decides whether a charge fits.
 
-Everything here is pure and exact. Each edge is a privacy filter of its own: charges chosen
-adaptively add up, and a charge fits when no edge's total passes that edge's budget.
+Everything here is pure and exact. Each edge is a privacy filter of its own. In a pure account
+charges chosen adaptively add up, and a charge fits when no edge's total passes that edge's budget.
+
+In a renyi account of budget (ε, δ) each charge also adds its directed divergences at the orders
+α = 1 + 2^k, and a charge fits while some order's sum is at most B(α) = ε - ln(1/δ)/(α - 1), or the
+plain sum is at most ε. The filter then fails with probability 0.5681 δ at most, so two fifths of δ
+are kept out for charges that carry a δ of their own (proof: docs/proofs/renyi.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
+from operator import add
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from onesided._numbers import (
+    ORDER_UNIT,
+    ORDERS,
     Infinite,
     Loss,
     Number,
     exact,
+    log_up,
     non_negative,
     plain,
     probability,
@@ -42,42 +51,130 @@ class Check(Protocol):
         ...
 
 
+Orders: TypeAlias = tuple[int, ...]
+PURE, RENYI = "pure", "renyi"
+ACCOUNTING: Final = (PURE, RENYI)
+# What the eleven orders leave of δ, rounded down.
+_KEPT: Final = Fraction(2, 5)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amounts:
-    """ε and δ per edge: a budget, a charge, or what was spent so far. Finite, never negative."""
+    """ε and δ per edge: a budget, a charge, or what was spent so far. Finite, never negative.
+
+    orders: in a renyi account the divergences per edge and order, and of a budget the share B(α)
+    of each order, in multiples of 2^-64; empty in a pure one.
+    """
 
     epsilon: Mapping[str, Fraction]
     delta: Mapping[str, Fraction]
+    orders: Mapping[str, Orders] = field(default_factory=dict)
 
     def __add__(self, other: Amounts) -> Amounts:
         return Amounts(
             epsilon=_added(self.epsilon, other.epsilon),
             delta=_added(self.delta, other.delta),
+            orders={
+                edge: tuple(map(add, mine, other.orders[edge]))
+                for edge, mine in self.orders.items()
+            },
         )
 
-    def __sub__(self, other: Amounts) -> Amounts:
-        return Amounts(
-            epsilon={edge: value - other.epsilon[edge] for edge, value in self.epsilon.items()},
-            delta={edge: value - other.delta[edge] for edge, value in self.delta.items()},
-        )
+    @property
+    def accounting(self) -> str:
+        """The kind of account that these are of."""
+        return RENYI if self.orders else PURE
 
-    def within(self, budget: Amounts) -> bool:
-        """True if no edge passes its budget."""
-        return all(
-            value <= limits[edge]
-            for spent, limits in ((self.epsilon, budget.epsilon), (self.delta, budget.delta))
-            for edge, value in spent.items()
-        )
+    def nothing(self) -> Amounts:
+        """Nothing spent on any edge of this budget."""
+        none = dict.fromkeys(self.epsilon, Fraction(0))
+        zeros = dict.fromkeys(self.orders, (0,) * len(ORDERS))
+        return Amounts(epsilon=none, delta=none, orders=zeros)
+
+    # Of a budget.
+
+    def left(self, spent: Amounts) -> Amounts:
+        """The most that one more charge may be on each edge, where only its (ε, δ) is known."""
+        epsilon = {edge: limit - spent.epsilon[edge] for edge, limit in self.epsilon.items()}
+        for edge in self.orders:
+            best = max(b - used for b, used in self._by_order(edge, spent))
+            epsilon[edge] = max(epsilon[edge], Fraction(best, ORDER_UNIT))
+        delta = {edge: limit - spent.delta[edge] for edge, limit in self._delta_limits().items()}
+        return Amounts(epsilon=epsilon, delta=delta)
+
+    def used(self, spent: Amounts) -> Amounts:
+        """The (ε, δ) of what was spent: the sums; by an order's sum where that is less, at δ."""
+        left = self.left(spent).epsilon
+        epsilon = {edge: limit - left[edge] for edge, limit in self.epsilon.items()}
+        delta = {
+            edge: self.delta[edge] if epsilon[edge] < spent.epsilon[edge] else some
+            for edge, some in spent.delta.items()
+        }
+        return Amounts(epsilon=epsilon, delta=delta)
+
+    def over(self, total: Amounts) -> list[tuple[str, str]]:
+        """The edges whose budget ``total`` passes, each with the unit: "" for ε, "δ = " for δ.
+
+        Written so that anything that is not at most the limit is refused.
+        """
+        limits = self._delta_limits()
+        return [
+            ("", edge)
+            for edge, limit in self.epsilon.items()
+            if not total.epsilon[edge] <= limit
+            and not any(used <= b for b, used in self._by_order(edge, total))
+        ] + [("δ = ", edge) for edge, most in limits.items() if not total.delta[edge] <= most]
+
+    def times(self, spent: Amounts, charge: Amounts) -> int | None:
+        """How many such charges fit now; None where one changes nothing. Sums are linear."""
+        limits = self._delta_limits()
+        most: list[int] = []
+        for edge, asked in charge.epsilon.items():
+            if asked:
+                rest = [(self.epsilon[edge] - spent.epsilon[edge]) // asked]
+                pairs = zip(self._by_order(edge, spent), charge.orders.get(edge, ()), strict=False)
+                rest += [(b - used) // one for (b, used), one in pairs if one]
+                most.append(max(rest))
+            if charge.delta[edge]:
+                most.append((limits[edge] - spent.delta[edge]) // charge.delta[edge])
+        return max(0, min(most)) if most else None
+
+    def _by_order(self, edge: str, spent: Amounts) -> Iterable[tuple[int, int]]:
+        """Each order's share and what was added there."""
+        return zip(self.orders[edge], spent.orders[edge], strict=True) if self.orders else ()
+
+    def _delta_limits(self) -> Mapping[str, Fraction]:
+        if not self.orders:
+            return self.delta
+        return {edge: limit * _KEPT for edge, limit in self.delta.items()}
 
     def texts(self) -> tuple[str, str]:
         """ε and δ as canonical JSON, numbers as exact text such as "1/10"."""
         return _write(self.epsilon), _write(self.delta)
 
+    def orders_text(self) -> dict[str, str]:
+        """The divergences, multiples of 2^-64 with blanks between; edges of nothing left out."""
+        return {edge: " ".join(map(str, some)) for edge, some in self.orders.items() if any(some)}
 
-def zero(edges: Iterable[str]) -> Amounts:
-    """Nothing spent on any of the edges."""
-    nothing = dict.fromkeys(edges, Fraction(0))
-    return Amounts(epsilon=nothing, delta=nothing)
+    def with_orders(self, told: object) -> Amounts:
+        """These, with what :meth:`orders_text` wrote. Errors: ValueError for anything else."""
+        if not isinstance(told, Mapping) or not told.keys() <= self.epsilon.keys():
+            raise ValueError(told)
+        orders = {edge: _orders(told.get(edge, _ZEROS)) for edge in self.epsilon}
+        return replace(self, orders=orders)
+
+
+_ZEROS: Final = " ".join("0" for _ in ORDERS)
+
+
+@lru_cache(maxsize=256)
+def _orders(written: object) -> Orders:
+    if not isinstance(written, str):
+        raise TypeError(written)
+    found = tuple(int(one) for one in written.split(" ") if one.isascii() and one.isdigit())
+    if " ".join(map(str, found)) != written or len(found) != len(ORDERS):
+        raise ValueError(written)
+    return found
 
 
 def read(epsilon: str, delta: str) -> Amounts:
@@ -114,7 +211,10 @@ def _read_once(written: str) -> Mapping[str, Fraction]:
 
 
 def read_budget(
-    budget: Mapping[str, Loss | Number], delta_budget: Mapping[str, Loss | Number] | None
+    budget: Mapping[str, Loss | Number],
+    delta_budget: Mapping[str, Loss | Number] | None,
+    *,
+    accounting: str = PURE,
 ) -> Amounts:
     """A budget as given by people: ε at least 0 per edge and above 0 somewhere; δ default 0."""
     edges = _table(budget, name="budget")
@@ -134,7 +234,42 @@ def read_budget(
     delta = _fill(epsilon, deltas, what="δ budget", check=non_negative)
     found = Amounts(epsilon=epsilon, delta=delta)
     _refuse_unwieldy(found)
-    return found
+    return granted(found, accounting)
+
+
+def granted(budget: Amounts, accounting: str) -> Amounts:
+    """As an account of that kind has it: in a renyi one with each order's share, rounded down.
+
+    Errors: ParameterError for another kind, or without a δ to share.
+    """
+    if accounting not in ACCOUNTING:
+        raise ParameterError(
+            f"accounting={accounting!r} is unknown.",
+            hint='Use "pure", which adds ε, or "renyi", which adds divergences at a δ budget.',
+            value=accounting,
+        )
+    if accounting == PURE:
+        return budget
+    if not any(budget.delta.values()) or any(one >= 1 for one in budget.delta.values()):
+        raise ParameterError(
+            'accounting="renyi" promises (ε, δ), and needs a delta_budget above 0 and below 1.',
+            hint='Give delta_budget="1/1000000", or less than one in the number of units.',
+            value=dict(budget.delta),
+        )
+    return replace(
+        budget,
+        orders={
+            edge: tuple(_share(epsilon, budget.delta[edge], order) for order in ORDERS)
+            for edge, epsilon in budget.epsilon.items()
+        },
+    )
+
+
+def _share(epsilon: Fraction, delta: Fraction, order: int) -> int:
+    """B(α) = ε - ln(1/δ)/(α - 1) in multiples of 2^-64, rounded down; no order has any of δ = 0."""
+    if not delta:
+        return -1
+    return (epsilon - log_up(1 / delta, bits=96) / (order - 1)) * ORDER_UNIT // 1
 
 
 def read_limits(
@@ -156,24 +291,52 @@ def read_charge(
     delta: Mapping[str, Loss | Number] | None,
     *,
     budget: Amounts,
+    divergences: Mapping[str, Sequence[Loss]] | None = None,
 ) -> Amounts:
-    """A charge as asked: finite, on known edges, above 0 somewhere. An edge left out costs 0.
+    """A charge as asked: finite, on known edges, at least one. An edge left out costs 0.
 
-    Errors: BudgetExceededError for an infinite loss (no budget covers it); ParameterError for
-    NaN, negative amounts, unknown edges, and a charge of nothing.
+    divergences: its Rényi divergences at the orders, taken up by a renyi account alone. Where none
+    is told, or more than ε, or the charge carries a δ, an order adds ε.
+
+    What no move changes is charged 0, on record for totals. Errors: BudgetExceededError for an
+    infinite loss (no budget covers it); ParameterError for NaN, negative amounts, unknown edges,
+    and a charge of no edge.
     """
     epsilons, deltas = _table(epsilon, name="charge"), _table(delta or {}, name="delta")
     charge = Amounts(
         epsilon=_fill(budget.epsilon, _finite(epsilons), what="charge", check=non_negative),
         delta=_fill(budget.epsilon, _finite(deltas), what="δ charge", check=probability),
     )
-    if any(value > 0 for part in (charge.epsilon, charge.delta) for value in part.values()):
-        return charge
+    if epsilons or deltas:
+        return _by_law(charge, divergences or {}) if budget.orders else charge
     raise ParameterError(
-        f"a charge must be above 0 on some edge, got {dict(epsilons)!r}.",
-        hint="A release that costs nothing needs no ledger. Nothing was recorded.",
+        f"a charge must name some edge, got {dict(epsilons)!r}.",
+        hint="Charge 0 on edges along which nothing is lost. Nothing was recorded.",
         value=epsilon,
     )
+
+
+def _upward(number: Fraction) -> int:
+    return -(-number.numerator * ORDER_UNIT // number.denominator)
+
+
+def _by_law(charge: Amounts, told: Mapping[str, Sequence[Loss]]) -> Amounts:
+    def adds(edge: str, epsilon: Fraction) -> Orders:
+        most = _upward(epsilon)
+        known = told.get(edge, ())
+        if charge.delta[edge] or len(known) != len(ORDERS):
+            return (most,) * len(ORDERS)
+        if any(one < 0 for one in known):
+            raise ParameterError(
+                f"a divergence on edge {edge!r} is below 0.",
+                hint="Give onesided.accounting.charge_divergences. Nothing was recorded.",
+                edge=edge,
+            )
+        return tuple(
+            most if isinstance(one, Infinite) else min(most, _upward(one)) for one in known
+        )
+
+    return replace(charge, orders={e: adds(e, epsilon) for e, epsilon in charge.epsilon.items()})
 
 
 def _table(given: object, *, name: str) -> Mapping[str, object]:
@@ -222,16 +385,16 @@ def settle(charge: Amounts, *, spent: Amounts, budget: Amounts, releases: int) -
     total would no longer fit a row.
     """
     total = spent + charge
-    short = [
-        (unit, edge, asked[edge], limits[edge] - used[edge], limits[edge])
-        for unit, asked, used, limits, totals in (
-            ("", charge.epsilon, spent.epsilon, budget.epsilon, total.epsilon),
-            ("δ = ", charge.delta, spent.delta, budget.delta, total.delta),
-        )
-        for edge in limits
-        # Written so that anything that is not at most the limit is refused.
-        if not totals[edge] <= limits[edge]
-    ]
+    over = budget.over(total)
+    left = budget.left(spent) if over else budget
+    parts = {
+        "": (charge.epsilon, left.epsilon, budget.epsilon),
+        "δ = ": (charge.delta, left.delta, budget.delta),
+    }
+    short = []
+    for unit, edge in over:
+        asked, rest, limit = (part[edge] for part in parts[unit])
+        short.append((unit, edge, asked, rest, limit))
     if short:
         raise _refusal(short, releases=releases)
     _refuse_unwieldy(total)

@@ -154,14 +154,11 @@ def _column(block: memoryview) -> NDArray[Any]:
     if dtype.kind == "b" and (column.view(np.uint8) > 1).any():
         _refuse("a column of booleans holds something else")
     if dtype.kind == "U":
-        _refuse_no_text(np.frombuffer(data, dtype="<u4"))
+        codes = np.frombuffer(data, dtype="<u4")
+        low, high = _SURROGATES
+        if ((codes > _LAST_CHARACTER) | ((codes >= low) & (codes <= high))).any():
+            _refuse("a column of text holds what is no character")
     return column
-
-
-def _refuse_no_text(codes: NDArray[Any]) -> None:
-    low, high = _SURROGATES
-    if ((codes > _LAST_CHARACTER) | ((codes >= low) & (codes <= high))).any():
-        _refuse("a column of text holds what is no character")
 
 
 def _number(value: int) -> bytes:

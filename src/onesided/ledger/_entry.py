@@ -1,18 +1,275 @@
-"""What readers of the ledger get: frozen values with exact numbers."""
+"""The ledger's rows, and what readers get of them: entries, receipts, balances, all exact."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import contextlib
+import hashlib
+import json
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from types import MappingProxyType
+from typing import Final, Self, cast
 
-from onesided.errors import ParameterError
+from onesided._english import a
+from onesided._numbers import ORDER_UNIT
+from onesided.errors import LedgerFormatError, ParameterError, TamperedLedgerError
 from onesided.ledger import _amounts
 from onesided.ledger._amounts import Amounts
-from onesided.ledger._rows import FORMAT, QUESTION, RESERVED, SINCE, UNIT, WHO, Row, tampered
-from onesided.ledger._unit import Unit
-from onesided.store import read_json
+from onesided.store import canonical, now, plain_text, read_json
+
+# Rows as they are stored: text and whole numbers only, chained by their hashes.
+#
+# A row's hash is ``sha256(previous hash, newline, canonical JSON of every other column)``, so no
+# column of any earlier row can change without changing every later hash. What a column means
+# under a given ``format`` never changes; a new meaning gets a new format number.
+
+
+GENESIS: Final = "0" * 64
+# Rows of format 2 say whom their account protects (UNIT); those of 0.1.0 have format 1 and do not.
+FORMAT: Final = 2
+# Rows of a renyi account, which hold divergences, too; an earlier library refuses them.
+BY_RENYI: Final = 3
+FORMATS: Final = frozenset({1, FORMAT, BY_RENYI})
+
+OPEN: Final = "open"
+SPEND: Final = "spend"
+STORE: Final = "store"
+KINDS: Final = (OPEN, SPEND, STORE)
+
+# Reserved in every row's detail: who wrote the row, as the writing process said; whom the account
+# protects (null where its opener did not say); and what identifies the question that was charged.
+WHO: Final = "onesided.who"
+UNIT: Final = "onesided.unit"
+QUESTION: Final = "onesided.question"
+# The instant since which an asker's charges count against an allowance; only where there is one.
+SINCE: Final = "onesided.since"
+# In rows of a renyi account: the divergences that it charged, and their sums including it.
+DIVERGENCES: Final = "onesided.divergences"
+RESERVED: Final = (WHO, UNIT, QUESTION, SINCE, DIVERGENCES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One stored row, exactly as the database holds it (amounts and detail are JSON text)."""
+
+    number: int
+    format: int
+    time: str
+    kind: str
+    policy_id: str
+    release_id: str
+    label: str
+    detail: str
+    epsilon: str
+    delta: str
+    total_epsilon: str
+    total_delta: str
+    releases: int
+    nonce: str
+    previous: str
+    hash: str
+
+
+COLUMNS: Final = tuple(field.name for field in fields(Row))
+_SHOWN: Final = 200
+_HASHED: Final = tuple(name for name in COLUMNS if name not in {"previous", "hash"})
+_WHOLE: Final = frozenset({"number", "format", "releases"})
+
+
+def digest(row: Row) -> str:
+    """The hash that ``row`` must carry; "" for a row whose columns have types we never write."""
+    for name in COLUMNS:
+        # An edit in SQLite may leave any type in any column.
+        if type(getattr(row, name)) is not (int if name in _WHOLE else str):
+            return ""
+    body = canonical({name: getattr(row, name) for name in _HASHED})
+    return hashlib.sha256(f"{row.previous}\n{body}".encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def intact(row: Row) -> Row:
+    """``row`` itself.
+
+    Errors: TamperedLedgerError when its hash is not the hash of its columns; LedgerFormatError
+    when a later release of this library wrote it, for its meaning is not known.
+    """
+    if row.hash and digest(row) == row.hash:
+        if row.format not in FORMATS:
+            raise LedgerFormatError(
+                f"row {row.number} of the ledger has format {row.format}; this library knows "
+                f"formats up to {max(FORMATS)}.",
+                hint="Install a newer release of onesided. Nothing was changed.",
+                format=row.format,
+                known=max(FORMATS),
+            )
+        return row
+    raise tampered(row.number, "its hash is not the hash of what it holds")
+
+
+def tampered(number: object, problem: str, **values: object) -> TamperedLedgerError:
+    """The error that names the first bad row."""
+    return TamperedLedgerError(
+        f"row {number} of the ledger is bad: {problem}.",
+        hint="Stop publishing from this ledger. Restore a copy whose head hash you kept, "
+        "and find out who can write to the store.",
+        number=number,
+        problem=problem,
+        **values,
+    )
+
+
+def next_row(
+    last: Row | None,
+    *,
+    kind: str,
+    policy_id: str,
+    release_id: str,
+    label: str,
+    detail: Mapping[str, object],
+    charge: Amounts,
+    total: Amounts,
+    releases: int,
+) -> Row:
+    """The row after ``last``: numbered, stamped, chained. charge, total: what it says of amounts.
+
+    The nonce lets a writer recognise its own row after a lost connection, and keeps a published
+    head hash from confirming guesses of a label. The time is for people; order is the number.
+    """
+    epsilon, delta = charge.texts()
+    total_epsilon, total_delta = total.texts()
+    if total.orders:
+        orders = {"charged": charge.orders_text(), "total": total.orders_text()}
+        detail = {**detail, DIVERGENCES: orders}
+    row = Row(
+        number=last.number + 1 if last else 1,
+        format=BY_RENYI if total.orders else FORMAT,
+        time=now(),
+        kind=kind,
+        policy_id=policy_id,
+        release_id=release_id,
+        label=label,
+        detail=canonical(detail),
+        epsilon=epsilon,
+        delta=delta,
+        total_epsilon=total_epsilon,
+        total_delta=total_delta,
+        releases=releases,
+        nonce=secrets.token_hex(16),
+        previous=last.hash if last else GENESIS,
+        hash="",
+    )
+    return replace(row, hash=digest(row))
+
+
+def whole_detail(
+    detail: Mapping[str, object] | None, *, own: Mapping[str, object]
+) -> Mapping[str, object]:
+    """``detail`` with our ``own`` facts under their reserved keys, as its JSON text is read back.
+
+    Errors: ParameterError for what would not come back as it was given.
+    """
+    given = {} if detail is None else detail
+    try:
+        # Sorting keys of several types fails; keys of one other type are caught after.
+        written = canonical({**given, **own})
+        found = read_json(written)
+    except (TypeError, ValueError, RecursionError):
+        raise ParameterError(
+            f"detail must map text to JSON values, and not too many, got {shortened(detail)}.",
+            hint="Write numbers and dates as text.",
+        ) from None
+    _refuse_unfaithful(written, detail=detail, given=given)
+    return cast("Mapping[str, object]", found)
+
+
+def shortened(value: object) -> str:
+    """The repr of ``value``, cut where nobody would read on."""
+    try:
+        said = repr(value)
+    except RecursionError:
+        return f"{a(type(value).__name__)} too deep to show"
+    return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
+
+
+def _refuse_unfaithful(written: str, *, detail: object, given: Mapping[str, object]) -> None:
+    """Refuse detail that would not come back: keys that are no text, unpaired surrogates."""
+    reserved = [key for key in RESERVED if key in given]
+    if reserved:
+        raise ParameterError(
+            f"detail must not use the reserved key {reserved[0]!r}, got {shortened(detail)}.",
+            hint="The ledger writes it: see Ledger.open(who=...) and Ledger.account(unit=...).",
+            value=detail,
+        )
+    if all(isinstance(key, str) for key in given):
+        with contextlib.suppress(UnicodeEncodeError):
+            json.dumps(json.loads(written), ensure_ascii=False).encode()
+            return
+    raise ParameterError(
+        f"detail must map ordinary text to JSON values, got {shortened(detail)}.",
+        hint="Use text as keys, without unpaired surrogates.",
+        value=detail,
+    )
+
+
+_EACH_ROW: Final = "each row"  # how 0.1.0 wrote it
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Whom an account's charges protect: everybody named in a column, or each row on its own.
+
+    column: the column that says whose row it is; None for each row. A column may be called
+    "each row": it is still another unit than the row. read_as: the type that a schema had the
+    column's text read as; as numbers 7 and 07 are one unit, as text they are two.
+
+    >>> str(Unit("person")), str(Unit(None))
+    ("each 'person'", 'each row')
+    >>> Unit("each row") == Unit(None)
+    False
+    """
+
+    column: str | None
+    read_as: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.column is not None:
+            plain_text(self.column, name="unit", empty=False)
+        if self.read_as is not None:
+            plain_text(self.read_as, name="the type of a unit", empty=False)
+
+    def __str__(self) -> str:
+        read = "" if self.read_as is None else f" read as {self.read_as}"
+        return "each row" if self.column is None else f"each {self.column!r}{read}"
+
+    def written(self) -> dict[str, object]:
+        """As the ledger keeps it."""
+        if self.column is None:
+            return {"row": True}
+        read = {} if self.read_as is None else {"read_as": self.read_as}
+        return {"column": self.column, **read}
+
+    @classmethod
+    def read(cls, written: object) -> Self:
+        """What :meth:`written` gave. Errors: ValueError for anything else."""
+        if isinstance(written, Mapping):
+            if written == {"row": True}:
+                return cls(None)
+            column, read = written.get("column"), written.get("read_as")
+            known = {"column"} if read is None else {"column", "read_as"}
+            if set(written) == known and isinstance(column, str) and isinstance(read, str | None):
+                return cls(column, read)
+        raise ParameterError("a unit is a row or a column.", hint="Check the ledger.")
+
+
+def unit_of_0_1_0(stated: object) -> Unit | None:
+    """The unit that a charge of 0.1.0 stated in its detail; None if it stated none.
+
+    A column of the name "each row" was written like the row; 0.1.0 did not tell them apart either.
+    """
+    if stated == _EACH_ROW:
+        return Unit(None)
+    return Unit(stated) if isinstance(stated, str) and stated else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +281,8 @@ class Entry:
     this row charged per edge, ``total_epsilon`` and ``total_delta`` the policy's sums including
     it, ``releases`` the number of charges so far. ``time`` and ``who`` are what the writing
     process said, for people; order is ``number``. ``unit`` is whom the account protects, None
-    where nobody said (in 0.1.0 a session's charge said it in its detail).
+    where nobody said (in 0.1.0 a session's charge said it in its detail). ``divergences`` and
+    ``total_divergences`` are a renyi account's, per edge at each order; empty in a pure one.
 
     >>> import onesided as od
     >>> ledger = od.Ledger.open(None)
@@ -50,6 +308,8 @@ class Entry:
     previous: str = field(repr=False)
     hash: str = field(repr=False)
     unit: Unit | None = None
+    divergences: Mapping[str, tuple[Fraction, ...]] = field(default_factory=dict, repr=False)
+    total_divergences: Mapping[str, tuple[Fraction, ...]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,25 +401,31 @@ def entry_of(row: Row) -> Entry:
         previous=row.previous,
         hash=row.hash,
         unit=unit_of(row),
+        divergences=_fractions(charged.orders),
+        total_divergences=_fractions(total.orders),
     )
 
 
-def amount_columns(charge: Amounts, total: Amounts) -> dict[str, str]:
-    """The four columns of amounts as text."""
-    epsilon, delta = charge.texts()
-    total_epsilon, total_delta = total.texts()
-    return {
-        "epsilon": epsilon,
-        "delta": delta,
-        "total_epsilon": total_epsilon,
-        "total_delta": total_delta,
-    }
+def _fractions(orders: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[Fraction, ...]]:
+    return {edge: tuple(Fraction(n, ORDER_UNIT) for n in some) for edge, some in orders.items()}
+
+
+def amounts_in(entry: Entry, *, total: bool) -> Amounts:
+    """What an entry charged, or the totals that it states."""
+    epsilon, delta, orders = (
+        (entry.total_epsilon, entry.total_delta, entry.total_divergences)
+        if total
+        else (entry.epsilon, entry.delta, entry.divergences)
+    )
+    told = {edge: tuple(int(one * ORDER_UNIT) for one in some) for edge, some in orders.items()}
+    return Amounts(epsilon=epsilon, delta=delta, orders=told)
 
 
 def amounts_of(row: Row) -> tuple[Amounts, Amounts]:
     """What ``row`` charged, and the totals it states."""
     try:
-        return charge_of(row), _amounts.read(row.total_epsilon, row.total_delta)
+        total = _amounts.read(row.total_epsilon, row.total_delta)
+        return charge_of(row), _with_orders(row, total, "total")
     except (ValueError, TypeError, ParameterError):
         raise tampered(row.number, "its amounts cannot be read") from None
 
@@ -167,14 +433,22 @@ def amounts_of(row: Row) -> tuple[Amounts, Amounts]:
 def charge_of(row: Row) -> Amounts:
     """What ``row`` charged."""
     try:
-        return _amounts.read(row.epsilon, row.delta)
+        return _with_orders(row, _amounts.read(row.epsilon, row.delta), "charged")
     except (ValueError, TypeError, ParameterError):
         raise tampered(row.number, "its amounts cannot be read") from None
 
 
+def _with_orders(row: Row, amounts: Amounts, name: str) -> Amounts:
+    """With the divergences that a row of a renyi account holds. Errors: ValueError; TypeError."""
+    if row.format != BY_RENYI:
+        return amounts
+    held = _detail(row).get(DIVERGENCES)
+    return amounts.with_orders(held.get(name) if isinstance(held, Mapping) else None)
+
+
 def detail_of(row: Row) -> Mapping[str, object]:
     """The detail of ``row`` as its writer gave it, read-only."""
-    own = RESERVED if row.format >= FORMAT else (WHO,)
+    own = RESERVED if row.format == BY_RENYI else RESERVED[:-1] if row.format == FORMAT else (WHO,)
     return MappingProxyType({key: value for key, value in _detail(row).items() if key not in own})
 
 
@@ -229,3 +503,200 @@ def receipt_of(row: Row) -> Receipt:
         label=row.label,
         time=row.time,
     )
+
+
+# From events to tables: what each account may spend, has spent, and has left.
+
+
+Table = Mapping[str, Fraction]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balance:
+    """One account at one moment. ε and δ per edge of its policy, exact.
+
+    ``opened`` is the number of the entry that opened it, ``releases`` the number of its charges.
+    ``units`` is whom its charges say they protect: one unit, or in ledgers of 0.1.0 perhaps
+    several; None stands for charges that do not say.
+
+    >>> import onesided as od
+    >>> ledger = od.Ledger.open(None)
+    >>> account = ledger.account(policy_id="p", policy_toml="", policy_name="p", budget={"up": 3})
+    >>> receipt = account.spend({"up": 1}, label="a sum")
+    >>> [(one.policy_name, one.remaining) for one in ledger.balances()]
+    [('p', {'up': Fraction(2, 1)})]
+    """
+
+    opened: int
+    policy_id: str
+    policy_name: str
+    policy_toml: str = field(repr=False)
+    limits: Amounts = field(repr=False)
+    total: Amounts = field(repr=False)
+    releases: int = 0
+    units: frozenset[Unit | None] = frozenset({None})
+
+    @property
+    def accounting(self) -> str:
+        """What the account adds: "pure", or "renyi"."""
+        return self.limits.accounting
+
+    @property
+    def budget(self) -> Table:
+        """ε that may be spent in all, per edge."""
+        return self.limits.epsilon
+
+    @property
+    def delta_budget(self) -> Table:
+        """δ that may be spent in all, per edge."""
+        return self.limits.delta
+
+    @property
+    def spent(self) -> Table:
+        """ε spent, per edge; in a renyi account at its δ, where that is less than the sum."""
+        return self.limits.used(self.total).epsilon
+
+    @property
+    def delta_spent(self) -> Table:
+        """δ spent, per edge; all of it where a renyi account's sums count at that δ."""
+        return self.limits.used(self.total).delta
+
+    @property
+    def remaining(self) -> Table:
+        """ε left, per edge: the most that one more charge may be of which no law is known."""
+        return self.limits.left(self.total).epsilon
+
+    @property
+    def delta_remaining(self) -> Table:
+        """δ left for charges that carry one, per edge."""
+        return self.limits.left(self.total).delta
+
+    def left_after(self, entry: Entry) -> tuple[Table, Table]:
+        """ε and δ that were left per edge after an entry of this account."""
+        left = self.limits.left(amounts_in(entry, total=True))
+        return left.epsilon, left.delta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What an account may spend, has spent and has left at one moment, per edge; exact.
+
+    >>> import onesided as od
+    >>> terms = {"policy_id": "p", "policy_toml": "", "policy_name": "p"}
+    >>> account = od.Ledger.open(None).account(**terms, budget={"a -> b": 2})
+    >>> account.standing().remaining, account.standing().releases
+    ({'a -> b': Fraction(2, 1)}, 0)
+    """
+
+    spent: Mapping[str, Fraction]
+    delta_spent: Mapping[str, Fraction]
+    remaining: Mapping[str, Fraction]
+    delta_remaining: Mapping[str, Fraction]
+    releases: int
+
+    @classmethod
+    def of(cls, budget: Amounts, total: Amounts, *, releases: int) -> Self:
+        """Of what was granted, and of the sums."""
+        used, left = budget.used(total), budget.left(total)
+        return cls(
+            spent=used.epsilon,
+            delta_spent=used.delta,
+            remaining=left.epsilon,
+            delta_remaining=left.delta,
+            releases=releases,
+        )
+
+
+def balances(entries: Iterable[Entry]) -> tuple[Balance, ...]:
+    """The accounts that ``entries``, in order from the first, opened and charged.
+
+    Pure. Sums the charges themselves and takes no stated total on trust; the order of charges
+    makes no difference. Errors: TamperedLedgerError for a charge on an account that was not
+    opened before or that has other edges, and for an opening that is repeated or cannot be read.
+
+    >>> import onesided as od
+    >>> ledger = od.Ledger.open(None)
+    >>> account = ledger.account(policy_id="p", policy_toml="", policy_name="p", budget={"up": 3})
+    >>> account.open()
+    >>> balances(ledger.entries()) == ledger.balances()
+    True
+    """
+    found: dict[str, _Sums] = {}
+    for entry in entries:
+        held = found.get(entry.policy_id)
+        if entry.kind == OPEN:
+            if held is not None:
+                raise tampered(entry.number, "it opens an account for the second time")
+            found[entry.policy_id] = _Sums(_opened(entry))
+        elif held is None:
+            raise tampered(entry.number, "its policy was never opened")
+        else:
+            held.add(entry)
+    return tuple(sums.balance() for sums in found.values())
+
+
+def stated_balance(opening: Entry, last: Entry, *, units: frozenset[Unit | None]) -> Balance:
+    """An account by its first row and the totals that its last row states."""
+    opened = _opened(opening)
+    if not last.total_epsilon.keys() == last.total_delta.keys() == opened.budget.keys():
+        raise tampered(last.number, "its edges are not those of its account")
+    total = amounts_in(last, total=True)
+    if total.orders.keys() != opened.limits.orders.keys():
+        raise tampered(last.number, "its divergences are not those of its account")
+    return replace(opened, total=total, releases=last.releases, units=units)
+
+
+class _Sums:
+    """An account while its charges are summed."""
+
+    def __init__(self, opened: Balance) -> None:
+        self._opened = opened
+        self._total = opened.total
+        self._releases = 0
+        self._units: set[Unit | None] = set()
+
+    def add(self, entry: Entry) -> None:
+        charged, so_far = amounts_in(entry, total=False), self._total
+        if not charged.epsilon.keys() == charged.delta.keys() == so_far.epsilon.keys():
+            raise tampered(entry.number, "its edges are not those of its account")
+        if charged.orders.keys() != so_far.orders.keys():
+            raise tampered(entry.number, "its divergences are not those of its account")
+        self._total = so_far + charged
+        self._releases += entry.kind == SPEND
+        if entry.kind == SPEND:
+            self._units.add(entry.unit or unit_of_0_1_0(entry.detail.get("unit")))
+
+    def balance(self) -> Balance:
+        return replace(
+            self._opened,
+            total=self._total,
+            releases=self._releases,
+            units=frozenset(self._units) or self._opened.units,
+        )
+
+
+def _opened(entry: Entry) -> Balance:
+    limits = limits_of(entry.number, entry.detail)
+    return Balance(
+        opened=entry.number,
+        policy_id=entry.policy_id,
+        policy_name=str(entry.detail.get("policy_name", "")),
+        policy_toml=str(entry.detail.get("policy_toml", "")),
+        limits=limits,
+        total=limits.nothing(),
+        units=frozenset({entry.unit}),
+    )
+
+
+def limits_of(number: int, detail: Mapping[str, object]) -> Amounts:
+    """The budget that an opening's detail grants. Errors: TamperedLedgerError.
+
+    An account that does not say what it adds is pure.
+    """
+    try:
+        found = _amounts.read(canonical(detail["budget"]), canonical(detail["delta_budget"]))
+        if found.epsilon.keys() == found.delta.keys():
+            return _amounts.granted(found, str(detail.get("accounting", _amounts.PURE)))
+    except (KeyError, TypeError, ValueError, ParameterError):
+        pass
+    raise tampered(number, "its budget cannot be read") from None

@@ -6,28 +6,287 @@ import getpass
 import os
 import socket
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from onesided._numbers import Loss, Number, positive, readable, whole
-from onesided.errors import ParameterError
-from onesided.ledger import _amounts
-from onesided.ledger._account import Account
-from onesided.ledger._balance import Balance, stated_balance
-from onesided.ledger._check import check_end, check_rows, refuse_damage
-from onesided.ledger._entry import CheckReport, Entry, entry_of
-from onesided.ledger._opening import stated_units, terms_of
-from onesided.ledger._rows import GENESIS
-from onesided.ledger._terms import Terms
-from onesided.ledger._unit import Unit
-from onesided.show import Card
+from onesided.errors import ParameterError, TamperedLedgerError
+from onesided.ledger._account import Account, Terms, budget_of, stated_units, terms_of
+from onesided.ledger._amounts import PURE, Amounts, read_budget
+from onesided.ledger._entry import (
+    BY_RENYI,
+    FORMAT,
+    FORMATS,
+    GENESIS,
+    KINDS,
+    OPEN,
+    SPEND,
+    STORE,
+    Balance,
+    CheckReport,
+    Entry,
+    Row,
+    Unit,
+    amounts_of,
+    charge_of,
+    detail_of,
+    digest,
+    entry_of,
+    intact,
+    stated_balance,
+    tampered,
+    unit_of,
+)
+from onesided.show import Card, RoleTable
 from onesided.store import DatabaseUrl, plain_text
 
 if TYPE_CHECKING:
-    from onesided.ledger._store import Place, Store
-    from onesided.ledger._view import View
+    from onesided.ledger._store import Store, View
+
+
+# The audit of a ledger: recompute every hash and every sum, and name the first bad row.
+
+
+_END: Final = 32
+
+
+class Laws(Protocol):
+    """Tells a charge's divergences per edge."""
+
+    def __call__(
+        self,
+        detail: Mapping[str, object],
+        /,
+        *,
+        epsilon: Mapping[str, Fraction],
+        delta: Mapping[str, Fraction],
+    ) -> Mapping[str, tuple[Loss, ...]]:
+        """At each of the orders."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class _Policy:
+    """The running state of one policy while the rows are read in order."""
+
+    budget: Amounts
+    spent: Amounts
+    texts: tuple[str, str]
+    nothing: tuple[str, str]
+    releases: int = 0
+    unit: Unit | None = None
+    charges: dict[str, int] = field(default_factory=dict)
+    answered: set[str] = field(default_factory=set)
+
+
+def check_end(view: View) -> None:
+    """What opening verifies before a kept total is relied on.
+
+    Every row states its account's totals, so that a charge reads two rows and not all of them.
+    What proves such a total? Only :func:`check_rows`, which sums all charges from the first.
+    Opening verifies, at a cost that hardly grows:
+
+    * no number between 1 and the last is missing, so no row was taken out;
+    * the last rows (32) carry their own hashes, continue each other, and each states the totals
+      of its account's row before it, where that is among them, plus its own charge;
+    * where an account's last row is older, it carries its own hash (when it is looked up).
+
+    So whoever lowers the totals that the next charge is decided on must forge hashes: of that row
+    and of all after it. This finds damage and careless edits, not a forger who writes the end of
+    the chain anew; that needs a head kept elsewhere and the whole check. An earlier row edited in
+    place without its hash is found by the whole check alone. A process that has the ledger open
+    refuses any of it, because it remembers the last row that it saw.
+    Errors: TamperedLedgerError.
+    """
+    last = view.last()
+    if last is None:
+        return
+    count, lowest, highest = view.extent()
+    if (count, lowest) != (highest, 1):
+        raise tampered(_first_gap(view), "it is missing, or stands there twice")
+    before: Row | None = None
+    states: dict[str, Amounts] = {}
+    for row in view.rows(last=_END):
+        intact(row)
+        if before is not None:
+            _check_link(row, number=before.number + 1, previous=before.hash)
+        charged, total = amounts_of(row)
+        spent = states.get(row.policy_id)
+        if spent is not None and (
+            charged.epsilon.keys() != spent.epsilon.keys()
+            or charged.orders.keys() != spent.orders.keys()
+            or total != spent + charged
+        ):
+            raise tampered(row.number, "its totals are not the sums of the charges")
+        states[row.policy_id], before = total, row
+
+
+def _first_gap(view: View) -> int:
+    number = 0
+    for row in view.rows():
+        number += 1
+        if row.number != number:
+            return number
+    return number + 1
+
+
+def check_rows(view: View, *, head: str | None, laws: Laws | None = None) -> CheckReport:
+    """Read every row once. ``head`` is a hash kept elsewhere that must still be in the chain.
+
+    laws: tells a charge's divergences from its detail, ε and δ; a row must not state less.
+    Errors: TamperedLedgerError with ``number``, the first bad row.
+    """
+    policies: dict[str, _Policy] = {}
+    answers = dict(view.payload_digests())
+    previous, number, head_found = GENESIS, 0, head is None or head == GENESIS
+    for row in view.rows():
+        number += 1
+        _check_link(row, number=number, previous=previous)
+        _check_meaning(row, policies=policies, answers=answers)
+        if row.format == BY_RENYI and row.kind == SPEND:
+            _check_law(entry_of(row), laws)
+        previous = row.hash
+        head_found = head_found or row.hash == head
+    _check_payloads(answers, policies=policies)
+    if not head_found:
+        raise tampered(
+            number + 1,
+            f"the head kept elsewhere, {head}, is not in the chain, so rows were removed from "
+            "the end or the ledger was written anew",
+            head=head,
+        )
+    unanswered = sorted(
+        charge
+        for state in policies.values()
+        for name, charge in state.charges.items()
+        if name not in state.answered
+    )
+    return CheckReport(
+        entries=number,
+        charges=sum(state.releases for state in policies.values()),
+        stored=sum(len(state.answered) for state in policies.values()),
+        unanswered=tuple(unanswered),
+        head=previous,
+    )
+
+
+def refuse_damage(complaint: str) -> None:
+    """Errors: TamperedLedgerError if the database itself complains."""
+    if complaint:
+        raise TamperedLedgerError(
+            f"every row holds, but the ledger does not: {complaint}.",
+            hint="Copy the rows into a new store only after finding out what changed it.",
+            number=None,
+            problem=complaint,
+        )
+
+
+def _check_link(row: Row, *, number: int, previous: str) -> None:
+    if row.number != number:
+        raise tampered(number, f"it is missing; the next row found is {row.number}")
+    if row.previous != previous:
+        raise tampered(number, "it does not continue the row before it")
+    if digest(row) != row.hash or not row.hash:
+        raise tampered(number, "its hash is not the hash of what it holds")
+    if row.format not in FORMATS or row.kind not in KINDS:
+        raise tampered(number, f"it is of unknown format {row.format} or kind {row.kind!r}")
+
+
+def _check_meaning(row: Row, *, policies: dict[str, _Policy], answers: Mapping[int, str]) -> None:
+    """A row may be well hashed and still lie, if its writer lied."""
+    if row.kind == OPEN:
+        if row.policy_id in policies:
+            raise tampered(row.number, "it opens an account for the second time")
+        policies[row.policy_id] = _new(row)
+    state = policies.get(row.policy_id)
+    if state is None:
+        raise tampered(row.number, "its policy was never opened")
+    _check_unit(row, state=state)
+    _check_totals(row, state=state)
+    if row.kind == SPEND:
+        if row.release_id in state.charges:
+            raise tampered(row.number, f"release {row.release_id!r} is charged twice")
+        state.charges[row.release_id] = row.number
+    if row.kind == STORE:
+        facts = detail_of(row)
+        charge = state.charges.get(row.release_id)
+        if charge is None or facts.get("charge") != charge or row.release_id in state.answered:
+            raise tampered(row.number, "it stores an answer for no charge, or a second one")
+        if not answers.get(charge) or answers[charge] != facts.get("sha256"):
+            raise tampered(row.number, "the stored answer is not the one that was recorded")
+        state.answered.add(row.release_id)
+
+
+def _check_law(entry: Entry, laws: Laws | None) -> None:
+    """A renyi account is charged what the noise on record says, or more."""
+    if laws is None:
+        raise ParameterError(
+            "This ledger has a renyi account, whose divergences are recomputed from the noise.",
+            hint="Pass laws=onesided.accounting.charge_divergences, or run onesided ledger check.",
+        )
+    due = laws(entry.detail, epsilon=entry.epsilon, delta=entry.delta)
+    for edge, least in due.items():
+        if any(told < one for told, one in zip(entry.divergences[edge], least, strict=True)):
+            raise tampered(entry.number, "its divergences are less than those of its noise")
+
+
+def _new(opening: Row) -> _Policy:
+    budget = budget_of(opening)
+    spent = budget.nothing()
+    texts = spent.texts()
+    return _Policy(budget=budget, spent=spent, texts=texts, nothing=texts, unit=unit_of(opening))
+
+
+def _check_unit(row: Row, *, state: _Policy) -> None:
+    """An account of 0.1.0 may learn its unit later; then it keeps it."""
+    unit = unit_of(row)
+    if unit == state.unit:
+        return
+    if state.unit is not None and row.format >= FORMAT:
+        raise tampered(row.number, "it protects another unit than its account")
+    state.unit = state.unit or unit
+
+
+def _check_totals(row: Row, *, state: _Policy) -> None:
+    state.releases += row.kind == SPEND
+    stated = (row.total_epsilon, row.total_delta)
+    pure = not state.budget.orders and row.format != BY_RENYI
+    nothing = row.kind != SPEND and (row.epsilon, row.delta) == state.nothing
+    if pure and nothing and stated == state.texts:
+        if row.releases != state.releases:
+            raise tampered(row.number, "its totals are not the sums of the charges")
+        return
+    charged = charge_of(row)
+    if charged.orders.keys() != state.budget.orders.keys():
+        raise tampered(row.number, "its divergences are not those of its account")
+    edges = state.budget.epsilon.keys()
+    if charged.epsilon.keys() != edges or charged.delta.keys() != edges:
+        raise tampered(row.number, "its edges are not those of its account")
+    if any(value < 0 for part in (charged.epsilon, charged.delta) for value in part.values()):
+        raise tampered(row.number, "it charges less than nothing")
+    if row.kind != SPEND and charged != state.budget.nothing():
+        raise tampered(row.number, f"a row of kind {row.kind!r} charges something")
+    total = state.spent + charged
+    texts = total.texts()
+    # A total that is not written as we write it may still be the right number.
+    alike = pure and stated == texts
+    if row.releases != state.releases or not (alike or amounts_of(row)[1] == total):
+        raise tampered(row.number, "its totals are not the sums of the charges")
+    if state.budget.over(total):
+        raise tampered(row.number, "its total is over budget")
+    state.spent, state.texts = total, texts
+
+
+def _check_payloads(answers: Mapping[int, str], *, policies: dict[str, _Policy]) -> None:
+    """An answer that no row speaks of was slipped in."""
+    known = {state.charges[name] for state in policies.values() for name in state.answered}
+    for charge in answers:
+        if charge not in known:
+            raise tampered(charge, "an answer is stored for it that no row recorded")
+
 
 TIMEOUT: Final = 60
 _SHOWN: Final = 10  # charges that a notebook shows
@@ -81,22 +340,10 @@ class Ledger:
         """
         seconds = float(min(max(positive(timeout, name="timeout"), _LEAST_WAIT), _MOST_WAIT))
         name = _default_who() if who is None else plain_text(who, name="who")
-        if where is None:
-            return cls(_memory(), who=name)
         if isinstance(where, str) and DatabaseUrl.is_for(where):
             # From here on no frame of ours holds the password, whatever a traceback shows.
             where = DatabaseUrl(where)
-        if isinstance(where, DatabaseUrl):
-            return cls(_from_database(where, timeout=seconds, create=create), who=name)
-        if isinstance(where, str) and "://" in where:
-            return cls(_from_url(where, timeout=seconds, create=create), who=name)
-        if not isinstance(where, str | Path):
-            raise ParameterError(
-                f"a ledger is a path, a URL or None, got {where!r}.",
-                hint='Give a path such as "ledger.db".',
-                value=where,
-            )
-        return cls(_from_path(str(where), timeout=seconds, create=create), who=name)
+        return cls(_opened(where, timeout=seconds, create=create), who=name)
 
     def __enter__(self) -> Self:
         return self
@@ -119,12 +366,14 @@ class Ledger:
         found = list(self.entries(last=_SHOWN))
         return Card(
             title=repr(self),
-            columns={
-                "entry": [entry.number for entry in found],
-                "time (UTC)": [entry.time[:19].replace("T", " ") for entry in found],
-                "what": [entry.label or entry.kind for entry in found],
-                "ε": [_told(entry.epsilon) for entry in found],
-            },
+            table=RoleTable.of(
+                {
+                    "entry": [entry.number for entry in found],
+                    "time (UTC)": [entry.time[:19].replace("T", " ") for entry in found],
+                    "what": [entry.label or entry.kind for entry in found],
+                    "ε": [_told(entry.epsilon) for entry in found],
+                }
+            ),
             lines=[
                 f"Left under the policy '{account.policy_name}': {_told(account.remaining)}"
                 for account in self.accounts()
@@ -160,6 +409,7 @@ class Ledger:
         policy_name: str,
         budget: Mapping[str, Loss | Number],
         delta_budget: Mapping[str, Loss | Number] | None = None,
+        accounting: str = PURE,
         unit: Unit | None = None,
         further: bool = False,
     ) -> Account:
@@ -167,12 +417,15 @@ class Ledger:
 
         ``policy_id`` is the policy's identity (the SHA-256 of its encoding); its text and name
         are kept for readers. ``budget`` is ε per edge, ``delta_budget`` δ per edge (default 0).
+        ``accounting`` is what the account adds, chosen when it is opened and kept: "pure" adds ε,
+        and promises the budget without a δ but for charges that carry one; "renyi" adds directed
+        divergences and promises (ε, δ) of both budgets, for charges chosen adaptively.
         ``unit`` is whom the charges protect; one account protects one kind of unit.
         ``further=True`` allows one more account beside those of other policies. Each keeps its
         own budget, and what the ledger's releases protect together is then only the
         intersection of the policies, with the losses added.
         Writes nothing. What is verified here, and what it proves, is said in
-        :func:`onesided.ledger._check.check_end`.
+        :func:`onesided.ledger._ledger.check_end`.
         Errors: PolicyMismatchError if the policy is held with another budget or unit, or if the
         ledger holds only other policies and ``further`` is false; TamperedLedgerError.
         """
@@ -180,7 +433,7 @@ class Ledger:
             policy_id=plain_text(policy_id, name="policy_id", empty=False),
             policy_toml=plain_text(policy_toml, name="policy_toml"),
             policy_name=plain_text(policy_name, name="policy_name"),
-            budget=_amounts.read_budget(budget, delta_budget),
+            budget=read_budget(budget, delta_budget, accounting=accounting),
             unit=unit,
             further=further,
         )
@@ -260,15 +513,18 @@ class Ledger:
         row = self._store.read(lambda view: view.last())
         return row.hash if row else GENESIS
 
-    def check(self, head: str | None = None) -> CheckReport:
+    def check(self, head: str | None = None, *, laws: Laws | None = None) -> CheckReport:
         """Recompute the whole chain and every sum; returns only if all of it holds.
+
+        ``laws`` is :func:`onesided.accounting.charge_divergences`, which recomputes from the noise
+        on record what each charge of a renyi account added; a ledger with one needs it.
 
         ``head`` is a head hash that was kept elsewhere: it must still be in the chain, which
         finds rows cut from the end and a ledger written anew. Errors: TamperedLedgerError whose
         ``values["number"]`` is the first bad row; LedgerFormatError if the file is damaged.
         """
         kept = None if head is None else plain_text(head, name="head", empty=False).strip()
-        report = self._store.read(lambda view: check_rows(view, head=kept))
+        report = self._store.read(lambda view: check_rows(view, head=kept, laws=laws))
         refuse_damage(self._store.inspect())
         return report
 
@@ -283,48 +539,48 @@ def _default_who() -> str:
     return said.encode("utf-8", "replace").decode().replace("\x00", "")
 
 
-def _memory() -> Store:
-    from onesided.ledger._sqlite import MemoryPlace  # noqa: PLC0415 - SQLAlchemy loads on use
-
-    return _opened(MemoryPlace())
-
-
-def _from_path(path: str, *, timeout: float, create: bool) -> Store:
-    from onesided.ledger._sqlite import FilePlace  # noqa: PLC0415 - SQLAlchemy loads on use
-
-    if path in _NO_FILE:
+def _path_of(where: object) -> Path:
+    """The path of a ledger in a file. Errors: ParameterError for what names none."""
+    if not isinstance(where, str | Path):
         raise ParameterError(
-            f"{path!r} is no place for a ledger: with the process it would be forgotten.",
+            f"a ledger is a path, a URL or None, got {where!r}.",
+            hint='Give a path such as "ledger.db".',
+            value=where,
+        )
+    kind, mark, path = str(where).partition("://") if isinstance(where, str) else ("", "", "")
+    if mark and not (kind.partition("+")[0] == "sqlite" and "?" not in path and path[:1] == "/"):
+        # The text is not repeated: it may hold a password.
+        raise ParameterError(
+            f"no ledger can be kept at a URL of kind {kind[:20]!r}.",
+            hint='Give a path, "sqlite:///file.db" without options, or '
+            '"postgresql+psycopg://user@host/database?schema=public".',
+        )
+    name = path[1:] if mark else str(where)
+    if name in _NO_FILE:
+        raise ParameterError(
+            f"{name!r} is no place for a ledger: with the process it would be forgotten.",
             hint="Name a file, and the same one each time; is a variable empty? In Python None is "
             "a ledger in memory.",
-            value=path,
+            value=name,
         )
-    return _opened(FilePlace(Path(path), timeout=timeout, create=create))
+    return Path(name)
 
 
-def _from_database(url: DatabaseUrl, *, timeout: float, create: bool) -> Store:
-    from onesided.ledger._postgres import PostgresPlace  # noqa: PLC0415 - loads on use
-
-    return _opened(PostgresPlace(url, timeout=timeout, create=create))
-
-
-def _from_url(where: str, *, timeout: float, create: bool) -> Store:
-    kind, _, path = where.partition("://")
-    if kind.partition("+")[0] == "sqlite" and "?" not in path and path.startswith("/"):
-        return _from_path(path[1:], timeout=timeout, create=create)
-    # The text is not repeated: it may hold a password.
-    raise ParameterError(
-        f"no ledger can be kept at a URL of kind {kind[:20]!r}.",
-        hint='Give a path, "sqlite:///file.db" without options, or '
-        '"postgresql+psycopg://user@host/database?schema=public".',
+def _opened(where: str | Path | DatabaseUrl | None, *, timeout: float, create: bool) -> Store:
+    """The store at a place; what is there already is looked at now."""
+    from onesided.ledger._places import (  # noqa: PLC0415 - SQLAlchemy loads on use
+        FilePlace,
+        MemoryPlace,
+        PostgresPlace,
     )
+    from onesided.ledger._store import Store  # noqa: PLC0415
 
-
-def _opened(place: Place) -> Store:
-    """The store at ``place``; what is there already is looked at now."""
-    from onesided.ledger._store import Store  # noqa: PLC0415 - SQLAlchemy loads on use
-
-    store = Store(place)
+    if where is None:
+        store = Store(MemoryPlace())
+    elif isinstance(where, DatabaseUrl):
+        store = Store(PostgresPlace(where, timeout=timeout, create=create))
+    else:
+        store = Store(FilePlace(_path_of(where), timeout=timeout, create=create))
     try:
         store.look()
     except BaseException:

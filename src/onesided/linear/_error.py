@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import Final, NamedTuple
@@ -63,40 +63,59 @@ class Ranges(ZeroOne):
         return np.asarray(np.prod(self.highs - self.lows, axis=1))
 
     def apply(self, values: Array) -> Array:
-        table = values.reshape(*self.grid, *values.shape[1:])
-        for axis in range(len(self.grid)):
-            table = np.cumsum(table, axis=axis)
-            first = np.zeros_like(table.take([0], axis=axis))
-            table = np.concatenate([first, table], axis=axis)
+        table = _table(values, self.grid)
         total: Array = np.zeros((len(self.lows), *values.shape[1:]), dtype=table.dtype)
-        for sign, corner in self._signed():
+        for sign, corner in _signed(self.lows, self.highs):
             total = total + sign * table[corner]
         return total
 
     def adjoint(self, values: Array) -> Array:
         sides = tuple(side + 1 for side in self.grid)
         table = np.zeros((*sides, *values.shape[1:]), dtype=values.dtype)
-        for sign, corner in self._signed():
+        for sign, corner in _signed(self.lows, self.highs):
             np.add.at(table, corner, sign * values)
         for axis, side in enumerate(self.grid):
             sums = np.flip(np.cumsum(np.flip(table, axis), axis=axis), axis)
             table = sums.take(np.arange(1, side + 1), axis=axis)
         return table.reshape(-1, *values.shape[1:])
 
+    def overlaps(self) -> Callable[[Array], Array]:
+        lows = np.maximum(self.lows[:, None], self.lows)
+        highs = np.maximum(np.minimum(self.highs[:, None], self.highs), lows)
+        rows = len(self.lows)
+        signed = _signed(lows.reshape(rows * rows, -1), highs.reshape(rows * rows, -1))
+
+        def overlap(weights: Array) -> Array:
+            table = _table(weights, self.grid)
+            return np.asarray(sum(s * table[corner] for s, corner in signed)).reshape(rows, rows)
+
+        return overlap
+
     def part(self, chosen: Array) -> Ranges:
         """Some of the queries."""
         return Ranges(self.grid, self.lows[chosen], self.highs[chosen])
 
-    def _signed(self) -> list[tuple[int, tuple[Array, ...]]]:
-        """Inclusion and exclusion: corners of the table of sums, with their signs."""
-        ends = np.stack([self.lows, self.highs])
-        return [
-            (
-                (-1) ** (len(self.grid) - sum(pick)),
-                tuple(ends[side, :, axis] for axis, side in enumerate(pick)),
-            )
-            for pick in product((0, 1), repeat=len(self.grid))
-        ]
+
+def _table(values: Array, grid: tuple[int, ...]) -> Array:
+    """Sums of all cells before each corner of the grid."""
+    table = values.reshape(*grid, *values.shape[1:])
+    for axis in range(len(grid)):
+        table = np.cumsum(table, axis=axis)
+        first = np.zeros_like(table.take([0], axis=axis))
+        table = np.concatenate([first, table], axis=axis)
+    return table
+
+
+def _signed(lows: Array, highs: Array) -> list[tuple[int, tuple[Array, ...]]]:
+    """Inclusion and exclusion: corners of the table of sums, with their signs."""
+    ends, axes = np.stack([lows, highs]), lows.shape[1]
+    return [
+        (
+            (-1) ** (axes - sum(pick)),
+            tuple(ends[side, :, axis] for axis, side in enumerate(pick)),
+        )
+        for pick in product((0, 1), repeat=axes)
+    ]
 
 
 def thinned(workload: Operator, most: int) -> Operator:
@@ -270,12 +289,12 @@ def understated(draws: int, chance: float) -> float:
     return 1 / low
 
 
-def _solved(strategy: Operator, sums: Array) -> Array:
-    """``(A'A)^-1`` times each column, to a millionth of its length."""
+def _solved(strategy: Operator, sums: Array, close: float = _CLOSE) -> Array:
+    """``(A'A)^-1`` times each column, to a millionth of its length, or as close as is said."""
     left, way, found = sums.copy(), sums.copy(), np.zeros_like(sums)
     size = first = _columns(sums, sums)
     for _ in range(_MOST_STEPS):
-        if (size <= _CLOSE * _CLOSE * first).all():
+        if (size <= close * close * first).all():
             break
         turned = strategy.adjoint(strategy.apply(way))
         step = np.divide(size, _columns(way, turned), out=np.zeros_like(size), where=size > 0)
@@ -379,6 +398,46 @@ def _rounded(strategy: Operator) -> bool:
 def _near(strategy: Operator, workload: Operator) -> Array:
     """Kept, for a question asks for them when it chooses, when it plans and when it answers."""
     return _worked_out(strategy, workload)
+
+
+def alike(strategy: Operator, workload: Operator) -> tuple[Array, Array]:
+    """One query of each kind, and each query's kind: those of a kind have weights that are equal.
+
+    But for their order: for ranges by cells or by prefix sums, whose weights are 1 and -1, as many
+    as the factor says along each axis. Others are each of a kind.
+
+    >>> alike(Identity(3), all_ranges(3))[1].tolist()
+    [0, 0, 0, 1, 1, 2]
+    """
+    parts = (strategy.first, strategy.second) if isinstance(strategy, Kron) else (strategy,)
+    plain = all(isinstance(part, Identity | Prefix | Suffix) for part in parts)
+    if not (plain and isinstance(workload, Ranges) and _has_formula(strategy, workload)):
+        return (np.arange(workload.shape[0]),) * 2
+    if isinstance(strategy, Identity):
+        kinds = workload.lengths[:, None]
+    elif len(parts) == len(workload.grid):
+        ends = zip(parts, workload.lows.T, workload.highs.T, strict=True)
+        kinds = np.stack([_along(*one) for one in ends], axis=1)
+    else:
+        return (np.arange(workload.shape[0]),) * 2
+    _, chosen, kind = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
+    return chosen, kind.ravel()
+
+
+def weights(strategy: Operator, workload: Operator, chosen: Array) -> Array:
+    """Per chosen query, with what weights its least-squares answer takes the strategy's answers."""
+    asked = workload.part(chosen) if isinstance(workload, Ranges) else None
+    if asked is None:
+        picked = np.zeros((workload.shape[0], chosen.size))
+        picked[chosen, np.arange(chosen.size)] = 1
+        rows = workload.adjoint(picked)
+    elif strategy.shape[0] < chosen.size:
+        every = influences(strategy, strategy.adjoint(np.eye(strategy.shape[0])))
+        return np.asarray(asked.apply(every))
+    else:
+        rows = asked.adjoint(np.eye(chosen.size))
+    near = _solved(strategy, rows, 1e-10) if _rounded(strategy) else influences(strategy, rows)
+    return np.asarray(strategy.apply(near).T)
 
 
 def _worked_out(strategy: Operator, workload: Operator) -> Array:

@@ -668,7 +668,9 @@ def _crossed(strategy: Operator, border: Border) -> list[Corner]:
     In several cells at once, the sums of each at its most: never too little.
     """
     front: list[Corner] = []
-    for cells in _chunks(border.cells, strategy):
+    formula = strategy.meets(*_PROBE) is not None
+    size = _BLOCK if formula else max(1, 4 * _BLOCK // sum(strategy.shape))
+    for cells in (border.cells[at : at + size] for at in range(0, len(border.cells), size)):
         rise, fall = _column_sums(strategy, cells)
         if not border.enter:
             rise, fall = fall, rise
@@ -686,12 +688,6 @@ def _column_sums(strategy: Operator, cells: Array) -> tuple[Array, Array]:
         return np.broadcast_to(sizes[0], shape), np.broadcast_to(sizes[3], shape)
     columns = strategy.columns(cells)
     return np.maximum(columns, 0).sum(axis=0), np.maximum(-columns, 0).sum(axis=0)
-
-
-def _chunks(cells: Array, strategy: Operator) -> Iterator[Array]:
-    formula = strategy.meets(*_PROBE) is not None
-    size = _BLOCK if formula else max(1, 4 * _BLOCK // sum(strategy.shape))
-    return (cells[at : at + size] for at in range(0, len(cells), size))
 
 
 def _extended(front: list[Corner], rise: Array, fall: Array) -> list[Corner]:

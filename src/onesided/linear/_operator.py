@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
@@ -166,6 +166,11 @@ class Operator(ABC):
         chosen = np.zeros((self.shape[1], len(cells)), dtype=np.int64)
         chosen[cells, np.arange(len(cells))] = 1
         return self.apply(chosen)
+
+    def overlaps(self) -> Callable[[Array], Array]:
+        """``A diag(weights) A'`` as a function of a weight for each cell."""
+        matrix = self.dense().astype(float)
+        return lambda weights: np.asarray((matrix * weights) @ matrix.T)
 
     def dense(self) -> Array:
         """The matrix written out. Errors: ParameterError above 2^26 entries."""

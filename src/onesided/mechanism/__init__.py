@@ -3,34 +3,36 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from onesided.mechanism._adaptive import AdaptiveAnswers, AdaptiveSparseVector
-from onesided.mechanism._asymmetric import AGeo, ALap
-from onesided.mechanism._base import Mechanism
-from onesided.mechanism._checked import CheckRecord
-from onesided.mechanism._compounds import Compounds
-from onesided.mechanism._counts import Counts, Interval
-from onesided.mechanism._cube import CubeCounts
-from onesided.mechanism._cube_answers import CubeEstimates, CubeThresholds
-from onesided.mechanism._cumulative import Cumulative
-from onesided.mechanism._decision import AtMost
-from onesided.mechanism._isotonic import isotonic
-from onesided.mechanism._noisy_max_quantile import NoisyMaxQuantile
-from onesided.mechanism._noisy_max_rank import NoisyMaxRank
-from onesided.mechanism._record_sample import RecordSample
-from onesided.mechanism._several_quantiles import SeveralQuantiles
-from onesided.mechanism._sparse_vector import (
+from onesided.mechanism._certify import (
+    AdaptiveAnswers,
+    AdaptiveSparseVector,
+    AtMost,
     SparseAnswers,
     SparseStream,
     SparseVector,
     StreamAnswer,
+    TruncatedCounts,
 )
-from onesided.mechanism._stair_sums import StairSums
-from onesided.mechanism._staircase import Staircase
-from onesided.mechanism._subsampled import Subsampled
-from onesided.mechanism._sums import Sums
-from onesided.mechanism._top_k import TopK, TopKAnswer
-from onesided.mechanism._truncated import TruncatedCounts
-from onesided.mechanism._unknown_keys import UnknownKeys, mean_relative_error
+from onesided.mechanism._checked import CheckRecord
+from onesided.mechanism._continual import isotonic
+from onesided.mechanism._cube import CubeCounts, CubeEstimates, CubeThresholds
+from onesided.mechanism._fit import Compounds, Mechanism
+from onesided.mechanism._quantiles import (
+    Cumulative,
+    NoisyMaxQuantile,
+    NoisyMaxRank,
+    SeveralQuantiles,
+)
+from onesided.mechanism._sampling import RecordSample, Subsampled
+from onesided.mechanism._selection import (
+    NoisyTopK,
+    PeeledTopK,
+    TopK,
+    TopKAnswer,
+    UnknownKeys,
+    mean_relative_error,
+)
+from onesided.mechanism.law import AGeo, ALap, Counts, Interval, Staircase, StairSums, Sums
 
 if TYPE_CHECKING:
     from onesided.mechanism import local
@@ -109,9 +111,11 @@ __all__ = [
     "Mechanism",
     "NoisyMaxQuantile",
     "NoisyMaxRank",
+    "NoisyTopK",
     "OpenShape",
     "OpenShapeCounts",
     "Partition",
+    "PeeledTopK",
     "RecordSample",
     "SeveralQuantiles",
     "SparseAnswers",

@@ -25,7 +25,7 @@ class CheckRecord:
     """That a mechanism was run on every noise in one small universe, and what came of it.
 
     It is no proof: it says nothing of larger data. source: the hash of the mechanism's code and
-    of the values that its code holds or names, as :func:`source_of` has it. policy: its TOML text.
+    of its fields, as :func:`source_of` has it. policy: its TOML text.
     epsilon: the loss per unit of edge weight that was checked. delta: with what probability the
     check let it lose more; above 0 it speaks for no session, which charges none. universe: in
     words. said: the verdict in words. sums: for a mechanism that is given sums, how far they move

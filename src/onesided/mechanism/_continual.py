@@ -1,27 +1,74 @@
-"""A count that grows with time, told at every step."""
+"""A count that grows with time, told at every step; and rows that must rise, made to."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided._english import many
-from onesided._numbers import INFINITE, MAX_COUNT, Loss, Number, positive, rate, regular, whole
+from onesided._numbers import INFINITE, MAX_COUNT, Number, rate, regular, whole
 from onesided.errors import DataError, ParameterError
 from onesided.fields import Field, MaybeWhole, Rate, Whole
-from onesided.mechanism._base import counts_of
-from onesided.mechanism._counts import CONFIDENCE, Interval, shared
-from onesided.mechanism._isotonic import isotonic
-from onesided.mechanism._once import Once
-from onesided.mechanism._rates import rates_over
-from onesided.mechanism._tails import tail_bound
+from onesided.mechanism._certify import Once
+from onesided.mechanism._fit import Move, TwoRates, counts_of
+from onesided.mechanism.law import CONFIDENCE, Interval, shared, tail_bound
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
-from onesided.policy import GroupCount, Policy, Shift
+from onesided.policy import Policy, Shift
+
+
+def isotonic(values: ArrayLike, weights: ArrayLike | None = None) -> NDArray[np.float64]:
+    """The row that never falls and is nearest to ``values``, in squares that ``weights`` weigh.
+
+    For published answers about what only grows, such as counts of all so far: post-processing, at
+    no charge. Whatever the noise, in these squares the result is never farther from the truth than
+    the values are, for it is their projection on a convex set that holds the truth. It is
+    biased where values are; the values themselves stay what they were.
+    values: one row, or several, each by itself. weights: as many, above 0, best 1 / variance.
+    Source: Barlow et al. 1972 (pool adjacent violators). Errors: DataError.
+
+    >>> from onesided.mechanism import isotonic
+    >>> isotonic([1, 3, 2, 5]).tolist()
+    [1.0, 2.5, 2.5, 5.0]
+    """
+    given = np.asarray(values, dtype=np.float64)
+    heavy = np.ones_like(given) if weights is None else np.asarray(weights, dtype=np.float64)
+    if given.ndim not in (1, 2) or not np.isfinite(given).all():
+        raise DataError(
+            f"A row of finite numbers was expected, got shape {given.shape}.",
+            hint="Give one number for each step, or a table with a row for each series.",
+        )
+    shown = np.broadcast_shapes(heavy.shape, given.shape) if heavy.ndim <= given.ndim else None
+    if shown != given.shape or not (np.isfinite(heavy) & (heavy > 0)).all():
+        raise DataError(
+            f"Weights of shape {heavy.shape} do not fit values of shape {given.shape}, or are not "
+            "all above 0.",
+            hint="Give one weight for each value, such as 1 / variance.",
+        )
+    rows = zip(
+        np.atleast_2d(given), np.atleast_2d(np.broadcast_to(heavy, given.shape)), strict=True
+    )
+    return np.array([_pooled(*row) for row in rows], dtype=np.float64).reshape(given.shape)
+
+
+def _pooled(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Neighbours that fall are pooled to their mean, until none do."""
+    blocks: list[tuple[float, float, int]] = []  # mean, weight, how many
+    for mean, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        many = 1
+        pooled, heavy = mean, weight
+        while blocks and blocks[-1][0] >= pooled:
+            before, more, longer = blocks.pop()
+            pooled = (before * more + pooled * heavy) / (more + heavy)
+            heavy, many = heavy + more, many + longer
+        blocks.append((pooled, heavy, many))
+    lengths = [many for _, _, many in blocks]
+    return np.repeat([mean for mean, _, _ in blocks], lengths)
+
 
 _MOST_STEPS: Final = 2**40
 
@@ -87,7 +134,7 @@ def _steps(number: int, *, name: str = "horizon") -> int:
 
 
 @dataclass(frozen=True)
-class ContinualCount:
+class ContinualCount(TwoRates):
     """At every step, how many there have been so far: noisy sums over a binary tree of steps.
 
     horizon: how many steps there will be, or None for a stream without an end.
@@ -128,34 +175,33 @@ class ContinualCount:
         self.law(_MOST_STEPS if self.horizon is None else 1)  # refuses rates too small to draw
 
     @classmethod
-    def for_policy(
+    def fit(
         cls,
         policy: Policy,
+        moves: Sequence[Move],
         *,
-        epsilon: Number,
-        horizon: int | None,
-        width: int = 1,
         max_events: int | None = None,
-    ) -> ContinualCount:
-        """The least noise that keeps ``(epsilon, policy)`` for the whole stream.
+        **options: Any,
+    ) -> Self:
+        """The least noise for the whole stream. options: ``horizon`` and ``width``.
 
         max_events: how often one unit may be counted, over all steps and columns. None is the
             policy's own: each of presence's groups once, else once.
         Which way a move shifts counts is the policy's to say. Where it may, all of a unit's
         events go or come at once: one place that is dropped may hold every one of them.
         """
-        shifts = policy.shifts(GroupCount())
         if max_events is not None:
             most = whole(max_events, name="max_events", least=1)
-            shifts = {
-                edge: tuple(
-                    Shift(rise=most if one.rise else 0, fall=most if one.fall else 0)
-                    for one in many
+            moves = [
+                replace(
+                    move,
+                    shift=Shift(
+                        rise=most * bool(move.shift.rise), fall=most * bool(move.shift.fall)
+                    ),
                 )
-                for edge, many in shifts.items()
-            }
-        upper, lower = rates_over(shifts, positive(epsilon, name="epsilon"))
-        return cls(upper, lower, horizon=horizon, width=width)
+                for move in moves
+            ]
+        return super().fit(policy, moves, **options)
 
     def stream(self, *, noise: Noise | None = None) -> ContinualStream:
         """A stream at its first step. It holds true counts: keep it where the data are."""
@@ -177,10 +223,6 @@ class ContinualCount:
         found = [stream.step(step).noisy for step in array.reshape(len(array), -1)]
         answers = np.array(found, dtype=np.int64).reshape(len(array), self.width)
         return answers[:, 0] if self.width == 1 else answers
-
-    def loss(self, shift: Shift) -> Loss:
-        """``upper_rate * fall + lower_rate * rise``, for all answers together."""
-        return self.upper_rate * shift.fall + self.lower_rate * shift.rise
 
     def levels(self, time: int) -> int:
         """How many nodes a count of step ``time`` may be in."""

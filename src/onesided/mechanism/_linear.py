@@ -20,6 +20,7 @@ from onesided.fields import settle
 from onesided.linear import (
     Dense,
     Grid,
+    Identity,
     Kron,
     Moves,
     Operator,
@@ -27,13 +28,13 @@ from onesided.linear import (
     candidates,
     error_factors,
     least_squares,
-    likeliest,
     moves_of,
     non_negative,
     strategy_shifts,
 )
 from onesided.linear.kit import (
     Layout,
+    alike,
     check_spans,
     cost,
     draws_for,
@@ -42,9 +43,12 @@ from onesided.linear.kit import (
     notes_of,
     sampled_factors,
     thinned,
+    understated,
+    weights,
 )
-from onesided.mechanism._base import counts_of
-from onesided.mechanism._rates import rates_over
+from onesided.mechanism._fit import counts_of, rates_over
+from onesided.mechanism._reach import reaches
+from onesided.mechanism.law import CONFIDENCE, shared, tail_bound
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import Edge, Policy, Shift
 
@@ -52,14 +56,23 @@ _PROBED: Final = 64
 _PROBED_SLOWLY: Final = 8
 # Numbers that a release may work through for its variances: some seconds.
 _QUICK: Final = 2**25
+# As many weights, a part of them at once, for its intervals.
+_WEIGHED: Final = 2**24
+_AT_ONCE: Final = 2**21
+# The part of what a bound may miss that goes to a variance estimated from draws.
+_UNSURE: Final = 20
+# How far floats may be off, as a part of the length of what they are made of.
+_FLOATS: Final = 2.0**-32
+_OFF: Final = 2.0**-20
 
 
 class LinearAnswers(NamedTuple):
     """Answers to the workload.
 
     estimate: one per query, consistent with each other. variance: of each estimate, exact for
-        least squares without bounds (with ``non_negative`` the error is smaller as a rule, and
-        biased); None if too much to work out. noisy: the strategy's noisy answers.
+        least squares without bounds (with ``non_negative`` the sum of squared errors is never
+        larger, and the estimates are biased); None if too much to work out. noisy: the strategy's
+        noisy answers.
 
     >>> LinearAnswers(np.array([2.0]), None, np.array([2])).variance is None
     True
@@ -68,6 +81,18 @@ class LinearAnswers(NamedTuple):
     estimate: NDArray[np.float64]
     variance: NDArray[np.float64] | None
     noisy: IntArray
+
+
+class LinearBounds(NamedTuple):
+    """Bounds on the true answers; certain: a side from which no noise comes is never wrong.
+
+    >>> LinearBounds(np.array([0.0]), np.array([3.0]), certain=False).upper.tolist()
+    [3.0]
+    """
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    certain: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +107,9 @@ class Linear:
     strategy under a policy are :func:`onesided.linear.strategy_shifts`.
     Exactness: the strategy is of whole numbers and its noisy answers are whole; floats enter
     afterwards. Estimates are unbiased: the noise's mean is taken out.
-    non_negative: fit cells of at least 0: for prefix sums by isotonic regression, for staggered
-        tiles with noise on both sides by :func:`onesided.linear.likeliest`, else by least squares.
+    non_negative: the answers, of cells of at least 0, that are nearest to the unbiased ones. Those
+        of such cells are a convex set that holds the true answers, and a projection on it brings
+        nearer to all of it: whatever the noise, the sum of squared errors never rises.
     Units: rates in nats per count.
     Source: delta-neighbourhood, section 5, with noise on two sides; Li et al. 2010.
     Errors: ParameterError for rates, or a strategy from which some query cannot be had.
@@ -193,23 +219,90 @@ class Linear:
 
     def estimate(self, noisy: IntArray) -> LinearAnswers:
         """Post-process what :meth:`noisy` gave."""
-        centred = np.asarray(noisy, dtype=float) - self.distribution.mean()
-        cells = (
-            self._filled(centred) if self.non_negative else least_squares(self.strategy, centred)
-        )
-        answers: NDArray[Any] = np.asarray(self.workload.apply(cells), dtype=float)
+        answers = self._unbiased(noisy)
+        if self.non_negative:
+            cells = non_negative(self.workload, answers)
+            answers = np.asarray(self.workload.apply(cells), dtype=float)
         return LinearAnswers(answers, self.variance, noisy)
 
-    def _filled(self, centred: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Cells of at least 0."""
-        if holds_cells(self.strategy) and self._both_sides:
-            spread = math.sqrt(self.distribution.variance() / 2)
-            return likeliest(self.strategy, centred, scale=spread)
-        return np.asarray(non_negative(self.strategy, centred))
+    def _unbiased(self, noisy: IntArray) -> NDArray[np.float64]:
+        centred = np.asarray(noisy, dtype=float) - self.distribution.mean()
+        return np.asarray(self.workload.apply(least_squares(self.strategy, centred)), dtype=float)
+
+    def interval(
+        self,
+        noisy: IntArray,
+        *,
+        confidence: Number = CONFIDENCE,
+        estimate: NDArray[np.float64] | None = None,
+    ) -> LinearBounds:
+        """Bounds on each true answer, from what :meth:`noisy` gave.
+
+        Where the answers are sums of cells with noise on one side alone, that side is certain.
+        The rest holds for each answer on its own with at least ``confidence``, from the law of its
+        own noise (:mod:`onesided.mechanism._reach`); above 2^24 weights in all, or 2^16 unlike
+        queries, from its variance alone, and so more than wide enough. Infinite where
+        :attr:`variance` is None. With ``non_negative`` no bound is below 0 where no weight is. An
+        estimate that lies outside is let in: wider bounds hold as well.
+        estimate: what :meth:`estimate` said, where that was asked already.
+        """
+        size, noisy = self.workload.shape[0], np.asarray(noisy)
+        if self.variance is None:
+            return LinearBounds(np.full(size, -np.inf), np.full(size, np.inf), certain=False)
+        found = self._unbiased(noisy)
+        certain = self.of_cells
+        above, below = (isinstance(rate, Infinite) for rate in (self.upper_rate, self.lower_rate))
+        share = shared(confidence, 2 - certain * (above + below))
+        over, under = self._reach(share)
+        near = float(np.linalg.norm(noisy.astype(float))) * np.sqrt(self._factors)
+        lower, upper = found - over - _FLOATS * near, found + under + _FLOATS * near
+        if certain:  # sums of answers with noise on one side have it on that side
+            far = sum(map(abs, noisy.tolist())) * self.workload.largest > MAX_COUNT
+            sums = noisy if far else self.workload.apply(noisy)
+            least, most = (
+                np.full(size, way) if far else _outward(sums, way) for way in (-np.inf, np.inf)
+            )
+            lower = least if above else lower
+            upper = most if below else upper
+        answers = self.estimate(noisy).estimate if estimate is None else estimate
+        if self.non_negative:
+            lower = np.maximum(lower, 0) if self.workload.is_non_negative else lower
+        return LinearBounds(np.minimum(lower, answers), np.maximum(upper, answers), certain)
+
+    def _reach(self, share: Fraction) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How far each answer may lie above the truth, and below it, with this chance each."""
+        law = self.distribution
+        chosen, kind = alike(self.strategy, self.workload)
+        many = chosen.size * self.strategy.shape[0]
+        if many > _WEIGHED or chosen.size > 2**16 or self.draws:
+            found = self._factors
+            if self.draws:  # estimated: it may be too small, at a part of the chance to miss
+                missed = (1 - share) / _UNSURE
+                share, found = share + missed, found * understated(self.draws, float(missed))
+            wide = tail_bound([(law, 1.0)], share) * np.sqrt(found)
+            return wide, wide
+        some = max(1, _AT_ONCE // self.strategy.shape[0])
+        spare = (1 - share) / 2**20  # weights are floats: that of what they are off by
+        share += spare
+        off = tail_bound([(law, 1.0)], 1 - spare) * _OFF * np.sqrt(self._factors)
+        sides: list[NDArray[np.float64]] = []
+        for first in range(0, chosen.size, some):
+            part = weights(self.strategy, self.workload, chosen[first : first + some])
+            over = reaches(law, part, share)
+            under = over if law.upper == law.lower else reaches(law, -part, share)
+            sides.append(np.stack([over, under]))
+        above, below = np.concatenate(sides, axis=1)[:, kind] + off
+        return above, below
 
     @property
-    def _both_sides(self) -> bool:
-        return not any(isinstance(rate, Infinite) for rate in (self.upper_rate, self.lower_rate))
+    def of_cells(self) -> bool:
+        """Whether the answers are sums, with no weight below 0, of the cells as they were measured.
+
+        Then noise that lies on one side of the cells lies on that side of every answer. Both are
+        read off the entries: a name, or what a class is derived from, proves nothing of another
+        product.
+        """
+        return _of_cells(self.strategy) and self.workload.is_non_negative
 
     def loss(self, shift: Shift) -> Loss:
         """Exactly ``upper_rate * fall + lower_rate * rise``, for a shift of the strategy's rows."""
@@ -233,19 +326,35 @@ class Linear:
         noise's variance gives it for some of the queries. For many queries by staggered tiles it
         is estimated from :attr:`draws` draws of made-up noise.
         """
+        found = self._factors
+        return None if found is None else found * self.distribution.variance()
+
+    @cached_property
+    def _factors(self) -> Any:
         if self.draws:
-            found = sampled_factors(self.strategy, self.workload)
-        elif cost(self.strategy, self.workload) > _QUICK:
+            return sampled_factors(self.strategy, self.workload)
+        if cost(self.strategy, self.workload) > _QUICK:
             return None
-        else:
-            found = factors(self.strategy, self.workload)
-        return found * self.distribution.variance()
+        return factors(self.strategy, self.workload)
 
     @property
     def draws(self) -> int:
         """From how many draws :attr:`variance` is estimated; 0 where it is worked out."""
         easy = cost(self.strategy, self.workload) <= _QUICK
         return 0 if easy or not holds_cells(self.strategy) else draws_for(self.strategy.shape[1])
+
+
+def _outward(sums: IntArray, way: float) -> NDArray[np.float64]:
+    """As floats; where not every whole number is one, the next one that way."""
+    found = np.asarray(sums, dtype=float)
+    return np.where(np.abs(found) < 2**53, found, np.nextafter(found, way))
+
+
+def _of_cells(strategy: Operator) -> bool:
+    """Whether row k of a strategy is cell k."""
+    if type(strategy) is Kron:
+        return _of_cells(strategy.first) and _of_cells(strategy.second)
+    return type(strategy) is Identity
 
 
 def best(moves: Moves, workload: Operator, epsilon: Fraction, cells: Layout) -> Operator:

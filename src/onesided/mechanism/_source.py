@@ -1,355 +1,227 @@
-"""What a mechanism is made of, as text: its code, and every value that its code can see.
+"""What a mechanism of one's own is: a frozen dataclass of plain fields, in one file.
 
-A closed language: what is not in it is refused, so that no two mechanisms that answer in different
-ways look alike.
+A closed definition: what does not fit is refused, so that a hash of the file and of the fields says
+which mechanism it is. It guards against mistakes, such as a record that is about another version of
+the file. It does not guard against the author of the file, whom no check of this kind can.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property, partial
-from types import (
-    BuiltinFunctionType,
-    ClassMethodDescriptorType,
-    CodeType,
-    FunctionType,
-    GetSetDescriptorType,
-    MappingProxyType,
-    MemberDescriptorType,
-    MethodDescriptorType,
-    MethodType,
-    ModuleType,
-    WrapperDescriptorType,
-)
-from typing import Any, Final, NamedTuple, TypeVar
+from functools import cached_property, lru_cache
+from importlib.util import find_spec
+from inspect import getattr_static
+from pathlib import Path
+from types import CodeType, FunctionType, MappingProxyType, MemberDescriptorType
+from typing import Any, Final
 
 import numpy as np
 
 from onesided._numbers import Infinite
 from onesided.errors import ParameterError
-from onesided.mechanism._written import (
-    imports_in,
-    in_packages,
-    is_fixed,
-    is_installed,
-    package,
-    text_of,
-    text_of_module,
-)
 from onesided.policy import Policy
 
 _PLAIN: Final = (
-    *(type(None), bool, int, float, complex, str, bytes, range, type(...), type(NotImplemented)),
-    *(Fraction, Decimal, date, timedelta, Infinite, TypeVar),
+    *(type(None), bool, int, float, complex, str, bytes, Fraction, Decimal, date, timedelta),
+    Infinite,
 )
-_LISTS: Final = (list, tuple)
-_SETS: Final = (set, frozenset)
-_TABLES: Final = (dict, MappingProxyType)
-# What a class says of itself and no call reads; the fields of a dataclass are in its __init__.
-_ABOUT: Final = frozenset(
-    {
-        *("__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__"),
-        *("__annotations__", "__firstlineno__", "__static_attributes__", "__match_args__"),
-        *("__dataclass_fields__", "__dataclass_params__", "__orig_bases__", "__parameters__"),
-        *("__abstractmethods__", "_abc_impl", "__annotate__", "__annotate_func__"),
-        *("__annotations_cache__", "__classdictcell__"),
-    }
+_OURS: Final = ("onesided", "numpy")
+# Where installers put packages: of Python itself, of a user, of Debian.
+_PACKAGES: Final = frozenset(["site-packages", "dist-packages"])
+_WAY: Final = (
+    "Write it as a frozen dataclass of numbers, text, arrays or such dataclasses, or as a function "
+    "without a closure, at the top of a file that imports only installed packages."
 )
-
-
-class _Named(NamedTuple):
-    """To know the kind of the fields of such classes by."""
-
-    field: int
 
 
 def source_of(mechanism: object) -> str:
-    """The hash of a mechanism: its modules' text, its classes, and all values they hold.
+    """The hash of a mechanism: the text of its file, its name there, and its fields.
 
-    Values are its parameters, attributes of its classes, what its functions closed over, and the
-    globals that they name. Functions and classes of onesided, numpy, Python and other installed
-    packages are told by name; of any other module, its text and what code names of it.
-    Errors: ParameterError if a text cannot be read, or for a value that holds what is not seen or
-    lies too deep, and for code that imports such a module only when it runs.
+    A frozen dataclass, or a function of ``(data, noise)``, at the top of one file that can be
+    imported. Fields hold numbers, text, dates, policies, arrays, tuples, lists and mappings of
+    these, and other such dataclasses; what a file of its own imports is installed.
+    Errors: ParameterError for what is no such mechanism.
 
     >>> from onesided.mechanism import Counts
     >>> one, other = Counts(1, 1), Counts(2, 1)
     >>> source_of(one) == source_of(Counts(1, 1)), source_of(one) == source_of(other)
     (True, False)
     """
-    code = mechanism if isinstance(mechanism, FunctionType | type) else type(mechanism)
     try:
-        parts = "\n".join(_Telling(package(code.__module__)).of(mechanism))
-    except RecursionError as error:
-        raise ParameterError(
-            f"A value of {code.__qualname__} holds others too many levels deep, so no check can be "
-            "told to be about it.",
-            hint="Hold numbers, text, arrays, or lists of them.",
-        ) from error
+        parts = "\n".join(_told(mechanism))
+    except RecursionError:
+        raise _unfit(mechanism, "holds values too many levels deep") from None
     return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class _Telling:
-    """Tells each thing once; ``seen`` keeps what was told, and its number, by its identity.
-
-    home: the package of the mechanism, of which nothing is told by name alone.
-    """
-
-    home: str
-    seen: dict[int, tuple[int, object]] = field(default_factory=dict)
-
-    def of(self, value: Any) -> Iterator[str]:
-        """Everything that ``value`` is made of, as lines of text."""
-        if type(value) in _PLAIN:
-            yield f"{type(value).__qualname__} {value!r}"
-        elif id(value) in self.seen:
-            yield f"again {self.seen[id(value)][0]}"
-        else:
-            self.seen[id(value)] = len(self.seen), value
-            yield from self._once(value)
-
-    def _once(self, value: Any) -> Iterator[str]:
-        kind = type(value)
-        if (name := self._name_in_library(value)) is not None:
-            yield f"library {name}"
-        elif isinstance(value, ModuleType):
-            yield from self.of_module(value)
-        elif (tell := _KINDS.get(kind)) is not None:
-            yield from tell(self, value)
-        elif isinstance(value, type):
-            yield from self.of_class(value)
-        elif isinstance(value, Policy):
-            yield f"{kind.__qualname__} {text_of(kind)} {value.to_toml()}"
-        elif isinstance(value, np.generic):
-            yield from self.of_array(np.asarray(value))
-        else:
-            yield from self.of_object(value)
-
-    def of_module(self, value: ModuleType) -> Iterator[str]:
-        yield f"module {value.__name__}"
-        if not self._of_library(value.__name__):
-            yield text_of_module(value.__name__, value.__name__)
-
-    def of_many(self, value: Any) -> Iterator[str]:
-        yield f"{type(value).__qualname__} {len(value)}"
-        for one in value:
-            yield from self.of(one)
-
-    def of_table(self, value: Any) -> Iterator[str]:
-        yield f"mapping {len(value)}"
-        for pair in value.items():
-            yield from self.of(tuple(pair))
-
-    def of_set(self, value: Any) -> Iterator[str]:
-        # In no order, so each on its own.
-        yield f"set {len(value)}"
-        yield from sorted("\n".join(_Telling(self.home, dict(self.seen)).of(one)) for one in value)
-
-    def of_array(self, value: Any) -> Iterator[str]:
-        yield f"array {value.dtype.descr} {value.shape}"
-        if value.dtype.hasobject:
-            yield from self.of(value.tolist())
-        else:
-            yield hashlib.sha256(value.tobytes()).hexdigest()
-
-    def of_partial(self, value: Any) -> Iterator[str]:
-        yield "partial"
-        yield from self.of([value.func, value.args, value.keywords, vars(value)])
-
-    def of_method(self, value: Any) -> Iterator[str]:
-        yield "method"
-        yield from self.of([value.__func__, value.__self__])
-
-    def of_built_in(self, value: Any) -> Iterator[str]:
-        yield f"built-in {value.__name__}"
-        yield from self.of(value.__self__)
-
-    def of_wrapped(self, value: Any) -> Iterator[str]:
-        yield type(value).__qualname__
-        yield from self.of(value.__func__)
-
-    def of_property(self, value: Any) -> Iterator[str]:
-        yield "property"
-        yield from self.of([value.fget, value.fset, value.fdel])
-
-    def of_cached(self, value: Any) -> Iterator[str]:
-        yield "cached"
-        yield from self.of(value.func)
-
-    def of_slot(self, value: Any) -> Iterator[str]:
-        yield f"slot {value.__name__}"
-
-    def of_field(self, value: Any) -> Iterator[str]:
-        yield f"field {value.__reduce__()[1][0]}"
-
-    def of_part(self, value: Any) -> Iterator[str]:
-        yield f"part {value.__name__}"
-        yield from self.of(value.__objclass__)
-
-    def of_function(self, value: Any) -> Iterator[str]:
-        yield f"{value.__qualname__} {text_of(value)}"
-        held = [_held(cell) for cell in value.__closure__ or ()]
-        yield from self.of([value.__defaults__, value.__kwdefaults__, held, vars(value)])
-        yield from self.of(value.__code__)
-        if not is_fixed(value.__module__):
-            self._refuse_late_imports(value)
-            yield from self.of_named(value.__globals__, sorted(_names_in(value.__code__)), [])
-
-    def of_named(
-        self, around: dict[str, Any], names: list[str], passed: list[object]
-    ) -> Iterator[str]:
-        """What code sees by these names in a module, and through the modules that it sees there."""
-        passed.append(around)
-        found = {name: around[name] for name in names if name in around}
-        yield from self.of(found)
-        for one in found.values():
-            if isinstance(one, ModuleType) and not self._of_library(one.__name__):
-                inside = vars(one)
-                if not any(inside is other for other in passed):
-                    yield from self.of_named(inside, names, passed)
-
-    def of_code(self, value: Any) -> Iterator[str]:
-        # The text of a module does not tell two functions of one name in it apart.
-        yield f"code {value.co_code.hex()} {value.co_flags}"
-        yield from self.of([value.co_consts, value.co_names, value.co_varnames])
-
-    def of_class(self, value: Any) -> Iterator[str]:
-        yield f"{value.__qualname__} {text_of(value)}"
-        if not is_fixed(value.__module__):
-            yield from self.of([base for base in value.__mro__[1:] if base is not object])
-            told = {name: one for name, one in vars(value).items() if name not in _ABOUT}
-            yield from self.of(dict(sorted(told.items())))
-
-    def of_object(self, value: Any) -> Iterator[str]:
-        kinds = type(value).__mro__[:-1]
-        for kind in kinds:
-            if kind in _INSIDE:
-                yield from _INSIDE[kind](self, value)
-            elif kind in _PLAIN:
-                plain: Any = kind
-                yield f"{kind.__qualname__} {plain.__repr__(value)}"
-            else:
-                _refuse_hidden(kind)
-                yield f"{kind.__qualname__} {text_of(kind)}"
-                if not is_fixed(kind.__module__):
-                    yield from self.of(kind)
-        yield from self.of(_fields(value))
-
-    def _name_in_library(self, value: Any) -> str | None:
-        """The name of a function or class under which a library has it; else None."""
-        module = getattr(value, "__module__", None)
-        name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
-        if isinstance(value, np.ufunc):
-            module = "numpy"
-        if not (isinstance(module, str) and isinstance(name, str) and self._of_library(module)):
-            return None
-        found: Any = sys.modules.get(module)
-        for part in name.split("."):
-            found = getattr(found, part, None)
-        if found is not value:
-            return None
-        written = isinstance(value, FunctionType) and not is_fixed(module)
-        return f"{module}.{name} {text_of(value) if written else ''}"
-
-    def _refuse_late_imports(self, function: FunctionType) -> None:
-        """Refuse code that imports what nobody can tell before it runs. Errors: ParameterError."""
-        if self._of_library(function.__module__):
-            return
-        for name in imports_in(function.__code__):
-            if not is_installed(name, apart_from=self.home):
-                raise ParameterError(
-                    f"{function.__qualname__} imports {name or 'its own package'} when it runs, "
-                    "so no check can be told to be about it.",
-                    hint="Import it at the top of the file.",
-                )
-
-    def _of_library(self, module: str) -> bool:
-        """Whether a module is of Python, of ours, or of another package that is installed."""
-        if is_fixed(module):
-            return True
-        return package(module) != self.home and in_packages(module)
+def _told(value: Any) -> Iterator[str]:  # noqa: C901 - a branch for each kind of value
+    """What a value is, as lines of text that differ where values do."""
+    kind = type(value)
+    if kind in _PLAIN:
+        yield f"{kind.__qualname__} {value!r}"
+    elif isinstance(value, Policy):
+        yield f"policy {value.to_toml()}"
+    elif (kind is np.ndarray or isinstance(value, np.generic)) and not value.dtype.hasobject:
+        yield f"array {value.dtype.descr} {value.shape} {np.asarray(value).tobytes().hex()}"
+    elif kind in (tuple, list, dict, MappingProxyType):
+        held = list(value.items()) if isinstance(value, Mapping) else value
+        yield f"{kind.__qualname__} {len(held)}"
+        for one in held:
+            yield from _told(one)
+    elif isinstance(value, FunctionType):
+        if value.__closure__ or value.__kwdefaults__ or vars(value):
+            raise _unfit(value, "is a function that holds more than its text")
+        yield _place(value, value)
+        yield from _told(value.__defaults__)
+    elif is_dataclass(kind) and not isinstance(value, type):
+        for base in kind.__mro__:
+            if base is kind or base.__module__.partition(".")[0] in _OURS:
+                yield _place(base, value)
+        for name in _names(value):
+            yield name
+            yield from _told(getattr(value, name))
+    else:
+        raise _unfit(value, "is no frozen dataclass, and no plain value")
 
 
-_KINDS: Final[dict[type, Callable[[_Telling, Any], Iterator[str]]]] = {
-    **dict.fromkeys(_LISTS, _Telling.of_many),
-    **dict.fromkeys(_TABLES, _Telling.of_table),
-    **dict.fromkeys(_SETS, _Telling.of_set),
-    np.ndarray: _Telling.of_array,
-    partial: _Telling.of_partial,
-    MethodType: _Telling.of_method,
-    BuiltinFunctionType: _Telling.of_built_in,
-    FunctionType: _Telling.of_function,
-    CodeType: _Telling.of_code,
-    type(vars(_Named)["field"]): _Telling.of_field,
-    staticmethod: _Telling.of_wrapped,
-    classmethod: _Telling.of_wrapped,
-    property: _Telling.of_property,
-    cached_property: _Telling.of_cached,
-    MemberDescriptorType: _Telling.of_slot,
-    GetSetDescriptorType: _Telling.of_slot,
-    WrapperDescriptorType: _Telling.of_part,
-    MethodDescriptorType: _Telling.of_part,
-    ClassMethodDescriptorType: _Telling.of_part,
-}
-# What an object of a class derived from one of these holds besides its fields.
-_INSIDE: Final[dict[type, Callable[[_Telling, Any], Iterator[str]]]] = {
-    list: lambda telling, value: telling.of(list(list.__iter__(value))),
-    tuple: lambda telling, value: telling.of(list(tuple.__iter__(value))),
-    dict: lambda telling, value: telling.of(dict(dict.items(value))),
-    set: lambda telling, value: telling.of(set(set.__iter__(value))),
-    frozenset: lambda telling, value: telling.of(set(frozenset.__iter__(value))),
-    np.ndarray: lambda telling, value: telling.of(value.view(np.ndarray)),
-}
+def _names(value: Any) -> list[str]:
+    """The fields of a frozen dataclass. Errors: ParameterError if it holds anything else."""
+    kind: Any = type(value)
+    names = [one.name for one in fields(value)]
+    held = [*getattr(value, "__dict__", ())]
+    more = [
+        name
+        for name in held
+        if name not in names and not isinstance(getattr_static(kind, name, None), cached_property)
+    ]
+    if not kind.__dataclass_params__.frozen or more:
+        raise _unfit(value, f"holds {more[0]}, no field" if more else "is not frozen")
+    return names
 
 
-def _names_in(code: CodeType) -> set[str]:
-    """The names that a function's code, and functions within it, may look up."""
-    inner = [_names_in(one) for one in code.co_consts if isinstance(one, CodeType)]
-    return set(code.co_names).union(*inner)
+def _place(code: Any, value: object) -> str:
+    """The name of a class or function, and the hash of the file that it stands in."""
+    module, name = sys.modules.get(code.__module__), code.__qualname__
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    file = getattr(module, "__file__", None)
+    if found is not code or file is None or Path(file).suffix != ".py":
+        raise _unfit(value, "does not stand at the top of a file that can be imported")
+    text = Path(file).read_bytes()
+    if code.__module__.partition(".")[0] not in _OURS:
+        _refuse_others(text, value)
+        _refuse_older(text, vars(module), code, value)
+    return f"{name} {hashlib.sha256(text).hexdigest()}"
 
 
-def _held(cell: Any) -> object:
+def _refuse_others(text: bytes, value: object) -> None:
+    """Refuse a file that imports others that are not installed. Errors: ParameterError."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            raise _unfit(value, "is in a file that imports from its own package")
+        named = [node.module] if isinstance(node, ast.ImportFrom) else []
+        named += [one.name for one in node.names] if isinstance(node, ast.Import) else []
+        for name in named:
+            if not _is_installed(str(name).partition(".")[0]):
+                raise _unfit(value, f"is in a file that imports {name}, which is not installed")
+
+
+@lru_cache(maxsize=256)
+def _is_installed(package: str) -> bool:
+    if package in _OURS or package in sys.stdlib_module_names:
+        return True
     try:
-        return cell.cell_contents
-    except ValueError:  # not yet set
-        return None
+        found = find_spec(package)
+    except ValueError:  # a module that was made by hand
+        return False
+    origin = None if found is None else found.origin
+    return origin is not None and not _PACKAGES.isdisjoint(Path(origin).parts)
 
 
-def _refuse_hidden(kind: type) -> None:
-    """Refuse a class whose objects hold more than slots and a ``__dict__``. Errors: ParameterError.
+def _refuse_older(text: bytes, loaded: Mapping[str, Any], code: Any, value: object) -> None:
+    """Refuse what was loaded before its file was changed. Errors: ParameterError.
 
-    Whatever is written in Python keeps all it holds there; what is written in C may not.
+    Compared are the functions of the file that the code reaches, however they are wrapped, and
+    what the file writes out as the value of a name there.
     """
-    base = kind.__base__ or object
-    own = vars(kind)
-    slots = sum(isinstance(one, MemberDescriptorType) for one in own.values())
-    room = slots + ("__dict__" in own) + ("__weakref__" in own)
-    inside = any(one in base.__mro__ for one in (*_INSIDE, *_PLAIN))
-    size = kind.__basicsize__ - base.__basicsize__
-    if size > room * _POINTER or (kind.__itemsize__ and not inside):
-        raise ParameterError(
-            f"A value of {kind.__module__}.{kind.__qualname__} has no fixed form, so no check can "
-            "be told to be about a mechanism that holds one.",
-            hint="Hold numbers, text, arrays, lists, or objects of classes written in Python.",
-        )
+    file = str(loaded["__file__"])
+    written = set(_codes(compile(text, file, "exec", dont_inherit=True)))
+    codes = set(_loaded(code, loaded, set()))
+    names = {name for one in codes for name in one.co_names}
+    body = [
+        one
+        for one in ast.parse(text).body
+        if not isinstance(one, ast.ClassDef) or one.name in names | {code.__qualname__}
+    ]
+    if not codes <= written or not _as_written(body, loaded, names):
+        raise _unfit(value, f"is not what {Path(file).name} says now")
 
 
-_POINTER: Final = object.__basicsize__ // 2
+def _loaded(held: Any, module: Mapping[str, Any], seen: set[int]) -> Iterator[CodeType]:
+    """The code of a module that an object reaches: its functions, and what these wrap and name."""
+    if id(held) in seen:
+        return
+    seen.add(id(held))
+    parts = [getattr(held, name, None) for name in ("fget", "func", "__func__", "__wrapped__")]
+    parts += [cell.cell_contents for cell in getattr(held, "__closure__", None) or ()]
+    code = getattr(held, "__code__", None)
+    if isinstance(code, CodeType) and code.co_filename == module["__file__"]:
+        for one in _codes(code):
+            yield one
+            parts += [module.get(name) for name in one.co_names]
+    if isinstance(held, type) and held.__module__ == module["__name__"]:
+        parts += [*vars(held).values(), *held.__bases__]
+    for part in parts:
+        if part is not None:
+            yield from _loaded(part, module, seen)
 
 
-def _fields(value: object) -> dict[str, object]:
-    slots = {
-        name: one
-        for kind in type(value).__mro__
-        for name, one in vars(kind).items()
-        if isinstance(one, MemberDescriptorType)
-    }
-    held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
-    return {**held, **getattr(value, "__dict__", {})}
+def _as_written(
+    body: Iterable[ast.stmt], loaded: Mapping[str, Any], asked: Container[str] | None = None
+) -> bool:
+    """Whether names, or those asked for, have the one value that is written out for them."""
+    parts = [part for one in body for part in ast.walk(one) if isinstance(part, ast.Name)]
+    stored = Counter(part.id for part in parts if isinstance(part.ctx, ast.Store))
+    for one in body:
+        held = loaded.get(getattr(one, "name", ""))
+        if isinstance(one, ast.ClassDef) and isinstance(held, type):
+            same = _as_written(one.body, vars(held))
+        elif isinstance(one, ast.Assign | ast.AnnAssign):
+            names = one.targets if isinstance(one, ast.Assign) else [one.target]
+            once = [n.id for n in names if isinstance(n, ast.Name) and stored[n.id] == 1]
+            same = all(_is(loaded.get(n), one.value) for n in once if asked is None or n in asked)
+        else:
+            same = True
+        if not same:
+            return False
+    return True
+
+
+def _is(held: Any, written: ast.expr | None) -> bool:
+    """Whether a value is what is written out; True where nothing is, or a slot is in its place."""
+    try:
+        plain = ast.literal_eval(written)  # type: ignore[arg-type] # None is refused, too
+    except (ValueError, TypeError):
+        return True
+    return isinstance(held, MemberDescriptorType) or repr(held) == repr(plain)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from _codes(one)
+
+
+def _unfit(value: object, why: str) -> ParameterError:
+    name = getattr(value, "__qualname__", None) or type(value).__qualname__
+    return ParameterError(f"{name} {why}, so no check can be told to be about it.", hint=_WAY)

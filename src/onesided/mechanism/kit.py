@@ -7,15 +7,19 @@ Fraction(1, 2)
 """
 
 from onesided.fields import Exact, Field, MaybeWhole, Rate, Whole, settle
-from onesided.mechanism._base import counts_of
+from onesided.mechanism._certify import Thresholds, decide, thresholds_of, with_thresholds
 from onesided.mechanism._checked import named_shifts
-from onesided.mechanism._counts import CONFIDENCE, Correction, confident, shared
-from onesided.mechanism._paid import Move, count_moves, largest_rate
-from onesided.mechanism._rates import rates_for, rates_over
-from onesided.mechanism._record_sample import open_kinds, samples_for
+from onesided.mechanism._fit import (
+    Move,
+    count_moves,
+    counts_of,
+    largest_rate,
+    rates_for,
+    rates_over,
+)
+from onesided.mechanism._sampling import open_kinds, samples_for
 from onesided.mechanism._source import source_of
-from onesided.mechanism._sparse_vector import Thresholds, decide, thresholds_of, with_thresholds
-from onesided.mechanism._tails import tail_bound
+from onesided.mechanism.law import CONFIDENCE, Correction, confident, shared, tail_bound
 
 __all__ = [
     "CONFIDENCE",

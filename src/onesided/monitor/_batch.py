@@ -2,28 +2,267 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import datetime as dt
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
-from typing import Any
+from itertools import repeat
+from typing import Any, Final, Literal, TypeAlias
 
 import narwhals as nw
 import numpy as np
 
+from onesided._english import a, many
 from onesided.engine import Table
+from onesided.engine.kit import reading
 from onesided.errors import DataError, UnknownColumnError
-from onesided.monitor._columns import (
-    NOTHING,
-    Column,
-    OnUnknown,
-    column_of,
-    persons_of,
-    places_of,
-    times_of,
+from onesided.fields import one_of
+from onesided.monitor._rows import (
+    LENGTH,
+    Person,
+    Row,
+    Rows,
+    Texts,
+    as_numbers,
+    moments_in_column,
+    named,
 )
-from onesided.monitor._rows import Row, Rows, as_numbers
-from onesided.monitor._rules import Rules
+from onesided.monitor._rules import LATEST, YEARS, Rules, Scale, in_years
 from onesided.noise import IntArray
 from onesided.store import plain_text
+
+# The columns of a batch as whole numbers, whatever they come in. Nothing is drawn here.
+
+
+Column: TypeAlias = Any  # a series of narwhals, an array of numpy, or a list
+OnUnknown = Literal["error", "ignore"]
+NOTHING: Final = "Nothing was drawn or stored."
+_DENSE: Final = 8  # times as many numbers as keys: a table of them is small
+_PART: Final = 1 << 16  # values that are Python's at a time
+_EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - without a zone, which means UTC
+_MICROSECOND: Final = dt.timedelta(microseconds=1)
+_TICKS: Final = {"s": 10**6, "ms": 10**3, "us": 1}
+
+
+def column_of(given: object) -> Column:
+    """A series, an array of numbers or moments, or a list."""
+    series = nw.from_native(given, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return series
+    if isinstance(given, np.ndarray):
+        return given if given.ndim == 1 and given.dtype.kind in "iuM" else given.tolist()
+    return list(given)  # type: ignore[call-overload]
+
+
+def persons_of(column: Column, name: str) -> tuple[IntArray, tuple[bytes, ...] | None, bool]:
+    """Text or whole numbers, all of one type: 5 and "5" must not be one person or two by chance.
+
+    As :class:`Rows` has them, and whether they are text. Errors: DataError naming the first row of
+    another type.
+    """
+    whole = _whole(column)
+    if whole is not None:
+        return whole, None, False
+    texts = _texts(column)
+    if texts is not None:
+        return *texts.distinct(), len(texts) > 0
+    persons, names = named(_persons(column, name))
+    first = [value for _, part in _parts(column[:1]) for value in part]
+    if first and isinstance(first[0], str):
+        return persons, names, True
+    numbers = as_numbers(persons, names)
+    return (persons, names, False) if numbers is None else (numbers, None, False)
+
+
+def _persons(column: Column, name: str) -> Iterator[Sequence[Person]]:
+    kinds: set[type] = set()
+    for _, part in _parts(column):
+        kinds.update(map(type, part))
+        if not (kinds <= {int} or kinds <= {str}):
+            _refuse_person([value for _, values in _parts(column) for value in values], name)
+        yield part
+
+
+def _refuse_person(values: Sequence[object], name: str) -> None:
+    first = type(values[0]) if type(values[0]) in (int, str) else None
+    row = next(i for i, value in enumerate(values) if type(value) is not first)
+    raise DataError(
+        f"Row {row} of column {name!r} holds {values[row]!r}; a person must be text, or a whole "
+        "number, the same throughout and never null.",
+        hint=f"Cast the column {name!r} to text. {NOTHING}",
+        row=row,
+        column=name,
+    )
+
+
+def places_of(column: Column, rules: Rules, name: str, on_unknown: OnUnknown) -> IntArray:
+    """The position of each place among the keys; -1 for one to be left out.
+
+    Errors: DataError naming the first row of another type, and of an unknown place unless those
+    are to be ignored; ParameterError.
+    """
+    one_of(on_unknown, name="on_unknown", words=("error", "ignore"))
+    whole = None if rules.ordered is None else _whole(column)
+    texts = None if rules.ordered is not None else _texts(column)
+    if whole is not None and rules.ordered is not None:
+        found = _at(whole, *rules.ordered)
+    elif texts is not None and rules.kinds == {str}:
+        which, words = texts.distinct()
+        names = (word[LENGTH:].decode("utf-8", "surrogatepass") for word in words)
+        found = np.fromiter(map(rules.positions.get, names, repeat(-1)), np.int64)[which]
+    else:
+        found = _looked_up(column, rules, name)
+    missing = found < 0
+    if missing.any():
+        _refuse_unknown(column, np.flatnonzero(missing), rules, name, on_unknown)
+    return found
+
+
+def _at(whole: IntArray, keys: IntArray, order: IntArray) -> IntArray:
+    """Where each number stands among the keys, which are in order; -1 for none of them."""
+    low, span = int(keys[0]), int(keys[-1]) - int(keys[0]) + 1
+    if span > _DENSE * keys.size:
+        at = np.minimum(np.searchsorted(keys, whole), keys.size - 1)
+        return np.where(keys[at] == whole, order[at], -1)
+    places = np.full(span, -1, dtype=np.int64)
+    places[keys - low] = order
+    inside = (whole >= low) & (whole < low + span)
+    return np.where(inside, places[np.where(inside, whole - low, 0)], -1)
+
+
+def _looked_up(column: Column, rules: Rules, name: str) -> IntArray:
+    """By the keys' own equality, value by value."""
+    kinds = rules.kinds | {type(None)}
+    found = [np.zeros(0, dtype=np.int64)]
+    for start, part in _parts(column):
+        if not set(map(type, part)) <= kinds:
+            _refuse_other_type(part, start, rules, name)
+        positions = map(rules.positions.get, part, repeat(-1))
+        found.append(np.fromiter(positions, np.int64, len(part)))
+    return np.concatenate(found)
+
+
+def _refuse_other_type(part: Sequence[Any], start: int, rules: Rules, name: str) -> None:
+    """Refuse places of another type than the keys': none would be found, and all be certified."""
+    kinds = rules.kinds
+    row = next(i for i, value in enumerate(part) if value is not None and type(value) not in kinds)
+    wanted = " or ".join(sorted(kind.__name__ for kind in kinds))
+    raise DataError(
+        f"Row {start + row} of column {name!r} holds {part[row]!r}, {a(type(part[row]).__name__)}; "
+        f"the places of this monitor are of type {wanted}.",
+        hint="Cast the column: places of another type are other places, and nobody would "
+        f"be counted. {NOTHING}",
+        row=start + row,
+        place=part[row],
+        column=name,
+    )
+
+
+def _refuse_unknown(
+    column: Column, missing: IntArray, rules: Rules, name: str, on_unknown: OnUnknown
+) -> None:
+    values = ((start + i, v) for start, part in _parts(column) for i, v in enumerate(part))
+    wanted = set(missing.tolist())
+    for row, value in values:
+        if row in wanted and (on_unknown == "error" or value is None):
+            raise DataError(
+                f"Row {row} is at {value!r}, which is none of the {many(rules.size, 'place')}.",
+                hint=f"Add it to the places of a new monitor, or leave such rows out with "
+                f"on_unknown='ignore'. {NOTHING}",
+                row=row,
+                place=value,
+                column=name,
+            )
+
+
+def times_of(column: Column, scale: Scale, name: str) -> IntArray:
+    """Moments as whole numbers of the scale. Errors: DataError naming the first that is none.
+
+    >>> times_of([3, 5], Scale(dated=False), "step").tolist()
+    [3, 5]
+    """
+    found = _moments(column) if scale.dated else _whole(column)
+    low, high = YEARS if scale.dated else (-LATEST, LATEST)
+    if found is None or (found.size and not low <= found.min() <= found.max() <= high):
+        values = [value for _, part in _parts(column) for value in part]
+        each = enumerate(values)
+        ticks = [scale.ticks(value, name=f"{name!r} of row {row}") for row, value in each]
+        found = np.array(ticks, dtype=np.int64)
+    return found
+
+
+def _moments(column: Column) -> IntArray | None:
+    """Microseconds of UTC; None where the values must be looked at one by one."""
+    if isinstance(column, np.ndarray) and column.dtype.kind == "M":
+        far = np.isnat(column).any() or not in_years(column)
+        return None if far else column.astype("datetime64[us]").astype(np.int64)
+    if isinstance(column, list) or isinstance(column.dtype, nw.String):
+        # Texts of ISO 8601 without a zone; None where one of them is none, or has one.
+        if isinstance(column, nw.Series):
+            read: IntArray | None = _read(lambda: moments_in_column(column))
+            if read is not None:
+                return read
+        pieces = [np.zeros(0, dtype=np.int64)]
+        for _, part in _parts(column):
+            try:
+                since = [dt.datetime.fromisoformat(one) - _EPOCH for one in part]
+            except (TypeError, ValueError):
+                return None
+            pieces.append(np.array([one // _MICROSECOND for one in since], dtype=np.int64))
+        return np.concatenate(pieces)
+    finer = _TICKS.get(column.dtype.time_unit) if isinstance(column.dtype, nw.Datetime) else None
+    if finer is None or column.null_count():
+        return None
+    # In the column's own unit: made finer, a moment far away would become another one.
+    found: IntArray = _read(lambda: column.cast(nw.Int64()).to_numpy().astype(np.int64))
+    far = finer * max(-int(found.min(initial=0)), int(found.max(initial=0))) > LATEST
+    return None if far else found * finer
+
+
+def _texts(column: Column) -> Texts | None:
+    """Texts where they are in columns already; None where they must be looked at one by one."""
+    if not isinstance(column, nw.Series):
+        return None
+    found: Texts | None = _read(lambda: Texts.in_column(column))
+    return found
+
+
+def _whole(column: Column) -> IntArray | None:
+    """Whole numbers of 64 bits; None where the column may hold anything else."""
+    if isinstance(column, nw.Series):
+        wide = isinstance(column.dtype, nw.Int128 | nw.UInt128)
+        if not column.dtype.is_integer() or wide or column.null_count():
+            return None
+        found = _read(column.to_numpy)
+    elif isinstance(column, list):
+        if set(map(type, column)) != {int}:
+            return None
+        try:
+            return np.array(column, dtype=np.int64)
+        except OverflowError:
+            return None
+    else:
+        found = column
+    if found.dtype.kind not in "iu" or (found.dtype.kind == "u" and found.max(initial=0) >= 2**63):
+        return None
+    whole: IntArray = found.astype(np.int64)
+    return whole
+
+
+def _parts(column: Column) -> Iterator[tuple[int, list[Any]]]:
+    """Python's values, some at a time, and the row that each part begins with."""
+    for start in range(0, len(column), _PART):
+        part = column[start : start + _PART]
+        if isinstance(part, nw.Series):
+            yield start, _read(part.to_list)
+        elif isinstance(part, np.ndarray):
+            yield start, list(part) if part.dtype.kind == "M" else part.tolist()
+        else:
+            yield start, [one.item() if isinstance(one, np.generic) else one for one in part]
+
+
+def _read(get: Callable[[], Any]) -> Any:
+    with reading():
+        return get()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +349,14 @@ def read_batch(
     times = np.full(places.size, at, dtype=np.int64)
     if columns.time in table and rules.window is not None:
         times = times_of(table[columns.time], rules.scale, columns.time)
-        _refuse_later(times, at, name, rules)
+        # A row later than its batch would outlive the public clock that its marks go by.
+        for row in np.flatnonzero(times > at)[:1].tolist():
+            raise DataError(
+                f"Row {row} of batch {name!r} is from {rules.scale.text(int(times[row]))}, later "
+                f"than the batch's own time {rules.scale.text(at)}.",
+                hint=f"A batch's time is the end of the period that it covers. {NOTHING}",
+                row=row,
+            )
     if places.min(initial=0) < 0:
         known = places >= 0
         places, persons, times = places[known], persons[known], times[known]
@@ -158,14 +404,3 @@ def _wanted(names: Sequence[str], columns: Columns) -> list[str]:
                 column=name,
             )
     return [name for name in (columns.person, columns.place, columns.time) if name in names]
-
-
-def _refuse_later(times: IntArray, at: int, name: str, rules: Rules) -> None:
-    """A row later than its batch would outlive the public clock that its marks go by."""
-    for row in np.flatnonzero(times > at)[:1].tolist():
-        raise DataError(
-            f"Row {row} of batch {name!r} is from {rules.scale.text(int(times[row]))}, later than "
-            f"the batch's own time {rules.scale.text(at)}.",
-            hint=f"A batch's time is the end of the period that it covers. {NOTHING}",
-            row=row,
-        )

@@ -1,19 +1,463 @@
-"""The state machine: window, marks, and one step. No storage here.
-
-Why a step costs so little, and why a rest ends when it does: docs/proofs/monitor.md.
-"""
+"""The state machine: window, marks, one step and what it answers. No storage here."""
 
 from __future__ import annotations
 
+import secrets
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
 import numpy as np
 
-from onesided.errors import DataError
-from onesided.monitor._answer import StepAnswer
-from onesided.monitor._rules import Rules
-from onesided.monitor._supply import Counter, Visits
-from onesided.monitor._time import NEVER
-from onesided.monitor._window import Window
+from onesided.errors import DataError, LedgerFormatError
+from onesided.monitor._batch import Batch
+from onesided.monitor._rows import NUMBERS, numbering, whole_person
+from onesided.monitor._rules import NEVER, Rules
 from onesided.noise import BoolArray, IntArray, PlaceNoise
+from onesided.session import Release
+from onesided.show import RoleTable
+
+# What one step publishes, as arrays, as bytes in the store, and as words.
+
+
+CERTIFIED: Final = "certified"
+UNKNOWN: Final = "unknown"
+RESTING: Final = "resting"
+_HEAD: Final = struct.Struct("<QQ")
+
+
+@dataclass(frozen=True, slots=True)
+class StepAnswer:
+    """Which places are certified, which were answered with a value; the others rest.
+
+    >>> import numpy as np
+    >>> answer = StepAnswer(np.array([True, False]), np.array([1]), np.array([7]))
+    >>> decode(answer.encode(), size=2).values.tolist()
+    [7]
+    """
+
+    certified: BoolArray
+    positions: IntArray
+    values: IntArray
+
+    def encode(self) -> bytes:
+        """The same bytes for the same answer."""
+        parts = (
+            _HEAD.pack(self.certified.size, self.positions.size),
+            np.packbits(self.certified).tobytes(),
+            self.positions.astype("<i8").tobytes(),
+            self.values.astype("<i8").tobytes(),
+        )
+        return zlib.compress(b"".join(parts), 1)
+
+
+def plain_answer(payload: bytes) -> bytes:
+    """What a stored answer says, however it was compressed. Errors: LedgerFormatError."""
+    try:
+        return zlib.decompress(payload)
+    except (zlib.error, TypeError) as error:
+        raise _unreadable() from error
+
+
+def decode(payload: bytes, *, size: int) -> StepAnswer:
+    """The answer that was stored.
+
+    Errors: LedgerFormatError if it is not one for ``size`` places.
+    """
+    raw = plain_answer(payload)
+    try:
+        places, answered = _HEAD.unpack_from(raw)
+    except struct.error as error:
+        raise _unreadable() from error
+    bits = (size + 7) // 8
+    if places != size or len(raw) != _HEAD.size + bits + 16 * answered:
+        raise _unreadable()
+    packed = np.frombuffer(raw, np.uint8, bits, _HEAD.size)
+    numbers = np.frombuffer(raw, "<i8", 2 * answered, _HEAD.size + bits).astype(np.int64)
+    if answered and not 0 <= numbers[:answered].min() <= numbers[:answered].max() < size:
+        raise _unreadable()
+    certified = np.unpackbits(packed, count=size).astype(np.bool_)
+    return StepAnswer(certified, numbers[:answered], numbers[answered:])
+
+
+def _unreadable() -> LedgerFormatError:
+    return LedgerFormatError(
+        "a stored answer of the monitor cannot be read.",
+        hint="The state is damaged. Restore a copy, or start a new monitor.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MonitorRelease(Release):
+    """What one step published: for each place "certified", "unknown" or "resting".
+
+    certified: certainly at most the threshold, at ``time``, counting different people in the
+        window of all batches accepted so far. unknown: a noisy count above the threshold was
+        drawn; ``values`` holds it, and the true count is certainly not above it. resting: nothing
+        was asked, because records that an earlier answer used are still in the window.
+    number: of the step, from 1. batch: the id of the batch that led to it. time: the clock, the
+        latest time of any batch so far. head: the hash that this step adds to the chain of what
+        was published. told_again: it was stored before; nothing was drawn for it now. entry: of
+        the monitor's one charge, which its guarantee tells; it covers all steps.
+
+    >>> from onesided import Monitor, policy
+    >>> rules = {"at_most": 1, "window": 7, "epsilon": 60, "policy": policy.addition_only()}
+    >>> monitor = Monitor(["gym", "bar"], **rules)
+    >>> visits = {"person": [1, 2, 3], "place": ["gym", "bar", "bar"]}
+    >>> release = monitor.step(visits, id="a", time=1)
+    >>> print(release)
+    ε = 60 on record -> absent is large: an answer may change the odds that somebody holds about one
+    person by a factor of e^60.
+    At most 1 unit within 7 by place.
+    Step 1, a, 1: 1 certified, 1 unknown, 0 resting.
+    place  status     at_most (certain)
+    gym    certified                  1
+    bar    unknown                    2
+    Under the policy 'addition_only' -- record -> absent: ε = 60 (pure, δ = 0). All that the
+    monitor ever publishes together.
+    """
+
+    number: int
+    batch: str
+    time: str
+    rules: Rules
+    answer: StepAnswer
+    head: str
+    kind: str = "MonitorRelease"
+
+    def __post_init__(self) -> None:
+        """Say which step it is, and how many places are in which state."""
+        counts = ", ".join(f"{many:,} {status}" for status, many in self.counts.items())
+        said = f"Step {self.number:,}, {self.batch}, {self.time}: {counts}."
+        object.__setattr__(self, "summary", said)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many places have each status."""
+        certified, unknown = int(self.certified.sum()), self.answer.positions.size
+        rest = self.rules.size - certified - unknown
+        return {CERTIFIED: certified, UNKNOWN: unknown, RESTING: rest}
+
+    @property
+    def places(self) -> tuple[object, ...]:
+        """The public places, in their given order; every column below is as long."""
+        return tuple(row[0] for row in self.rules.keys.rows)
+
+    @property
+    def certified(self) -> BoolArray:
+        """Which places certainly have at most the threshold."""
+        return self.answer.certified
+
+    @property
+    def unknown(self) -> BoolArray:
+        """Which places were answered with a noisy count."""
+        found = np.zeros(self.rules.size, dtype=np.bool_)
+        found[self.answer.positions] = True
+        return found
+
+    @property
+    def resting(self) -> BoolArray:
+        """Which places were not asked about."""
+        return ~(self.certified | self.unknown)
+
+    @property
+    def values(self) -> IntArray:
+        """The noisy count where ``unknown``; 0 elsewhere."""
+        found = np.zeros(self.rules.size, dtype=np.int64)
+        found[self.answer.positions] = self.answer.values
+        return found
+
+    @property
+    def status(self) -> list[str]:
+        """The status of each place as a word."""
+        words = np.full(self.rules.size, RESTING, dtype=object)
+        words[self.certified] = CERTIFIED
+        words[self.answer.positions] = UNKNOWN
+        found: list[str] = words.tolist()
+        return found
+
+    def at_most(self, threshold: int | None = None) -> list[Any]:
+        """The places certified to have at most ``threshold``; by default, each at most its own."""
+        if threshold is None:
+            return self.rules.keys.part(np.flatnonzero(self.certified)).labels()
+        return Release.at_most(self, threshold)
+
+    @property
+    def table(self) -> RoleTable:
+        """A row per place: place, status, at_most, which is certain (None while resting)."""
+        upper = np.full(self.rules.size, None, dtype=object)
+        upper[self.certified] = self.rules.thresholds[self.certified]
+        upper[self.answer.positions] = self.answer.values
+        keys, came = self.rules.keys.by_name(), self.rules.keys.beside.columns
+        roles: dict[str, Any] = {**dict.fromkeys(keys, "key"), "status": "fact", "at_most": "upper"}
+        told = {**keys, **came, "status": self.status, "at_most": upper}
+        return RoleTable.of(told, beside=tuple(came), roles=roles, sure=("at_most",))
+
+
+# The wall between an engine, which counts, and the machine, which answers.
+#
+# An engine hands over batches, and a window that counts them. Of rows it tells the machine only how
+# many different people are at each place, as an array by the place's position among the keys, and a
+# digest of 32 bytes; so rows may stay wherever the engine has them.
+
+
+class Visits(Protocol):
+    """A batch as far as the machine and its store look.
+
+    >>> from onesided.monitor import Batch
+    >>> visits: Visits = Batch("monday", 1, ((0, "Ann", 1),))
+    >>> visits.person_type, len(visits.digest())
+    ('str', 32)
+    """
+
+    @property
+    def id(self) -> str:
+        """Public, accepted once."""
+        ...
+
+    @property
+    def time(self) -> int:
+        """Public; no row is later."""
+        ...
+
+    @property
+    def person_type(self) -> str:
+        """The persons' type, "int" or "str"; "" for a batch without rows."""
+        ...
+
+    def digest(self) -> bytes:
+        """What :func:`onesided.monitor._rows.ordered_digest` makes of the rows, on any engine."""
+        ...
+
+    def content(self) -> bytes:
+        """What the store keeps while the batch is in the window: the rows, or where they are."""
+        ...
+
+
+class Counter(Protocol):
+    """How many different people were at each place within the window.
+
+    >>> from onesided.monitor._machine import Window
+    >>> window: Counter = Window(2)
+    >>> window.counts.tolist()
+    [0, 0]
+    """
+
+    @property
+    def counts(self) -> IntArray:
+        """One number for each place, 64 bits, in the order of the keys."""
+        ...
+
+    def refuse_other_type(self, batch: Any) -> None:
+        """Errors: DataError for persons of another type than those in the window."""
+        ...
+
+    def add(self, batch: Any) -> None:
+        """Take in a batch."""
+        ...
+
+    def expire(self, cutoff: int | None) -> None:
+        """Let go of every visit that is not after ``cutoff``; None lets go of none."""
+        ...
+
+
+_SLACK: Final = 64
+_LEAST: Final = 64
+_PART: Final = 1 << 17  # pairs that are looked for at a time
+_FREE: Final = -1
+# One for each process: nobody can choose pairs that all look for the same slot.
+_KEY: Final = tuple(np.uint64(secrets.randbits(64) | 1) for _ in range(3))
+_NONE: Final = np.zeros(0, dtype=np.int64)
+
+
+class Window:
+    """Counts different people per place, in columns.
+
+    A person counts at a place while the latest of their visits there is in the window: each pair
+    of place and person has the time of that visit, or NEVER when it has expired.
+
+    >>> window = Window(2)
+    >>> window.add(Batch("monday", 1, ((0, "Ann", 0), (0, "Ann", 1), (1, "Bob", 0))))
+    >>> window.expire(0)
+    >>> window.counts.tolist()
+    [1, 0]
+    """
+
+    def __init__(self, size: int) -> None:
+        self.counts: IntArray = np.zeros(size, dtype=np.int64)
+        self._size, self._inside, self._type = size, 0, ""
+        self._pairs = Pairs()
+        # Persons that are no number of 64 bits have one here; their places are told apart by size.
+        self._codes = numbering()
+
+    def refuse_other_type(self, batch: Batch) -> None:
+        """Refuse persons as text beside persons as numbers: nobody could tell who is who."""
+        if self._inside and batch.person_type not in ("", self._type):
+            raise DataError(
+                f"Batch {batch.id!r} names persons by {batch.person_type}, the batches before it "
+                f"by {self._type}.",
+                hint="Cast the column to one type in every batch. Nothing was drawn or stored.",
+            )
+
+    def add(self, batch: Batch) -> None:
+        """Take in the rows of a batch."""
+        if not len(batch.rows):
+            return
+        self._type = batch.person_type
+        place, person, time = batch.rows.place, batch.rows.person, batch.rows.time
+        if batch.rows.names is None:
+            numbers = self._pairs.find(place, person)
+        else:
+            codes, named = self._coded(batch.rows.names, text=batch.rows.text)
+            numbers = self._pairs.find(place + self._size * named[person], codes[person])
+        last = self._pairs.value[numbers]
+        new = place[last == NEVER]
+        np.add.at(self.counts, new, 1)
+        self._inside += new.size
+        self._pairs.value[numbers] = np.maximum(last, time)
+
+    def expire(self, cutoff: int | None) -> None:
+        """Let go of every visit that is not after ``cutoff``."""
+        if cutoff is None or not self._inside:
+            return
+        latest = self._pairs.value[: self._pairs.size]
+        gone = np.flatnonzero((latest <= cutoff) & (latest != NEVER))
+        if not gone.size:
+            return
+        np.subtract.at(self.counts, self._pairs.left[gone] % self._size, 1)
+        latest[gone] = NEVER
+        self._inside -= gone.size
+        if self._pairs.size > 2 * self._inside + _SLACK:
+            self._keep(np.flatnonzero(latest != NEVER))
+
+    def _coded(self, names: tuple[bytes, ...], *, text: bool) -> tuple[IntArray, IntArray]:
+        """A number for each name, and 1 where it is a number given here.
+
+        A whole number of 64 bits is its own number, whatever else is in its batch: a person has
+        one number in all batches.
+        """
+        number = self._codes.__getitem__
+        if text:
+            codes = np.fromiter(map(number, names), np.int64, len(names))
+            return codes, np.ones(len(names), dtype=np.int64)
+        whole = [whole_person(name) for name in names]
+        own = [one in NUMBERS for one in whole]
+        told = zip(names, whole, own, strict=True)
+        numbers = [one if keeps else number(name) for name, one, keeps in told]
+        return np.array(numbers, dtype=np.int64), 1 - np.array(own, dtype=np.int64)
+
+    def _keep(self, numbers: IntArray) -> None:
+        """Forget all other pairs, and the names that no pair has any longer."""
+        if self._codes:
+            named = numbers[self._pairs.left[numbers] >= self._size]
+            held, self._pairs.right[named] = np.unique(
+                self._pairs.right[named], return_inverse=True
+            )
+            names = list(self._codes)
+            self._codes = numbering([names[code] for code in held.tolist()])
+        self._pairs.keep(numbers)
+
+
+class Pairs:
+    """An index in columns: each pair has a number from 0, and a value that starts at NEVER.
+
+    Open addressing with linear probing, at most half full, many pairs at a time. What decides is
+    equality of both numbers; the hash, whose key nobody knows, only says where to look first.
+
+    >>> pairs = Pairs()
+    >>> pairs.find(np.array([1, 1]), np.array([7, 8])).tolist()
+    [0, 1]
+    >>> pairs.find(np.array([1, 2]), np.array([8, 8])).tolist(), pairs.size
+    ([1, 2], 3)
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.left, self.right = np.empty((2, _LEAST), dtype=np.int64)
+        self.value: IntArray = np.full(_LEAST, NEVER, dtype=np.int64)
+        self._slots: IntArray = np.full(2 * _LEAST, _FREE, dtype=np.int64)
+
+    def find(self, left: IntArray, right: IntArray) -> IntArray:
+        """The number of each pair, new ones in their order. No pair may be given twice."""
+        self._reserve(self.size + left.size)
+        parts = [slice(start, start + _PART) for start in range(0, left.size, _PART)]
+        return np.concatenate([_NONE, *(self._find(left[part], right[part]) for part in parts)])
+
+    def keep(self, numbers: IntArray) -> None:
+        """Forget all pairs but these, which are numbered anew in the order given."""
+        left, right, value = (one[numbers] for one in (self.left, self.right, self.value))
+        self.size = 0
+        self._resize(left.size)
+        self.left[: left.size], self.right[: left.size] = left, right
+        self.value[: left.size] = value
+        self._settle(left.size)
+
+    def _find(self, left: IntArray, right: IntArray) -> IntArray:
+        given = np.arange(self.size, self.size + left.size)
+        self.left[given], self.right[given] = left, right
+        found, slots = self._claim(given)
+        new = np.flatnonzero(found == given)
+        numbers = given[: new.size]
+        found[new] = self._slots[slots[new]] = numbers
+        self.left[numbers], self.right[numbers] = left[new], right[new]
+        self.size += new.size
+        return found
+
+    def _claim(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
+        """For each pair that stands at one of ``numbers``: who holds its slot now, and the slot.
+
+        It takes the first slot that is free, or that an equal pair holds.
+        """
+        slots = self._hash(self.left[numbers], self.right[numbers])
+        found = numbers.copy()
+        open_ = np.arange(numbers.size)
+        while open_.size:
+            at, own = slots[open_], numbers[open_]
+            held = self._slots[at]
+            free = np.flatnonzero(held == _FREE)
+            self._slots[at[free]] = own[free]
+            held[free] = self._slots[at[free]]  # of several that wanted it, one has it
+            same = (self.left[held] == self.left[own]) & (self.right[held] == self.right[own])
+            found[open_[same]] = held[same]
+            open_ = open_[~same]
+            slots[open_] = (slots[open_] + 1) & (self._slots.size - 1)
+        return found, slots
+
+    def _hash(self, left: IntArray, right: IntArray) -> IntArray:
+        one, two, three = _KEY
+        mixed = left.view(np.uint64) * one + right.view(np.uint64)
+        mixed ^= mixed >> np.uint64(32)
+        mixed *= two
+        mixed ^= mixed >> np.uint64(29)
+        mixed *= three
+        mixed >>= np.uint64(65 - self._slots.size.bit_length())
+        return mixed.view(np.int64)
+
+    def _reserve(self, size: int) -> None:
+        """Room for so many pairs."""
+        if size <= self.value.size:
+            return
+        held, count = (self.left, self.right, self.value), self.size
+        self._resize(size + count // 2)
+        self.left[:count], self.right[:count], self.value[:count] = (one[:count] for one in held)
+        self._settle(count)
+
+    def _resize(self, size: int) -> None:
+        """New empty columns of at least that size, and slots of at least twice as many."""
+        size = max(size, _LEAST)
+        self.left, self.right = np.empty((2, size), dtype=np.int64)
+        self.value = np.full(size, NEVER, dtype=np.int64)
+        self._slots = np.full(1 << (2 * size - 1).bit_length(), _FREE, dtype=np.int64)
+
+    def _settle(self, count: int) -> None:
+        """Give a slot to each of the first ``count`` pairs."""
+        for start in range(0, count, _PART):
+            self._claim(np.arange(start, min(start + _PART, count)))
+        self.size = count
+
+
+# Why a step costs so little, and why a rest ends when it does: docs/proofs/monitor.md.
 
 
 class Machine:

@@ -1,29 +1,431 @@
-"""The public folder: a page, the data that it reads, and the statuses for programs.
-
-Each file is replaced in one step. Nothing here sees secret data: everything is made of released
-statuses.
-"""
+"""The public folder: the chain of steps, a page, the data it reads, the statuses for programs."""
 
 from __future__ import annotations
 
+import fcntl
 import json
-from collections import deque
-from collections.abc import Iterable
+import os
+import re
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.errors import OutputError
-from onesided.monitor._answer import MonitorRelease
-from onesided.monitor._documents import Documents
-from onesided.monitor._guarantees import Guarantees
-from onesided.monitor._live import counted, first_rows, frame, places_of, threshold_of, titled
-from onesided.monitor._published import PublishedSteps
-from onesided.report import fill, resource
+from onesided.errors import DataError, LedgerFormatError, OutputError
+from onesided.monitor._journal import Step
+from onesided.monitor._machine import MonitorRelease
+from onesided.monitor._rules import Guarantees, Rules, length_words
+from onesided.noise import IntArray
+from onesided.show import fill, outline_around, resource
 from onesided.store import remove_drafts, replace_file
+
+# The chain of what was published: one line per step, beside the status files, never rewritten.
+#
+# A state that was restored from an old copy stands behind it. It then publishes exactly these steps
+# again, from the same batches, and nothing else in their place.
+
+
+NAME: Final = "steps.jsonl"
+_LOCK: Final = ".onesided.lock"
+
+
+Degrees = NDArray[np.float64]
+Positions = tuple[Degrees, Degrees]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedStep:
+    """A step as everybody may read it.
+
+    >>> PublishedStep(step=1, batch="monday", time="1", head="0f").batch
+    'monday'
+    """
+
+    step: int
+    batch: str
+    time: str
+    head: str
+
+
+class Chain(Protocol):
+    """What the public has seen of a monitor, wherever it was published.
+
+    >>> seen: Chain = PublishedSteps(Path("nothing published"))
+    >>> seen.at(1) is None, seen.after(0)
+    (True, [])
+    """
+
+    def at(self, number: int) -> PublishedStep | None:
+        """What was published as that step, or None."""
+        ...
+
+    def after(self, number: int) -> list[PublishedStep]:
+        """The published steps after that one, in order."""
+        ...
+
+
+@dataclass(slots=True)
+class PublishedSteps:
+    """The public chain in a folder. Safe for several processes: writers take turns.
+
+    Errors: LedgerFormatError for a chain that cannot be read; OutputError if it cannot be written.
+    """
+
+    folder: Path
+    _steps: dict[int, PublishedStep] = field(default_factory=dict)
+    _read: int = 0
+
+    @property
+    def last(self) -> int:
+        """The number of the latest published step; 0 if there is none."""
+        self._read_on()
+        return max(self._steps, default=0)
+
+    def after(self, number: int) -> list[PublishedStep]:
+        """The published steps after that one, in order."""
+        last = self.last
+        return [self._steps[step] for step in range(number + 1, last + 1)]
+
+    def at(self, number: int) -> PublishedStep | None:
+        """What was published as that step, or None."""
+        self._read_on()
+        return self._steps.get(number)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Nobody else writes to the folder meanwhile."""
+        try:
+            lock = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise unusable(self.folder, error) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def append(self, releases: Iterable[MonitorRelease]) -> None:
+        """Add the steps that are not there yet, durably; call it in a :meth:`turn`."""
+        last = self.last
+        told = (
+            {"step": one.number, "batch": one.batch, "time": one.time, "head": one.head}
+            for one in releases
+            if one.number > last
+        )
+        lines = [json.dumps(step, ensure_ascii=False) + "\n" for step in told]
+        if not lines:
+            return
+        path = self.folder / NAME
+        try:
+            # What a crash left of a line is no step: it is overwritten.
+            with path.open("r+b" if path.exists() else "w+b") as file:
+                file.seek(self._read)
+                file.truncate()
+                file.write("".join(lines).encode())
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise unusable(path, error) from error
+
+    def _read_on(self) -> None:
+        """Take in the whole lines that were added since the last look."""
+        path = self.folder / NAME
+        try:
+            with path.open("rb") as file:
+                file.seek(self._read)
+                added = file.read()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise unusable(path, error) from error
+        whole = added[: added.rfind(b"\n") + 1]
+        for line in whole.splitlines():
+            step = _step(line, path)
+            if step.step != max(self._steps, default=0) + 1:
+                raise _foreign(path, f"step {step.step} stands where another should")
+            self._steps[step.step] = step
+        self._read += len(whole)
+
+
+def _step(line: bytes, path: Path) -> PublishedStep:
+    try:
+        found = json.loads(line)
+        step = PublishedStep(**found)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise _foreign(path, "a line of it is no step") from error
+    texts = (step.batch, step.time, step.head)
+    if type(step.step) is not int or not all(isinstance(text, str) for text in texts):
+        raise _foreign(path, "a line of it is no step")
+    return step
+
+
+def refuse_other(published: PublishedStep, step: Step) -> None:
+    """Errors: DataError if ``step`` is not the one that was published. Call before it is stored."""
+    if published.batch != step.batch:
+        raise DataError(
+            f"The state is behind what was published: step {published.step} was of the batch "
+            f"{published.batch!r}, not {step.batch!r}.",
+            hint=f"Send {published.batch!r} first, as it was: it gets the answer that it had. If "
+            "it is gone, restore a newer copy of the state. Nothing was stored or published.",
+            batch=step.batch,
+            published=published.batch,
+        )
+    if published.head != step.head:
+        raise DataError(
+            f"Step {published.step} was published with another answer for the batch "
+            f"{step.batch!r}: its rows, its time, or the batches before it are not what they were.",
+            hint="Send the batches as they were, in the order of the published steps, or restore "
+            "a newer copy of the state. A second answer in the place of the first would tell more "
+            "than was paid for. Nothing was stored or published.",
+            batch=step.batch,
+            published=published.batch,
+        )
+
+
+def _foreign(path: Path, problem: str) -> LedgerFormatError:
+    return LedgerFormatError(
+        f"{path} is not the chain of a monitor's published steps: {problem}.",
+        hint="Restore the file, or publish this monitor to a folder of its own.",
+        path=str(path),
+    )
+
+
+def unusable(path: Path, error: OSError) -> OutputError:
+    """What a folder's error means."""
+    return OutputError(
+        f"{str(path)!r} could not be read or written: {error.strerror or error}.",
+        hint="The answers are stored and will be published unchanged: make room or mend it, and "
+        "start again.",
+        path=str(path),
+    )
+
+
+# What the page of a monitor says, wherever it stands: in a public folder, or on a service.
+
+FIRST: Final = 20
+_MARKS: Final = {"certified": "yes", "unknown": "no", "resting": "rest"}
+
+
+def frame(release: MonitorRelease) -> dict[str, Any]:
+    """A step for a page: statuses as run lengths such as "3c2u", values of the unknown.
+
+    >>> from onesided import Monitor, policy
+    >>> rules = {"at_most": 1, "window": 7, "epsilon": 90, "policy": policy.addition_only()}
+    >>> frame(Monitor(["gym", "bar"], **rules).step(id="monday", time=1))["runs"]
+    '2c'
+    """
+    letters = np.full(release.rules.size, ord("r"), dtype=np.uint8)
+    letters[release.certified] = ord("c")
+    letters[release.answer.positions] = ord("u")
+    starts = np.flatnonzero(np.concatenate(([True], letters[1:] != letters[:-1])))
+    lengths = np.diff(np.append(starts, letters.size)).tolist() if letters.size else []
+    runs = zip(lengths, letters[starts].tolist() if letters.size else (), strict=True)
+    pairs = zip(release.answer.positions.tolist(), release.answer.values.tolist(), strict=True)
+    return {
+        "number": release.number,
+        "batch": release.batch,
+        "time": release.time,
+        "runs": "".join(f"{length}{chr(letter)}" for length, letter in runs),
+        "values": [list(pair) for pair in pairs],
+    }
+
+
+def places_of(
+    names: Sequence[str],
+    thresholds: int | list[int],
+    positions: Positions | None,
+    outline: object = None,
+) -> dict[str, Any]:
+    """The places for a page, in the order of its steps; they never change.
+
+    outline: what is drawn below them, see :func:`onesided.show.outline_around`.
+
+    >>> places_of(["gym"], 5, None)["names"]
+    ['gym']
+    """
+    latitude, longitude, rows = located(positions)
+    lines = outline_around(latitude, longitude, outline) if rows.size else ()
+    return {
+        "names": list(names),
+        "thresholds": thresholds,
+        "rows": rows.tolist(),
+        "x": longitude[rows].round(6).tolist(),
+        "y": latitude[rows].round(6).tolist(),
+        "middle": float(latitude[rows].mean()) if rows.size else 0.0,
+        "outline": [[list(north), list(east)] for north, east in lines],
+    }
+
+
+def located(positions: Positions | None) -> tuple[Degrees, Degrees, IntArray]:
+    """Latitude and longitude of all places, and the rows of those whose position is known."""
+    north, east = (np.zeros(0), np.zeros(0)) if positions is None else positions
+    return north, east, np.flatnonzero(np.isfinite(north) & np.isfinite(east))
+
+
+def threshold_of(rules: Rules) -> int | list[int]:
+    """The threshold of all places, or each one's own."""
+    levels = rules.thresholds
+    same = levels.size > 0 and bool((levels == levels[0]).all())
+    found: int | list[int] = int(levels[0]) if same else levels.tolist()
+    return found
+
+
+def counted(state: Mapping[str, Any], size: int) -> dict[str, Any]:
+    """How many places are in which state, and how far the parts of the bar reach.
+
+    >>> counted({"number": 1, "time": "3", "runs": "1c3u"}, 4)["to_c"]
+    25.0
+    """
+    counts: Counter[str] = Counter()
+    for number, letter in re.findall(r"(\d+)([cur])", state["runs"]):
+        counts[letter] += int(number)
+    whole = max(size, 1)
+    return {
+        "number": state["number"],
+        "time": state["time"],
+        **{letter: counts[letter] for letter in "cur"},
+        "to_c": 100 * counts["c"] / whole,
+        "to_u": 100 * (counts["c"] + counts["u"]) / whole,
+    }
+
+
+def said(step: MonitorRelease | None, row: int) -> tuple[str, str, str]:
+    """Status, mark and bound of a place, in words.
+
+    >>> said(None, 0)
+    ('no batch yet', 'rest', '–')
+    """
+    if step is None:
+        return ("no batch yet", "rest", "–")
+    status = "certified" if step.certified[row] else "unknown" if step.unknown[row] else "resting"
+    bound = bound_of(step, row)
+    return (status, _MARKS[status], "–" if bound is None else f"{bound:,}")
+
+
+def bound_of(step: MonitorRelease, row: int) -> int | None:
+    """What is certainly not exceeded; None while the place rests.
+
+    >>> from onesided import Monitor, policy
+    >>> rules = {"at_most": 1, "window": 7, "epsilon": 90, "policy": policy.addition_only()}
+    >>> bound_of(Monitor(["gym", "bar"], **rules).step(id="monday", time=1), 0)
+    1
+    """
+    if step.certified[row]:
+        return int(step.rules.thresholds[row])
+    return int(step.values[row]) if step.unknown[row] else None
+
+
+def first_rows(names: Sequence[str], step: MonitorRelease | None) -> list[tuple[str, ...]]:
+    """The first rows of the table, for paper and for readers without scripts.
+
+    >>> first_rows(["gym"], None)
+    [('gym', 'no batch yet', 'rest', '–')]
+    """
+    return [(name, *said(step, row)) for row, name in enumerate(islice(names, FIRST))]
+
+
+def titled(title: str, noun: str, at_most: int | list[int], window: str) -> dict[str, Any]:
+    """What the page calls things.
+
+    >>> titled("Gyms", "gym", 5, "14d")["window"]
+    '14 days'
+    """
+    return {
+        "title": title,
+        "noun": noun,
+        "at_most": at_most if isinstance(at_most, int) else "their own limit of",
+        "window": length_words(window),
+    }
+
+
+# The statuses of all places for programs: status.json and status.geojson, written at once.
+#
+# What does not change from step to step is made once for each place, as text.
+
+Texts = NDArray[np.object_]
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Of some places, the text before a status, and the whole text where nothing is counted."""
+
+    rows: NDArray[np.intp]
+    before: Texts
+    certified: Texts
+    resting: Texts
+
+    @classmethod
+    def of(cls, rows: NDArray[np.intp], before: list[str], thresholds: list[int]) -> Lines:
+        """From what stands before the status of each place."""
+        told = zip(before, thresholds, strict=True)
+        sure = [f'{text}"certified","at_most":{most}' for text, most in told]
+        rest = [f'{text}"resting","at_most":null' for text in before]
+        return cls(rows, _texts(before), _texts(sure), _texts(rest))
+
+    def now(self, release: MonitorRelease) -> list[str]:
+        """As a step found them."""
+        told = np.where(release.certified[self.rows], self.certified, self.resting)
+        values, unknown = release.values, np.asarray(release.unknown)[self.rows]
+        for place in np.flatnonzero(unknown).tolist():
+            most = int(values[self.rows[place]])
+            told[place] = f'{self.before[place]}"unknown","at_most":{most}'
+        found: list[str] = told.tolist()
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """Both documents of a monitor's places."""
+
+    every: Lines
+    located: Lines
+
+    @classmethod
+    def of(cls, rules: Rules, positions: Positions | None) -> Documents:
+        """Of the public places, and of those whose position is known."""
+        names = [json.dumps(row[0], ensure_ascii=False, default=str) for row in rules.keys.rows]
+        most, rows = rules.thresholds.tolist(), np.arange(rules.size)
+        every = Lines.of(rows, [f'{{"place":{name},"status":' for name in names], most)
+        north, east, known = located(positions)
+        pairs = zip(east[known].round(6).tolist(), north[known].round(6).tolist(), strict=True)
+        before = [
+            f'{{"type":"Feature","geometry":{{"type":"Point","coordinates":[{x},{y}]}},'
+            f'"properties":{{"place":{names[row]},"status":'
+            for row, (x, y) in zip(known.tolist(), pairs, strict=True)
+        ]
+        return cls(every, Lines.of(known, before, [most[row] for row in known.tolist()]))
+
+    def status(self, facts: Mapping[str, Any], release: MonitorRelease) -> str:
+        """status.json: the facts, and a line for each place."""
+        head = json.dumps(facts, indent=1, ensure_ascii=False).removesuffix("\n}")
+        places = "},\n  ".join(self.every.now(release))
+        return f'{head},\n "places": [\n  {places}}}\n ]\n}}\n'
+
+    def geojson(self, release: MonitorRelease) -> str:
+        """status.geojson: the places with a position, as points with their status."""
+        end = f',"time":{json.dumps(release.time, ensure_ascii=False)}}}}}'
+        lines = self.located.now(release)
+        features = f"{end},".join(lines) + (end if lines else "")
+        return f'{{"type":"FeatureCollection","step":{release.number},"features":[{features}]}}\n'
+
+
+def _texts(given: list[str]) -> Texts:
+    made = np.empty(len(given), dtype=object)
+    made[:] = given
+    return made
+
+
+# The public folder: a page, the data that it reads, and the statuses for programs.
+#
+# Each file is replaced in one step. Nothing here sees secret data: everything is made of released
+# statuses.
 
 _OURS: Final = "onesided.monitor"
 _MOST_FRAMES: Final = 500
@@ -43,36 +445,21 @@ _LINKS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What the page says besides statuses. Positions are degrees per place, NaN where unknown.
+    """What the page says besides statuses.
 
+    positions: latitude and longitude of each place in degrees, NaN where unknown.
     outline: what is drawn below the map, see :func:`onesided.show.outline_around`.
 
-    >>> where = np.array([35.0, np.nan])
-    >>> Look(title="Gyms", latitude=where, longitude=where).located.tolist()
-    [0]
+    >>> Look(title="Gyms", positions=(np.array([35.0]), np.array([10.0]))).noun
+    'place'
     """
 
     title: str
     noun: str = "place"
     window: str = ""
     notes: tuple[str, ...] = ()
-    latitude: NDArray[np.float64] | None = None
-    longitude: NDArray[np.float64] | None = None
+    positions: Positions | None = None
     outline: object = None
-
-    @property
-    def positions(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Latitude and longitude of each place, if they are known at all."""
-        if self.latitude is None or self.longitude is None:
-            return None
-        return self.latitude, self.longitude
-
-    @property
-    def located(self) -> NDArray[np.intp]:
-        """The places whose position is known."""
-        if self.positions is None:
-            return np.zeros(0, dtype=np.intp)
-        return np.flatnonzero(np.isfinite(self.positions[0]) & np.isfinite(self.positions[1]))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -113,7 +500,7 @@ class Folder:
             files = (self.path / _STEPS).glob("*.json")
             self._left = {int(file.stem) for file in files if file.stem.isdecimal()}
         except OSError as error:
-            raise _unwritable(self.path, error) from error
+            raise unusable(self.path, error) from error
 
     def add(self, releases: Iterable[MonitorRelease]) -> None:
         """Take in steps, which the page can go back to."""
@@ -135,7 +522,13 @@ class Folder:
         if not self.frames or self.frames[-1]["number"] != release.number:
             self.add([release])
         state = {**self.frames[-1], "first": self.frames[0]["number"]}
-        self._keep_steps()
+        # A file for each step that can be gone back to; the others go.
+        kept = {one["number"]: one for one in self.frames}
+        for number in kept.keys() - self._written:
+            self._put(self.path / _STEPS / f"{number}.json", _json(kept[number]))
+        for number in (self._written | self._left) - kept.keys():
+            (self.path / _STEPS / f"{number}.json").unlink(missing_ok=True)
+        self._written, self._left = set(kept), set()
         texts = {
             "places.json": self._places,
             "status.json": self._documents.status(self._facts(release), release),
@@ -146,29 +539,18 @@ class Folder:
         for name, text in texts.items():
             self._put(self.path / name, text)
 
-    def _keep_steps(self) -> None:
-        """A file for each step that can be gone back to; the others go."""
-        kept = {one["number"]: one for one in self.frames}
-        for number in kept.keys() - self._written:
-            self._put(self.path / _STEPS / f"{number}.json", _json(kept[number]))
-        for number in (self._written | self._left) - kept.keys():
-            (self.path / _STEPS / f"{number}.json").unlink(missing_ok=True)
-        self._written, self._left = set(kept), set()
-
     def _put(self, path: Path, text: str) -> None:
         try:
             # It is our turn: a draft is one that a killed process left.
             remove_drafts(path)
             replace_file(path, text)
         except OSError as error:
-            raise _unwritable(path, error) from error
+            raise unusable(path, error) from error
 
     def _facts(self, release: MonitorRelease) -> dict[str, Any]:
         """What the statuses are of, for programs."""
-        from onesided import __version__  # noqa: PLC0415 - the package's top knows its version
-
         return {
-            "onesided": __version__,
+            "onesided": version("onesided"),
             "title": self.look.title,
             "step": release.number,
             "batch": release.batch,
@@ -176,7 +558,7 @@ class Folder:
             "head": release.head,
             "threshold": threshold_of(self.guarantees.rules),
             "window": self.look.window or None,
-            "counts": _counts(release),
+            "counts": release.counts,
             "guarantees": self.guarantees.as_dict(),
         }
 
@@ -189,13 +571,12 @@ class Folder:
             css=resource("report.css") + resource("page.css", package=_OURS),
             script=resource("monitor.js", package=_OURS),
             parts={"monitor/live.html": resource("live.html", package=_OURS)},
-            charts=False,
-            webgl=False,
+            live=True,
             title=look.title,
             monitor={
                 **titled(look.title, look.noun, threshold_of(rules), look.window),
                 "size": rules.size,
-                "located": look.located.size,
+                "located": located(look.positions)[2].size,
                 "sentences": self.guarantees.sentences,
                 "notes": look.notes,
             },
@@ -203,20 +584,6 @@ class Folder:
             first=first_rows(self._names, release),
             links=_LINKS,
         )
-
-
-def _unwritable(path: Path, error: OSError) -> OutputError:
-    return OutputError(
-        f"{str(path)!r} could not be written: {error.strerror or error}.",
-        hint="The answers are stored and will be published unchanged: make room and start again.",
-        path=str(path),
-    )
-
-
-def _counts(release: MonitorRelease) -> dict[str, int]:
-    certified, unknown = int(release.certified.sum()), release.answer.positions.size
-    rest = release.rules.size - certified - unknown
-    return {"certified": certified, "unknown": unknown, "resting": rest}
 
 
 def _json(told: object) -> str:

@@ -1,9 +1,12 @@
-"""What a monitor was set up to do: public, fixed for its life, and compared when it resumes."""
+"""What a monitor was set up to do, and what follows: times, rules, and whose guarantee it is."""
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import json
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,16 +14,203 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onesided._english import many
-from onesided._numbers import Loss, Number, positive, rate, text, whole
+from onesided._numbers import (
+    INFINITE,
+    Loss,
+    Number,
+    exp_neg_bounds,
+    positive,
+    rate,
+    round_down,
+    round_up,
+    text,
+    whole,
+)
 from onesided.engine import PublicKeys, public_keys
-from onesided.errors import ParameterError, UnprotectableError
+from onesided.errors import DataError, ParameterError, UnprotectableError
 from onesided.ledger import Unit
-from onesided.monitor._time import Scale, length_text, read_window
 from onesided.noise import IntArray
 from onesided.policy import GroupCount, Guarantee, Policy
 from onesided.session import Statement
+
+# Far from the ends of int64, so that a window can always be added or taken away.
+LATEST: Final = 2**61
+NEVER: Final = -(2**62)
+# Microseconds of the years 1 to 9999 of UTC, which Python's moments can say.
+YEARS: Final = (-62_135_596_800_000_000, 253_402_300_799_999_999)
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND: Final = dt.timedelta(microseconds=1)
+_FINE: Final = ("ns", "ps", "fs", "as")  # of which 64 bits hold a few centuries
+_UNITS: Final = {
+    "ms": (10**3, "millisecond"),
+    "s": (10**6, "second"),
+    "min": (60 * 10**6, "minute"),
+    "m": (60 * 10**6, "minute"),
+    "h": (3600 * 10**6, "hour"),
+    "d": (86_400 * 10**6, "day"),
+    "w": (7 * 86_400 * 10**6, "week"),
+}
+_DATE: Final = re.compile(
+    r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?:[T_ .-]?(\d{2})(?:[:._-]?(\d{2})(?:[:._-]?(\d{2}))?)?)?"
+    r"Z?(?!\d)"
+)
+_NUMBER: Final = re.compile(r"\d+")
+_DURATION: Final = re.compile(r"(\d{1,9})\s*(ms|s|min|m|h|d|w)")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How times are counted: ``dated`` in microseconds of UTC, else in the caller's own numbers.
+
+    >>> Scale(dated=True).text(Scale(dated=True).ticks("2026-01-05", name="time"))
+    '2026-01-05T00:00:00Z'
+    >>> Scale(dated=False).ticks(12, name="time")
+    12
+    """
+
+    dated: bool
+
+    def ticks(self, value: object, *, name: str) -> int:
+        """One moment as a whole number. A datetime without a zone is taken to be in UTC.
+
+        Errors: DataError naming what cannot be a time on this scale.
+        """
+        try:
+            found = _dated(value) if self.dated else _counted(value)
+        except (ValueError, TypeError, OverflowError):
+            found = None
+        low, high = YEARS if self.dated else (-LATEST, LATEST)
+        if found is None or not low <= found <= high:
+            wanted = "a date and time" if self.dated else "a whole number, as the window is"
+            raise DataError(
+                f"{name} must be {wanted}, got {value!r}.",
+                hint='Give a datetime or text such as "2026-11-21T07:30" with a window such as '
+                '"2h", or whole numbers with a whole window. Nothing was drawn or stored.',
+                value=value,
+            )
+        return found
+
+    def text(self, ticks: int) -> str:
+        """A moment for people and files: ISO 8601 in UTC, or the number."""
+        if not self.dated:
+            return str(ticks)
+        return (_EPOCH + ticks * _MICROSECOND).isoformat().replace("+00:00", "Z")
+
+
+def in_years(moments: NDArray[np.datetime64]) -> bool:
+    """Whether moments of NumPy, none missing, can be said in microseconds by Python.
+
+    >>> in_years(np.array(["2026-01-05", "300000-01-01"], dtype="datetime64[D]"))
+    False
+    """
+    if not moments.size or np.datetime_data(moments.dtype)[0] in _FINE:
+        return True
+    return all(isinstance(end.item(), dt.date) for end in (moments.min(), moments.max()))
+
+
+def _dated(value: object) -> int | None:
+    if isinstance(value, str):
+        value = dt.datetime.fromisoformat(value)
+    elif isinstance(value, np.datetime64):
+        # NumPy would make another moment of one that is far away.
+        fine = np.datetime_data(value.dtype)[0] in _FINE
+        value = (value.astype("datetime64[us]") if fine else value).item()
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        value = dt.datetime.combine(value, dt.time.min)
+    if not isinstance(value, dt.datetime):
+        return None
+    aware = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
+    return (aware - _EPOCH) // _MICROSECOND
+
+
+def _counted(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        return None
+    return int(value)
+
+
+def read_window(window: object) -> tuple[Scale, int | None]:
+    """The scale of times and the window's length on it; None for a window without end.
+
+    Errors: ParameterError for a length that is not above 0.
+
+    >>> read_window("1h"), read_window(7)
+    ((Scale(dated=True), 3600000000), (Scale(dated=False), 7))
+    """
+    if window is None:
+        return Scale(dated=False), None
+    if isinstance(window, dt.timedelta) or (isinstance(window, str) and not window.isdecimal()):
+        return Scale(dated=True), duration(window, name="window")
+    return Scale(dated=False), whole(window, name="window", least=1, most=LATEST)
+
+
+def duration(value: object, *, name: str) -> int:
+    """A length of time in microseconds: a timedelta, or text such as "90s", "5m", "2h", "14d".
+
+    Errors: ParameterError for anything else, and for a length that is not above 0.
+
+    >>> duration("90s", name="--every"), duration("1m", name="--every")
+    (90000000, 60000000)
+    """
+    found = 0
+    if isinstance(value, dt.timedelta):
+        found = value // _MICROSECOND
+    elif isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
+        found = int(match[1]) * _UNITS[match[2]][0]
+    if 1 <= found <= LATEST:
+        return found
+    raise ParameterError(
+        f"{name} must be a length of time above 0, got {value!r}.",
+        hint='Give text such as "90s", "5m", "2h" or "14d", or a timedelta.',
+        value=value,
+    )
+
+
+def length_words(window: str) -> str:
+    """A length of time in words.
+
+    >>> length_words("14d"), length_words("1h"), length_words("7")
+    ('14 days', '1 hour', '7')
+    """
+    match = _DURATION.fullmatch(window.strip())
+    return window if match is None else many(int(match[1]), _UNITS[match[2]][1])
+
+
+def length_text(ticks: int) -> str:
+    """A length of time in microseconds, as people write it: "14 days, 0:00:00"."""
+    return str(ticks * _MICROSECOND)
+
+
+def time_in_name(name: str, scale: Scale) -> int | None:
+    """The end of the period that the name speaks of; its last number where those are counted.
+
+    None if it speaks of none.
+
+    >>> scale = Scale(dated=True)
+    >>> scale.text(time_in_name("visits-2026-11-21T07", scale))
+    '2026-11-21T08:00:00Z'
+    >>> time_in_name("visits-12", Scale(dated=False)), time_in_name("visits", scale)
+    (12, None)
+    """
+    if not scale.dated:
+        numbers = _NUMBER.findall(name)
+        return int(numbers[-1]) if numbers else None
+    found = _DATE.search(name)
+    if found is None:
+        return None
+    given = [int(part) for part in found.groups() if part is not None]
+    length = dt.timedelta(**{("days", "hours", "minutes", "seconds")[len(given) - 3]: 1})
+    try:
+        end = dt.datetime(*given).replace(tzinfo=dt.UTC) + length  # type: ignore[arg-type]  # noqa: DTZ001
+    except (ValueError, OverflowError):  # also the last day of the year 9999
+        return None
+    return scale.ticks(end, name="the time in a name")
+
+
+# What a monitor was set up to do: public, fixed for its life, and compared when it resumes.
 
 FORMAT: Final = 3
 
@@ -252,3 +442,147 @@ def _thresholds(given: object, size: int) -> IntArray:
 
 def _digest(value: object) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()
+
+
+_NOWHERE: Final = (
+    "A visit that has no place, or one that is not listed, is in no count: 'at most' is about the "
+    "others."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantees:
+    """What a monitor promises, over its whole life unless said otherwise; ε in nats, rounded up.
+
+    visit: hiding one visit of one person. visits: hiding any ``fall`` visits of one person,
+    wherever and whenever they were; the ε that the monitor was given. :meth:`person`: hiding all
+    that a person did within one window. for_ever: hiding a person altogether.
+
+    >>> from onesided import Monitor, policy
+    >>> presence = policy.presence(max_groups=3)
+    >>> promise = Monitor(["gym"], at_most=5, window="14d", epsilon=1, policy=presence).guarantees()
+    >>> promise.visits, promise.person(places=1), promise.for_ever
+    (Fraction(1, 1), Fraction(2, 3), INFINITE)
+    """
+
+    rules: Rules
+
+    @property
+    def visit(self) -> Loss:
+        """One visit: one charge for each of its m answers."""
+        uses, limit = self.rules.charges, self.rules.max_answers
+        return self.rules.rate * (uses if limit is None else min(uses, limit))
+
+    @property
+    def visits(self) -> Loss:
+        """Any ``max_groups`` visits of one person."""
+        return self.rules.rate * self.rules.paid
+
+    def person(self, *, places: int) -> Loss:
+        """All visits of one person, to that many places, within any period of one window.
+
+        Such visits can be in answers over two windows, and m + 1 answers about one place span at
+        least a window, so there are at most 2 m of them. For one designated time it is m.
+        """
+        count = whole(places, name="places", least=1)
+        return self.rules.rate * self._charges(count)
+
+    @property
+    def for_ever(self) -> Loss:
+        """All visits of one person: INFINITE, as for any stream, unless the time is designated."""
+        return INFINITE if self.rules.window is not None else self.person(places=self.rules.size)
+
+    def power(self, count: int) -> float:
+        """The probability that a place with a true count of ``count`` is certified, rounded down.
+
+        For a place that is asked about and has the lowest threshold.
+        """
+        if self.rules.thresholds.size == 0:
+            raise ParameterError("There are no places.", hint="Give some.")
+        room = int(self.rules.thresholds.min()) + 1 - whole(count, name="count")
+        miss = self.rules.rate * max(room, 0)
+        if isinstance(miss, Fraction):
+            return round_down(1 - exp_neg_bounds(miss, bits=80)[1])
+        return 1.0 if room > 0 else 0.0
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The statements for people, with their numbers."""
+        return _stream(self) if self.rules.window is not None else _designated(self)
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON: exact text beside decimals that are rounded up; null is unbounded."""
+        places = self.rules.fall
+        table = {
+            "one visit": self.visit,
+            f"any {places} visits of a person": self.visits,
+            f"a person over one window, {places} places": self.person(places=places),
+            "a person for ever": self.for_ever,
+        }
+        return {
+            "policy": self.rules.policy.name,
+            "rate": text(self.rules.rate),
+            "epsilon": {name: text(loss) for name, loss in table.items()},
+            "epsilon_decimal": {
+                name: None if math.isinf(round_up(loss)) else round_up(loss)
+                for name, loss in table.items()
+            },
+            "in_words": list(self.sentences),
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
+
+    def _charges(self, places: int) -> int:
+        rules = self.rules
+        most = rules.charges * places * (1 if rules.window is None else 2)
+        return most if rules.max_answers is None else min(rules.max_answers, most)
+
+
+def _stream(promise: Guarantees) -> tuple[str, ...]:
+    rules = promise.rules
+    fall, m = rules.fall, rules.charges
+    many = "any visit" if fall == 1 else f"any {fall} visits of one person"
+    twice = promise.person(places=fall)
+    return (
+        f"One visit: whatever is published, from the first step to the last, is at most "
+        f"{_odds(promise.visit)} times as likely as if that visit had not been made "
+        f"(ε = {text(promise.visit)}: at most {'once' if m == 1 else f'{m} times'} charged).",
+        f"All that is charged to the ledger, ε = {text(promise.visits)}, hides {many}.",
+        f"One person over any period of one window: visits within a window can reach answers over "
+        f"two, so up to {2 * m} charges per place. For someone at {fall} "
+        f"place{'' if fall == 1 else 's'} in that time the odds are at most {_odds(twice)} "
+        f"(ε = {text(twice)}); each further place adds ε = {text(promise.person(places=1))}.",
+        "One person for ever: unbounded. Someone who comes back window after window is charged "
+        "again each time, as in any stream that never ends.",
+        "'Certified' is never wrong about the batches that were accepted, and costs nothing: it "
+        "says how few people there were, never that someone was there. That someone was NOT at a "
+        f"place is not protected. {_NOWHERE}",
+        "The ids, times and arrival of batches are public. Send a batch also when it is empty: a "
+        "schedule that depends on visits would tell of them.",
+    )
+
+
+def _designated(promise: Guarantees) -> tuple[str, ...]:
+    rules = promise.rules
+    fall = rules.fall
+    ever = promise.for_ever
+    return (
+        f"One visit: whatever is published is at most {_odds(promise.visit)} times as likely as if "
+        f"that visit had not been made (ε = {text(promise.visit)}).",
+        f"One person at up to {fall} of the places at the designated time: at most "
+        f"{_odds(promise.visits)} times (ε = {text(promise.visits)}; this is charged to the "
+        "ledger).",
+        f"One person at all {rules.size:,} places: ε = {text(ever)}. Nothing expires, so this also "
+        "holds for ever.",
+        "'Certified' is never wrong about the batches that were accepted, and costs nothing. That "
+        f"someone was NOT at a place is not protected. {_NOWHERE}",
+        "The ids and arrival of batches are public. Send a batch also when it is empty.",
+    )
+
+
+def _odds(loss: Loss) -> str:
+    value = round_up(loss)
+    if value > 20:
+        return "more than 485 million"
+    return f"{math.ceil(math.exp(value) * 100) / 100:,.2f}"

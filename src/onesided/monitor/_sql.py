@@ -1,4 +1,4 @@
-"""The monitor's state in an SQLite file or a PostgreSQL schema, through SQLAlchemy Core.
+"""The monitor's state in memory, an SQLite file or a PostgreSQL schema, through SQLAlchemy Core.
 
 In SQLite with ``secure_delete``, so that expired rows leave no trace in the file.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, fields
-from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -29,10 +28,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import SQLAlchemyError
 
-from onesided.errors import LedgerFormatError, LedgerUnavailableError
-from onesided.monitor._journal import Header, Kept, Step, Transaction
-from onesided.store import DatabaseUrl, postgres, sqlite
-from onesided.store.database import Database, Kind, framed_out
+from onesided.errors import LedgerError, LedgerFormatError, LedgerUnavailableError
+from onesided.monitor._journal import Header, Kept, Step
+from onesided.store.database import Kind
+from onesided.store.tables import Tables
 
 KIND: Final = Kind(
     noun="a monitor's state",
@@ -86,13 +85,14 @@ keys = Table(
 _TYPES: Final = {"int": int, "str": str, "bytes": bytes}
 
 
-class _SqlTransaction:
-    """One transaction on one connection."""
+class Transaction:
+    """One view of the store; what is written becomes durable when the transaction ends well."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def header(self) -> Header | None:
+        """What the state was made for; None for a new one."""
         found = self._connection.execute(select(headers)).first()
         if found is None:
             return None
@@ -104,6 +104,7 @@ class _SqlTransaction:
         )
 
     def write_header(self, header: Header) -> None:
+        """Set or replace the header."""
         values = asdict(header)
         if self.header() is None:
             self._connection.execute(insert(headers).values(id=1, **values))
@@ -111,12 +112,15 @@ class _SqlTransaction:
             self._connection.execute(update(headers).values(**values))
 
     def last(self) -> Step | None:
+        """The latest step."""
         return self._one(select(steps).order_by(steps.c.number.desc()).limit(1))
 
     def find(self, batch: str) -> Step | None:
+        """The step of that batch."""
         return self._one(select(steps).where(steps.c.batch == batch))
 
     def steps(self, *, after: int = 0, clock_after: int | None = None) -> Iterator[Step]:
+        """Steps in order, those with a number above ``after`` and a clock above ``clock_after``."""
         query = select(steps).where(steps.c.number > after).order_by(steps.c.number)
         if clock_after is not None:
             query = query.where(steps.c.clock > clock_after)
@@ -124,12 +128,14 @@ class _SqlTransaction:
             yield _step(row)
 
     def numbers(self, *, time_after: int | None) -> list[int]:
+        """The numbers of the steps whose batch has a time above ``time_after``, in order."""
         query = select(steps.c.number).order_by(steps.c.number)
         if time_after is not None:
             query = query.where(steps.c.time > time_after)
         return list(self._connection.execute(query).scalars())
 
     def kept(self, batch: str | None = None) -> Iterator[Kept]:
+        """The batches whose rows are still kept, in order; or that one alone."""
         query = select(contents).order_by(contents.c.number).execution_options(yield_per=100)
         if batch is not None:
             query = query.where(contents.c.batch == batch)
@@ -137,10 +143,12 @@ class _SqlTransaction:
             yield Kept(**_typed(row, Kept))
 
     def write_key(self, key: bytes) -> None:
+        """Set the first key of a new state, or replace it."""
         self._connection.execute(delete(keys))
         self._connection.execute(insert(keys).values(id=1, key=key))
 
     def key(self) -> bytes:
+        """The key that the next step's noise follows from. Errors: LedgerFormatError."""
         found = self._connection.execute(select(keys.c.key)).scalar()
         if found is None:
             raise LedgerFormatError(
@@ -150,6 +158,7 @@ class _SqlTransaction:
         return bytes(found)
 
     def append(self, step: Step, kept: Kept, *, key: bytes, forget: int | None) -> None:
+        """Add a step and its rows, replace the key, forget rows of batches not after ``forget``."""
         self._connection.execute(insert(steps), asdict(step))
         self._connection.execute(insert(contents), asdict(kept))
         self.write_key(key)
@@ -182,83 +191,32 @@ def _typed(row: Any, kind: type[Step | Kept]) -> dict[str, Any]:
     return values
 
 
-class SqlJournal:
-    """A monitor's state in a database; open it with :func:`open_file` or :func:`open_database`."""
+class SqlJournal(Tables):
+    """A monitor's state in a database. Writers queue on its lock.
 
-    def __init__(self, database: Database) -> None:
-        self.name = database.name
-        self._database = database
+    An empty file is what a crash of 0.1.0 left before the first transaction: a new state. If it
+    was an old one that a disaster emptied, the ledger will not pay for it twice.
+    """
+
+    kind, metadata, noun, adopts = KIND, _metadata, "the monitor's state", True
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        """Writers queue: on SQLite's write lock, or on one advisory lock of the database."""
-        with self._transaction(write=True) as connection:
-            yield _SqlTransaction(connection)
+        """A transaction that no other writer overlaps."""
+        with self.transaction(write=True) as connection:
+            yield Transaction(connection)
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
         """One consistent view."""
-        with self._transaction(write=False) as connection:
-            yield _SqlTransaction(connection)
+        with self.transaction(write=False) as connection:
+            yield Transaction(connection)
 
-    def close(self) -> None:
-        """Let go of the database. Closing twice is fine."""
-        self._database.close()
-
-    def prepare(self) -> None:
-        """Make the tables where there are none."""
-        with self._transaction(write=True) as connection:
-            _metadata.create_all(connection)
-
-    @contextmanager
-    def _transaction(self, *, write: bool) -> Iterator[Connection]:
-        try:
-            with self._database.transaction(write=write) as connection:
-                yield connection
-        except SQLAlchemyError as error:
-            known = self._database.explain(error)
-            if isinstance(known, LedgerUnavailableError):
-                again = "Send the same batch again: if its answer was stored, that is published."
-                hint = f"{known.hint} Nothing was published. {again}"
-                known = LedgerUnavailableError(known.reason, hint=hint, **known.values)
-            raise known from framed_out(error)
-
-
-def open_file(path: Path, *, timeout: float) -> SqlJournal:
-    """The state in that SQLite file, made if there is none.
-
-    Errors: LedgerFormatError for a file that is not a monitor's; LedgerUnavailableError.
-    """
-    path = path.expanduser().resolve()
-    name = f"the monitor's state {path}"
-    if not path.parent.is_dir():
-        raise LedgerUnavailableError(f"the folder of {name} does not exist.", hint="Make it first.")
-    if not path.exists():
-        sqlite.create_file(path, kind=KIND, name=name, timeout=timeout, fill=_metadata.create_all)
-    database = sqlite.open_file(path, kind=KIND, name=name, timeout=timeout)
-    journal = SqlJournal(database)
-    try:
-        if path.stat().st_size == 0:
-            # What a crash of 0.1.0 left before the first transaction: a new state. If it was an
-            # old one that a disaster emptied, the ledger will not pay for it twice.
-            database.mark()
-        database.identify(lambda connection: True)  # noqa: ARG005 - tables are made below
-        journal.prepare()
-    except BaseException:
-        journal.close()
-        raise
-    return journal
-
-
-def open_database(url: DatabaseUrl, *, timeout: float) -> SqlJournal:
-    """The state in the schema that ``url`` names."""
-    database = postgres.open_database(
-        url, kind=KIND, name=f"the monitor's state {url}", timeout=timeout
-    )
-    journal = SqlJournal(database)
-    try:
-        journal.prepare()
-    except BaseException:
-        journal.close()
-        raise
-    return journal
+    def explained(self, error: SQLAlchemyError) -> LedgerError:
+        """With what to do about the batch."""
+        known = super().explained(error)
+        if not isinstance(known, LedgerUnavailableError):
+            return known
+        again = "Send the same batch again: if its answer was stored, that is published."
+        hint = f"{known.hint} Nothing was published. {again}"
+        return LedgerUnavailableError(known.reason, hint=hint, **known.values)

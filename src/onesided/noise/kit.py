@@ -3,12 +3,3 @@
 from onesided.noise._noise import PartNoise, new_secret
 from onesided.noise._order import successes
 from onesided.noise._source import NotPrivateScriptedBits, NotPrivateSeededBits, SecureBits
-
-__all__ = [
-    "NotPrivateScriptedBits",
-    "NotPrivateSeededBits",
-    "PartNoise",
-    "SecureBits",
-    "new_secret",
-    "successes",
-]

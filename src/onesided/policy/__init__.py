@@ -3,6 +3,7 @@
 from onesided.fields import Field
 from onesided.policy._attributes import Attributes, attributes
 from onesided.policy._base import CellMoves, Policy, Widened, joint_records, possible_pairs
+from onesided.policy._cells import Cells, GroupCount
 from onesided.policy._families import (
     addition_only,
     bounded,
@@ -25,7 +26,7 @@ from onesided.policy._neighbourhood import EARTH_RADIUS, Neighbourhood, neighbou
 from onesided.policy._paths import Path, data_distance, path, paths_from
 from onesided.policy._predicate import GroupRule, Predicate, Rule
 from onesided.policy._presence import Presence, presence
-from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift, relaxed_before
+from onesided.policy._shift import ABSENT, Edge, Record, Shift, relaxed_before
 from onesided.policy._view import View, view
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Addition",
     "Attributes",
     "CellMoves",
+    "Cells",
     "Edge",
     "Family",
     "Field",

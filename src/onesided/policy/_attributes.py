@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Final
@@ -11,13 +11,13 @@ from typing import Final
 from onesided.errors import PolicyError
 from onesided.fields import Field, is_text, listing, table
 from onesided.policy._base import Policy, Widened
+from onesided.policy._cells import GroupCount, extremes
 from onesided.policy._family import Family
 from onesided.policy._implications import Addition, Chains
 from onesided.policy._shift import (
     COMMON,
     PUBLIC_NUMBER,
     Edge,
-    GroupCount,
     Record,
     Shift,
     likely,
@@ -74,13 +74,20 @@ class Attributes(Policy):
         """Each attribute that can change leaves one group and enters one.
 
         Keeping ``max_groups`` groups of a record by a public order exchanges no more of them than
-        its values change.
+        its values change. By an attribute of the policy, a sensitive value leaves a cell only if it
+        is asked for, and enters one that is not its own.
         """
         self.check_counted(query)
-        able = sum(1 for _, values in self.sensitive if values)
-        counted = query.counts(RECORD)
-        most = min(query.max_groups or 1, able) if counted else 0
-        return {_EDGE: (Shift(rise=most, fall=most),)}
+        able = {name: values for name, values in self.sensitive if values}
+        named = () if query.cells is None else able.get(query.cells.column, ())
+        keys = query.values
+        if named and keys and all(isinstance(key, str) for key in keys):
+            inside = ANY in named or not keys.isdisjoint(named)
+            outside = ANY in named or not keys >= set(named)
+            moves = [(len(keys) > 1, True)] * inside + [(True, False)] * outside
+            return {_EDGE: extremes(moves)}
+        most = min(query.max_groups or 1, len(able))
+        return {_EDGE: replace(query, max_groups=most).between(RECORD, RECORD)}
 
     def is_sensitive(self, attribute: str, value: str) -> bool:
         """Whether the attribute's value may become any other."""

@@ -16,13 +16,13 @@ import tomli_w
 from onesided._english import many
 from onesided._numbers import INFINITE, Loss, positive
 from onesided.errors import PolicyError
+from onesided.policy._cells import GroupCount
 from onesided.policy._implications import Addition, Chains, chains
 from onesided.policy._picture import draw
 from onesided.policy._predicate import GroupRule, Rule
 from onesided.policy._shift import (
     ABSENT,
     Edge,
-    GroupCount,
     Record,
     Shift,
     decide,
@@ -307,7 +307,7 @@ class Policy(ABC):
 
     def to_svg(self) -> str:
         """A picture of the kinds and edges, as SVG text."""
-        return draw(*self.drawn(), title=f"Policy '{self.name}'", mark=self.identity[:12])
+        return draw(*self.drawn(), title=f"Policy '{self.name}'")
 
     def to_toml(self) -> str:
         """The policy as versioned text; ``onesided.policy.from_toml`` reads it back."""
@@ -354,11 +354,7 @@ class Policy(ABC):
                 hint="Use max_groups=1, or protect each row on its own (unit=None).",
             )
         self.check_counted(query)
-        ends = {edge: self.ends(edge) for edge in self.edges}
-        return {
-            edge: (Shift(rise=int(query.counts(target)), fall=int(query.counts(source))),)
-            for edge, (source, target) in ends.items()
-        }
+        return {edge: query.between(*self.ends(edge)) for edge in self.edges}
 
 
 @dataclass(frozen=True, slots=True)

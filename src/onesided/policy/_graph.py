@@ -11,6 +11,7 @@ from typing import Final
 from onesided.errors import PolicyError
 from onesided.fields import Field, is_flag, listing, of
 from onesided.policy._base import CellMoves, Made_co, Policy, Widened
+from onesided.policy._cells import GroupCount, extremes
 from onesided.policy._family import Family
 from onesided.policy._family import edges as edges_field
 from onesided.policy._implications import Arrows, Chains, Value, require, widened_arrows
@@ -19,7 +20,6 @@ from onesided.policy._shift import (
     COMMON,
     PUBLIC_NUMBER,
     Edge,
-    GroupCount,
     Record,
     Shift,
     likely,
@@ -80,8 +80,26 @@ class Graph(Policy):
         return True
 
     def shifts(self, query: GroupCount) -> Mapping[Edge, tuple[Shift, ...]]:
-        """A value leaves its cell and enters another: one down, one up."""
-        return self.one_value_shifts(query)
+        """A value leaves its cell and enters another: one down, one up, where these are asked for.
+
+        Which column the graph is about it does not say. Cells of the one column that it can be
+        about are told apart if it names all of them. Others count as any values: what is spelt in
+        another way is not on it, and what another column holds may follow from the value.
+        """
+        keys, wide = query.values, self.one_value_shifts(query)
+        alone = query.cells is not None and query.cells.alone
+        if not alone or not keys or ABSENT in keys or not keys <= set(self.arrows.values):
+            return wide
+        found: dict[tuple[bool, bool, int], tuple[Edge, set[tuple[bool, bool]]]] = {}
+        for source, target, weight in self.arrows.listed:
+            alike = (source == ABSENT, target == ABSENT, id(weight))
+            if alike not in found:
+                found[alike] = _class(source, target, weight), set()
+            found[alike][1].add((target in keys, source in keys))
+        moved: dict[Edge, set[tuple[bool, bool]]] = {edge: set() for edge in wide}
+        for edge, seen in found.values():
+            moved[edge] |= seen
+        return {edge: extremes(seen) for edge, seen in moved.items()}
 
     def records(self, groups: Sequence[str], *, max_groups: int) -> tuple[Record, ...]:
         """One record per group; a group that is not on the graph has no moves."""

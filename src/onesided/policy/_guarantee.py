@@ -25,7 +25,8 @@ class Guarantee:
     direction; nothing is said of the way back. ``about`` says which data the answer is about, as
     a sentence; ``scope`` names them where they are not the data as they are. ``made_for`` is the
     policy itself where it is known: many policies share a name, and the names of their edges.
-    ``asked`` is what was released, in one line.
+    ``asked`` is what was released, in one line. ``unit`` is the column of those who are protected,
+    "" for single rows, where it is known.
 
     >>> from onesided.policy import Guarantee
     >>> print(Guarantee("presence", {"present -> not present": 1}, {}))
@@ -39,6 +40,7 @@ class Guarantee:
     scope: str = ""
     made_for: Policy | None = field(default=None, repr=False, compare=False)
     asked: str = ""
+    unit: str | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         epsilon, delta = (MappingProxyType(dict(part)) for part in (self.epsilon, self.delta))
@@ -50,8 +52,10 @@ class Guarantee:
         return max(self.epsilon.values(), default=Fraction(0))
 
     def same_policy(self, other: Guarantee) -> bool:
-        """Whether both are about one policy; by its name where either does not know more."""
+        """Whether both are about one policy of one unit; by its name where either knows no more."""
         mine, theirs = self.made_for, other.made_for
+        if None not in (self.unit, other.unit) and self.unit != other.unit:
+            return False
         if mine is None or theirs is None or self.policy != other.policy:
             return self.policy == other.policy
         return mine is theirs or mine.identity == theirs.identity

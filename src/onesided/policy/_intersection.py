@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
 from itertools import chain, combinations, product
@@ -13,9 +13,10 @@ from onesided._english import many
 from onesided.errors import PolicyError
 from onesided.fields import Field, listing
 from onesided.policy._base import Policy, possible_pairs, reaches_absence
+from onesided.policy._cells import GroupCount
 from onesided.policy._family import Family, part_of
 from onesided.policy._predicate import Rule
-from onesided.policy._shift import ABSENT, COMMON, Edge, GroupCount, Record, Shift, likely
+from onesided.policy._shift import ABSENT, COMMON, Edge, Record, Shift, likely
 
 Value = TypeVar("Value")
 
@@ -193,15 +194,14 @@ class Intersection(Policy):
         result = {}
         for edge, joint in self.joins.items():
             limits = [shifts[one] for shifts, one in zip(parts, joint, strict=True)]
-            source, target = (query.counts(kind) for kind in self.ends(edge))
-            if source and target:
+            ends = self.ends(edge)
+            if all(map(query.counts, ends)):
                 many = {
                     Shift(rise=min(s.rise for s in chosen), fall=min(s.fall for s in chosen))
                     for chosen in product(*limits)
                 }
             else:
-                most = self._all_of_one(query)
-                many = {Shift(rise=most if target else 0, fall=most if source else 0)}
+                many = set(replace(query, max_groups=self._all_of_one(query)).between(*ends))
             result[edge] = tuple(sorted(many, key=lambda s: (s.rise, s.fall)))
         return result
 
@@ -214,7 +214,7 @@ class Intersection(Policy):
         most = query.max_groups
         if most is None and part.covers is None and not part.single_valued:
             most = self._covered
-        return GroupCount(max_groups=most, truncated=query.truncated)
+        return replace(query, max_groups=most, counted=None)
 
     def _all_of_one(self, query: GroupCount) -> int:
         """In how many groups one unit is counted. Errors: PolicyError where nothing bounds that."""

@@ -7,15 +7,20 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations, product
-from typing import Literal
+from typing import Final, Literal
 
 from onesided._numbers import INFINITE, Loss
+from onesided.conditions import Condition, Truth, truths
 from onesided.errors import PolicyError
 from onesided.fields import settle
 from onesided.policy._base import Pair, Policy, Widened, possible_pairs
+from onesided.policy._cells import Cells, GroupCount
 from onesided.policy._implications import Addition, Chains, Value, copied, require, traps
 from onesided.policy._predicate import Predicate, Rule
-from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift, kind_sentences
+from onesided.policy._shift import ABSENT, Edge, Record, Shift, kind_sentences
+
+_HOLDS: Final[frozenset[Truth]] = frozenset({True, None})
+_FAILS: Final[frozenset[Truth]] = frozenset({False})
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -85,16 +90,27 @@ class KindPolicy(Policy):
         Cutting a record down to ``max_groups`` looks at that record alone, so it changes nothing.
         """
         self.check_counted(query)
-        most = query.max_groups or 1
-        return {
-            edge: (
-                Shift(
-                    rise=most if query.counts(edge.target) else 0,
-                    fall=most if query.counts(edge.source) else 0,
-                ),
-            )
-            for edge in self._edges
-        }
+        found = {} if query.cells is None else self._truths(query.cells)
+        return {edge: query.between(edge.source, edge.target, found) for edge in self._edges}
+
+    def _truths(self, cells: Cells) -> dict[str, frozenset[Truth]]:
+        """What the cells' condition can be for the rows of each kind, where it is told at all.
+
+        No row of a unit of the default kind meets a rule's condition, or may. Of any other kind one
+        row does, and where a unit has several, the others may hold anything.
+        """
+        if cells.where is None or any(rule.also for rule in self._rules):
+            return {}
+        found: dict[str, frozenset[Truth]] = {}
+        failed: list[tuple[Condition, frozenset[Truth]]] = []
+        for rule in self._rules:
+            if rule.condition.condition is None:
+                return {}
+            known = [*failed, (rule.condition.condition, _HOLDS)] if cells.rows else []
+            found[rule.kind] = found.get(rule.kind, frozenset()) | truths(cells.where, known)
+            failed.append((rule.condition.condition, _FAILS))
+        last = self.default_kind
+        return {**found, last: found.get(last, frozenset()) | truths(cells.where, failed)}
 
     def records(self, groups: Sequence[str], *, max_groups: int) -> tuple[Record, ...]:
         present = [

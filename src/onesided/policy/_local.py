@@ -9,10 +9,11 @@ from typing import Final
 
 from onesided.errors import PolicyError
 from onesided.policy._base import Policy, Widened
+from onesided.policy._cells import GroupCount
 from onesided.policy._family import Family, names
 from onesided.policy._family import edges as edges_field
 from onesided.policy._implications import Arrows, Chains, order, require, widened_arrows
-from onesided.policy._shift import ABSENT, Edge, GroupCount, Record, Shift, likely, some
+from onesided.policy._shift import ABSENT, Edge, Record, Shift, likely, some
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -19,6 +19,7 @@ from onesided._numbers import exact, positive, whole
 from onesided.errors import ParameterError, PolicyError
 from onesided.fields import Field, is_number, is_text, listing, table
 from onesided.policy._base import CellMoves, Made_co, Policy, Widened
+from onesided.policy._cells import GroupCount
 from onesided.policy._family import Family
 from onesided.policy._graph import Graph
 from onesided.policy._implications import Arrows, Chains
@@ -27,7 +28,6 @@ from onesided.policy._shift import (
     COMMON,
     PUBLIC_NUMBER,
     Edge,
-    GroupCount,
     Record,
     Shift,
     likely,

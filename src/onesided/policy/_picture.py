@@ -1,61 +1,46 @@
-"""A policy as a picture: kinds as boxes, moves as arrows, in SVG text and nothing else.
+"""A policy as a picture: kinds as boxes, moves as arrows.
 
-Colours are from the Okabe-Ito palette and never carry meaning alone: what is protected also has a
-solid frame and what is not a dashed one, with the words beside it.
+Colours never carry meaning alone: what is protected also has a solid frame and what is not a dashed
+one, with the words beside it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
 from typing import Final, TypeAlias
 
 from onesided.policy._shift import Edge
+from onesided.show import ESTIMATE, GROUND, INK, UNSURE, element, long, text
 
 Spot: TypeAlias = tuple[float, float]
-_INK: Final = "#1a1a1a"
-_PROTECTED: Final = ("#dbeaf5", "#0072b2", "")
-_OPEN: Final = ("#fdf1d9", "#b36b00", ' stroke-dasharray="6 4"')
 _HEIGHT: Final = 40.0
-_STYLE: Final = 'font-family="system-ui, sans-serif" font-size="14"'
+_TIP: Final = (
+    '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="9" markerHeight="9" '
+    f'orient="auto"><path d="M0 0 10 5 0 10z" fill="{INK}"/></marker></defs>'
+    f'<rect width="100%" height="100%" fill="{GROUND}"/>'
+)
 
 
-def draw(boxes: Sequence[str], edges: Sequence[Edge], *, title: str, mark: str) -> str:
-    """The picture; arrows go from the real record to what it must be able to pass as.
-
-    mark: several pictures may stand on one page; each needs an arrowhead of its own.
-    """
+def draw(boxes: Sequence[str], edges: Sequence[Edge], *, title: str) -> str:
+    """The picture; arrows go from the real record to what it must be able to pass as."""
     ends = (end for edge in edges for end in (edge.source, edge.target))
     names = list(dict.fromkeys((*boxes, *ends)))
     sources = {edge.source for edge in edges}
-    width = max(90.0, 24 + 8.2 * max(len(name) for name in names))
+    width = max(108.0, 24 + max(map(long, names)))
     spots, (across, down) = _layout(names, width)
-    title = escape(title)
     body = [_arrow(edge, edges, spots, width) for edge in edges]
     body += [_box(name, spots[name], width, protected=name in sources) for name in names]
     legend = "Arrows: what is real must be indistinguishable from what they point to."
     if any(edge.weight != 1 for edge in edges):
         legend += " Numbers: how far apart (1 elsewhere)."
-    across = max(across, 7.2 * len(legend))
-    picture = "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across:.0f} {down + 64:.0f}" '
-            f'width="{across:.0f}" height="{down + 64:.0f}" role="img" {_STYLE} fill="{_INK}">',
-            f"<title>{title}</title>",
-            '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="9" '
-            f'markerHeight="9" orient="auto"><path d="M0 0 10 5 0 10z" fill="{_INK}"/></marker>'
-            "</defs>",
-            '<rect width="100%" height="100%" fill="white"/>',
-            f'<text x="12" y="24" font-weight="600">{title}</text>',
-            f'<g transform="translate(0 36)">{"".join(body)}</g>',
-            f'<text x="12" y="{down + 52:.0f}" font-size="12">{legend}</text>',
-            "</svg>",
-            "",
-        ]
+    across = max(across, 24 + long(legend, 12))
+    inside = (
+        f"{_TIP}{text(12, 24, title, size=16, ink=INK)}"
+        f'<g transform="translate(0 36)">{"".join(body)}</g>'
+        f"{text(12, down + 52, legend, size=12)}"
     )
-    own = f"tip-{mark}"
-    return picture.replace('id="tip"', f'id="{own}"').replace("url(#tip)", f"url(#{own})")
+    return element(inside, (across, down + 64), title=title, said=legend)
 
 
 def _layout(names: Sequence[str], width: float) -> tuple[dict[str, Spot], Spot]:
@@ -79,15 +64,14 @@ def _layout(names: Sequence[str], width: float) -> tuple[dict[str, Spot], Spot]:
 
 
 def _box(name: str, spot: Spot, width: float, *, protected: bool) -> str:
-    fill, frame, dash = _PROTECTED if protected else _OPEN
     x, y = spot[0] - width / 2, spot[1] - _HEIGHT / 2
+    colour, dash = (ESTIMATE, "") if protected else (UNSURE, ' stroke-dasharray="6 4"')
     word = "protected" if protected else "not protected"
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_HEIGHT:.0f}" rx="8" '
-        f'fill="{fill}" stroke="{frame}" stroke-width="2"{dash}/>'
-        f'<text x="{spot[0]:.1f}" y="{spot[1] - 1:.1f}" text-anchor="middle">{escape(name)}</text>'
-        f'<text x="{spot[0]:.1f}" y="{spot[1] + 14:.1f}" text-anchor="middle" font-size="11" '
-        f'fill="{frame}">{word}</text>'
+        f'fill="{GROUND}" stroke="{colour}" stroke-width="2"{dash}/>'
+        f"{text(spot[0], spot[1] - 2, name, ink=INK, middle=True)}"
+        f"{text(spot[0], spot[1] + 14, word, size=12, ink=colour, middle=True)}"
     )
 
 
@@ -129,19 +113,18 @@ def _loop(spot: Spot, middle: Spot, width: float, label: str) -> str:
 
 def _line(path: str) -> str:
     return (
-        f'<path d="{path}" fill="none" stroke="{_INK}" stroke-width="1.5" marker-end="url(#tip)"/>'
+        f'<path d="{path}" fill="none" stroke="{INK}" stroke-width="1.5" marker-end="url(#tip)"/>'
     )
 
 
 def _weight(spot: Spot, label: str) -> str:
-    """An edge's weight on a white ground, so that lines below it stay legible."""
+    """An edge's weight on the ground, so that lines below it stay legible."""
     if not label:
         return ""
-    wide = 8.0 * len(label) + 8
+    wide = long(label, 12) + 8
     return (
         f'<rect x="{spot[0] - wide / 2:.1f}" y="{spot[1] - 9:.1f}" width="{wide:.1f}" height="18" '
-        f'rx="4" fill="white"/><text x="{spot[0]:.1f}" y="{spot[1] + 4.5:.1f}" '
-        f'text-anchor="middle" font-size="12">{escape(label)}</text>'
+        f'rx="4" fill="{GROUND}"/>{text(spot[0], spot[1] + 4.5, label, size=12, middle=True)}'
     )
 
 

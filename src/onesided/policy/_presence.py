@@ -12,9 +12,10 @@ from onesided._english import many
 from onesided._numbers import whole
 from onesided.fields import Field, Whole, fields_of
 from onesided.policy._base import Policy, Widened
+from onesided.policy._cells import GroupCount
 from onesided.policy._family import Family, Option
 from onesided.policy._implications import Addition, Chains
-from onesided.policy._shift import ABSENT, COMMON, Edge, GroupCount, Record, Shift, likely
+from onesided.policy._shift import ABSENT, COMMON, Edge, Record, Shift, likely
 
 UNIT: Final = "unit"
 _EDGE: Final = Edge("present", "not present")
@@ -66,8 +67,10 @@ class Presence(Policy):
         cutting avoids this, so one-sided noise would have infinite loss (docs/guarantees.md).
         """
         self.check_counted(query)
-        bound = min(self.max_groups, query.max_groups or self.max_groups)
-        return {_EDGE: (Shift(rise=bound if query.truncated else 0, fall=bound),)}
+        kept = query.max_groups or self.max_groups
+        bound = query.at_most(min(self.max_groups, kept))
+        cut = query.at_most(kept + bound) - kept if query.truncated else 0
+        return {_EDGE: (Shift(rise=max(cut, 0), fall=bound),)}
 
     @property
     def covers(self) -> int:

@@ -69,6 +69,11 @@ class Shift:
     def __post_init__(self) -> None:
         settle(self, rise=whole(self.rise, name="rise"), fall=whole(self.fall, name="fall"))
 
+    @property
+    def negated(self) -> Shift:
+        """How far the numbers with their signs turned move: they fall where these rise."""
+        return Shift(rise=self.fall, fall=self.rise)
+
 
 @dataclass(frozen=True, slots=True)
 class Edge:
@@ -108,39 +113,6 @@ class Record:
 
     kind: str
     value: Hashable = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupCount:
-    """A count of units per group, as much of it as a policy must know.
-
-    max_groups: the most groups that one unit can be counted in. None is what the policy itself
-        assumes: presence counts every group and covers ``max_groups`` of them by its noise; any
-        other policy takes one group per unit, as in a histogram. Of an intersection it is what
-        presence assumes, if presence is among its parts.
-    counted: the kinds that are counted; None counts every kind.
-    truncated: units in more groups are cut down to ``max_groups`` of them. What is kept may
-        then change when something is dropped, and the policy has to price that.
-    several_units: the asker's price goes by the total change of all counts, so that it holds where
-        one move changes several units, as under a view. False: each count changes by 1 at most.
-
-    >>> from onesided.policy import GroupCount
-    >>> GroupCount(counted=frozenset({"open"})).counts("sensitive")
-    False
-    """
-
-    max_groups: int | None = None
-    counted: frozenset[str] | None = None
-    truncated: bool = False
-    several_units: bool = False
-
-    def __post_init__(self) -> None:
-        if self.max_groups is not None:
-            whole(self.max_groups, name="max_groups", least=1)
-
-    def counts(self, kind: str) -> bool:
-        """Whether records of ``kind`` can add to an answer."""
-        return kind != ABSENT and (self.counted is None or kind in self.counted)
 
 
 def listed_edges(edges: object, *, example: str) -> Iterator[Sequence[Any]]:

@@ -12,9 +12,10 @@ from onesided._numbers import whole
 from onesided.errors import PolicyError
 from onesided.fields import Field, Text, Whole, fields_of, is_name
 from onesided.policy._base import Policy
+from onesided.policy._cells import GroupCount
 from onesided.policy._family import PREDICATE, Family
 from onesided.policy._predicate import GroupRule, Predicate
-from onesided.policy._shift import COMMON, PUBLIC_NUMBER, Edge, GroupCount, Record, Shift, likely
+from onesided.policy._shift import COMMON, PUBLIC_NUMBER, Edge, Record, Shift, likely
 
 SENSITIVE: Final = "sensitive"
 OPEN: Final = "open"
@@ -83,17 +84,15 @@ class View(Policy):
         Errors: PolicyError where kinds are counted and what is asked knows one unit alone.
         """
         self.check_counted(query)
-        one = query.max_groups or 1
-        sensitive, opened = query.counts(SENSITIVE), query.counts(OPEN)
-        if sensitive == opened:
-            both = (Shift(rise=one, fall=one),) if opened else (Shift(rise=0, fall=0),)
-            return {_STAYS: both, _OPENS: both}
+        stays = query.between(SENSITIVE, SENSITIVE)
+        opened = query.counts(OPEN)
+        if query.counts(SENSITIVE) == opened:
+            return {_STAYS: stays, _OPENS: stays}
         if not query.several_units:
             self._refuse_kinds()
-        most = one * self.members
-        if opened:
-            return {_STAYS: (Shift(rise=0, fall=0),), _OPENS: (Shift(rise=most, fall=0),)}
-        return {_STAYS: (Shift(rise=one, fall=one),), _OPENS: (Shift(rise=0, fall=most),)}
+        most = query.at_most(query.max_groups or 1) * self.members
+        opens = Shift(rise=most, fall=0) if opened else Shift(rise=0, fall=most)
+        return {_STAYS: stays, _OPENS: (opens,)}
 
     def decides(self, other: Policy) -> bool | None:
         """By another table a move may change rows of several units there: no record's move does."""

@@ -28,7 +28,8 @@ def connect(
 
     token: yours; None takes that of the environment variable ``ONESIDED_TOKEN``.
     dataset: its name; None takes the only one that you may see.
-    tables: makes ``release.frame`` of columns, such as ``polars.DataFrame``; None leaves them.
+    tables: makes ``release.frame`` of columns, such as ``pandas.DataFrame``; None is the first that
+        is installed of Polars, pandas and PyArrow.
     plain_http: True allows an address without TLS that is not this machine's own.
     wait: seconds for one response; an answer leaves on the server's public clock.
     transport: an httpx transport, for proxies of your own and for tests.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -15,12 +15,18 @@ from onesided._numbers import Number, readable
 from onesided.errors import ParameterError, ServiceError
 from onesided.policy import Policy, from_toml
 from onesided.remote._plan import RemotePlan, RemoteSuggestion, plain, plan_of, suggestion_of
-from onesided.remote._releases import Tables, release_of
 from onesided.remote._server import Server
 from onesided.schema import Schema
-from onesided.session import Statement, question_to_json, statement_of
-from onesided.session.kit import Asks, question_of, require_question
+from onesided.session import (
+    Release,
+    Statement,
+    question_to_json,
+    release_from_json,
+    statement_of,
+)
+from onesided.session.kit import Asks, frame_of, question_of, require_question
 
+Tables = Callable[[Mapping[str, Any]], Any]
 _FACTS: Final = {"name", "open", "policy", "unit", "schema"}
 
 
@@ -63,8 +69,8 @@ class RemoteSession(Asks):
     def statement(self, question: Any) -> Statement:
         """What the answer to ``question`` would be about. Asks nothing, also not the server."""
         require_question(question)
-        noun = Schema.from_toml(self._facts["schema"]["toml"]).noun
-        return statement_of(question, unit=self.unit, noun=noun)
+        schema = Schema.from_toml(self._facts["schema"]["toml"])
+        return statement_of(question, unit=self.unit, schema=schema)
 
     def _planned(self, question: Any, epsilon: Number) -> RemotePlan:
         return self.plan(replace(question, epsilon=epsilon))
@@ -84,12 +90,12 @@ class RemoteSession(Asks):
     def made_up(self) -> Any:
         """Made-up rows of the dataset's schema, by column: to try code on. About nobody."""
         columns = self._server.get(f"{self._path}/made-up")["columns"]
-        return columns if self._tables is None else self._tables(columns)
+        return frame_of(columns) if self._tables is None else self._tables(columns)
 
-    def preview(self, question: Any) -> Any:
+    def preview(self, question: Any) -> Release:
         """A release on made-up data of the schema: free, and about nobody."""
         told = self._server.post(f"{self._path}/preview", _body(question))
-        return release_of(told, self._tables)
+        return self._release(told)
 
     def ask(self, question: Any) -> Any:
         """Answer ``question``; what every method named after a question does.
@@ -105,7 +111,7 @@ class RemoteSession(Asks):
             told = self._server.post(f"{self._path}/ask", _body(asked))
         except ServiceError as error:
             raise _unanswered(error, asked.id) from error
-        return release_of(told, self._tables)
+        return self._release(told)
 
     @property
     def remaining(self) -> Mapping[str, Fraction]:
@@ -145,10 +151,21 @@ class RemoteSession(Asks):
         found: list[dict[str, Any]] = self._server.get("/published")
         return found
 
-    def read(self, ask: str) -> Any:
+    def read(self, ask: str) -> Release:
         """The answer to a question of yours, by the name that ``history`` has for it; free."""
         told = self._server.get(f"/asks/{quote(ask, safe='')}")
-        return release_of(told, self._tables)
+        return self._release(told)
+
+    def _release(self, told: Any) -> Release:
+        """The release in a response, or several that were charged as one. Errors: ServiceError."""
+        try:
+            found = told.get("release") if isinstance(told, dict) else None
+            return release_from_json(json.dumps(found), frame=self._tables)
+        except ParameterError as error:
+            raise ServiceError(
+                f"The server's answer is not a release: {error.reason}",
+                hint="Install the version of onesided that the server runs.",
+            ) from error
 
     def close(self) -> None:
         """Close the connections to the server."""

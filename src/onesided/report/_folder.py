@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided._english import many
 from onesided._numbers import shown, text
 from onesided.engine.kit import position_columns
 from onesided.ledger import Entry
 from onesided.policy import Policy
-from onesided.report._notes import notes_of
-from onesided.report._page import Page
-from onesided.report._render import write
-from onesided.session import CountRelease, Statement
-from onesided.show import NewFolder, outline_around, unwritable, write_tables
+from onesided.session import Release, Statement
+from onesided.show import NewFolder, Page, Places, RoleColumn, RoleTable, unwritable, write_tables
 
-Degrees: TypeAlias = NDArray[np.float64]
+_WRONG = {"'lower'": "above the true number", "'upper'": "below the true number"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,18 +39,17 @@ class Publication:
     >>> policy = od.policy.presence(max_groups=1)
     >>> session = od.Session(visits, unit="person", policy=policy, budget=90)
     >>> release = session.count(by="place", keys=["gym", "bar"], epsilon=60)
-    >>> words = {"title": "Visits", "noun": "place", "threshold": 3, "head": "", "entries": ()}
+    >>> words = {"noun": "place", "threshold": 3, "head": "", "entries": ()}
     >>> left = session.remaining
     >>> Publication(release=release, policy=policy, remaining=left, **words).certified.tolist()
     [True, True]
     """
 
-    release: CountRelease
+    release: Release
     policy: Policy
     entries: tuple[Entry, ...]
     head: str
     remaining: Mapping[str, Fraction]
-    title: str
     noun: str
     threshold: int | None = None
     outline: object = None
@@ -77,6 +76,11 @@ class Publication:
             return None
         return self.release.certainly_at_most(self.threshold)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should keep in mind."""
+        return notes_of(self.release, threshold=self.threshold, certified=self.certified)
+
 
 def write_folder(publication: Publication, folder: NewFolder) -> Path:
     """Write release.parquet, release.csv, guarantee.json, policy.toml, report.html; release.xlsx.
@@ -88,7 +92,7 @@ def write_folder(publication: Publication, folder: NewFolder) -> Path:
     >>> policy = od.policy.addition_only()
     >>> session = od.Session(pl.DataFrame({"p": [1, 2]}), unit="p", policy=policy, budget=9)
     >>> release, left = session.count(epsilon=2), session.remaining
-    >>> words = {"title": "People", "noun": "person", "head": "", "entries": ()}
+    >>> words = {"noun": "person", "head": "", "entries": ()}
     >>> with new_folder("out") as folder:
     ...     told = Publication(release=release, policy=policy, remaining=left, **words)
     ...     path = write_folder(told, folder)
@@ -98,36 +102,27 @@ def write_folder(publication: Publication, folder: NewFolder) -> Path:
     partial = folder.partial
     try:
         folder.release()
-        _write_tables(publication, partial)
+        table = publication.release.table
+        if publication.certified is not None:
+            status = np.where(publication.certified, "certified", "unknown")
+            table = table.plus(f"at_most_{publication.threshold}", status)
+        # As Parquet, exactly; as CSV and Excel, in which no text is a formula.
+        write_tables(
+            table,
+            partial / "release",
+            ("parquet", "csv", "xlsx") if publication.excel else ("parquet", "csv"),
+            first=publication.first,
+            about=(*replace(publication.statement, first=()).sentences(), *publication.notes),
+            statement=publication.statement.to_json(),
+        )
         document = json.dumps(stated(publication), indent=2, ensure_ascii=False)
         (partial / "guarantee.json").write_text(document + "\n", encoding="utf-8")
         (partial / "policy.toml").write_text(publication.policy.to_toml(), encoding="utf-8")
-        write(page(publication), partial / "report.html")
+        page = _report_page(publication).html()
+        (partial / "report.html").write_text(page, encoding="utf-8")
         return folder.publish()
     except OSError as error:
         raise unwritable(folder.target, error, charged=True) from error
-
-
-def _write_tables(publication: Publication, folder: Path) -> None:
-    """The release as Parquet, exactly; as CSV and Excel, in which no text is a formula."""
-    columns = publication.release.columns()
-    if publication.certified is not None:
-        status = np.where(publication.certified, "certified", "unknown")
-        columns[f"at_most_{publication.threshold}"] = status.tolist()
-    formats = ("parquet", "csv", "xlsx") if publication.excel else ("parquet", "csv")
-    about = (
-        publication.title,
-        *_kept_in_mind(publication),
-        *replace(publication.statement, first=()).sentences(),
-    )
-    write_tables(
-        columns,
-        folder / "release",
-        formats,
-        first=publication.first,
-        about=about,
-        statement=publication.statement.to_json(),
-    )
 
 
 def stated(publication: Publication) -> dict[str, Any]:
@@ -137,13 +132,11 @@ def stated(publication: Publication) -> dict[str, Any]:
     >>> people, policy = pl.DataFrame({"person": [1, 2]}), od.policy.addition_only()
     >>> session = od.Session(people, unit="person", policy=policy, budget=9)
     >>> release, left = session.count(epsilon=2), session.remaining
-    >>> words = {"title": "People", "noun": "person", "head": "", "entries": ()}
+    >>> words = {"noun": "person", "head": "", "entries": ()}
     >>> told = stated(Publication(release=release, policy=policy, remaining=left, **words))
     >>> told["guarantee"]["edges"]["record -> absent"]["epsilon"]
     '2'
     """
-    from onesided import __version__  # noqa: PLC0415 - the package's top knows its version
-
     release = publication.release
     certified = publication.certified
     return {
@@ -151,7 +144,7 @@ def stated(publication: Publication) -> dict[str, Any]:
         "cut_data": release.guarantee.scope or None,
         "read_first": list(release.warnings),
         "statement": publication.statement.to_json(),
-        "onesided": __version__,
+        "onesided": version("onesided"),
         "guarantee": release.guarantee.as_dict(),
         "policy_identity": publication.policy.identity,
         "mechanism": {
@@ -184,75 +177,43 @@ def _epsilon(publication: Publication) -> Fraction:
     return max(*per_weight, Fraction(1, 2**40))
 
 
-def page(publication: Publication) -> Page:
-    """The report page of a publication."""
+def _report_page(publication: Publication) -> Page:
+    """The report: the page of the release, and what a publication has beside it."""
     release, certified = publication.release, publication.certified
-    told = release.keys.beside.columns
-    where = _where(told)
-    latitude, longitude = where or (None, None)
-    return Page(
-        title=publication.title,
-        question=publication.statement.title(),
-        keys=tuple(" · ".join(map(str, row)) for row in release.keys.rows),
-        key_name=publication.noun,
-        estimate=release.estimate,
-        lower=release.interval.lower,
-        upper=release.interval.upper,
-        lower_certain=release.interval.lower_certain,
-        upper_certain=release.interval.upper_certain,
+    heading, under = publication.statement.headed()
+    limit = None if certified is None else publication.threshold
+    charts = [release.chart(outline=publication.outline, at_most=limit)]
+    if isinstance(charts[0].shape, Places):
+        charts.append(release.chart(positions=False, at_most=limit))
+    columns = release.table.parts
+    where = position_columns([one.name for one in columns]) or ()  # they are on the map
+    first, *others = [one for one in columns if one.name not in where]
+    if certified is not None:
+        words = np.where(certified, "certified", "unknown").tolist()
+        others.insert(0, RoleColumn("status", "fact", words))
+    return replace(
+        release.page(RoleTable((first, *others))),
+        title=heading,
+        asked=under,
         first=publication.first,
+        charts=charts,
+        noun=publication.noun,
+        threshold=limit,
+        certified=0 if certified is None else int(certified.sum()),
         scope=release.guarantee.scope,
-        confidence=f"{float(Fraction(str(release.confidence))) * 100:g} %",
-        threshold=publication.threshold if certified is not None else None,
-        certified=certified,
-        latitude=latitude,
-        longitude=longitude,
-        beside=_texts(told),
-        outline=() if where is None else outline_around(*where, publication.outline),
-        facts=_facts(publication),
-        sentences=tuple(publication.policy.explain(epsilon=_epsilon(publication)).splitlines()),
+        facts=(
+            ("privacy loss ε", text(release.guarantee.headline)),
+            ("budget left", ", ".join(shown(v, up=False) for v in publication.remaining.values())),
+            ("ledger entry", str(release.entry)),
+        ),
+        lines=(),
+        promise=tuple(publication.policy.explain(epsilon=_epsilon(publication)).splitlines()),
         edges=tuple(
             (edge, text(loss), shown(release.guarantee.delta[edge], up=True))
             for edge, loss in release.guarantee.epsilon.items()
         ),
+        notes=publication.notes,
         ledger=tuple(_ledger_row(entry) for entry in publication.entries),
-        notes=_kept_in_mind(publication),
-    )
-
-
-def _kept_in_mind(publication: Publication) -> tuple[str, ...]:
-    return notes_of(
-        publication.release,
-        threshold=publication.threshold,
-        certified=publication.certified,
-    )
-
-
-def _where(told: Mapping[str, Sequence[Any]]) -> tuple[Degrees, Degrees] | None:
-    """Where each group is, in degrees, if that came with its key; NaN where it is not known."""
-    sides = position_columns(told)
-    if sides is None:
-        return None
-    latitude, longitude = (np.array(told[name], dtype=np.float64) for name in sides)
-    return latitude, longitude
-
-
-def _texts(told: Mapping[str, Sequence[Any]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """What else came with the keys; positions are on the map, and in the tables."""
-    sides = position_columns(told) or ()
-    return tuple(
-        (name, tuple("" if value is None else str(value) for value in values))
-        for name, values in told.items()
-        if name not in sides
-    )
-
-
-def _facts(publication: Publication) -> tuple[tuple[str, str], ...]:
-    left = ", ".join(shown(value, up=False) for value in publication.remaining.values())
-    return (
-        ("privacy loss ε", text(publication.release.guarantee.headline)),
-        ("budget left", left),
-        ("ledger entry", str(publication.release.entry)),
     )
 
 
@@ -266,3 +227,62 @@ def _ledger_row(entry: Entry) -> dict[str, str]:
         "charge": charge,
         "hash": entry.hash[:16],
     }
+
+
+def notes_of(
+    release: Release, *, threshold: int | None, certified: NDArray[np.bool_] | None
+) -> tuple[str, ...]:
+    """What a reader should keep in mind, in sentences with the publication's own numbers.
+
+    certified: which groups certainly have at most ``threshold``.
+
+    >>> import polars as pl, onesided as od
+    >>> policy = od.policy.presence(max_groups=1)
+    >>> visits = pl.DataFrame({"person": [1, 2, 3], "place": ["gym", "gym", "bar"]})
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=100)
+    >>> release = session.count(by="place", keys=["gym", "bar"], epsilon=60)
+    >>> for line in notes_of(release, threshold=None, certified=None):
+    ...     print(line)
+    About the data as recorded.
+    Each 'lower' holds with 95 % confidence: of 2, expect at most 1 to be above the true number.
+    For half of the groups, the bounds are no more than 0 apart.
+    """
+    notes = [release.guarantee.about]
+    if certified is not None and not certified.all():
+        open_ = many(int((~certified).sum()), "group", one="is", more="are")
+        told = f"That does not mean more than {threshold}: the noise leaves it open."
+        notes.append(f"{open_} 'unknown'. {told}")
+    notes += _misses(release)
+    widths = release.interval.upper - release.interval.lower
+    widths = widths[np.isfinite(widths)]
+    if widths.size:
+        half = math.ceil(float(np.median(widths)))
+        which = "For half of the groups, the" if widths.size > 1 else "The"
+        notes.append(f"{which} bounds are no more than {half:,} apart.")
+    return tuple(notes)
+
+
+def _misses(release: Release) -> Iterator[str]:
+    bounds, share = release.interval, Fraction(str(release.confidence))
+    chance = [
+        name
+        for name, certain in (
+            ("'lower'", bounds.lower_certain),
+            ("'upper'", bounds.upper_certain),
+        )
+        if not certain
+    ]
+    if not chance:
+        return
+    said, size = f"{float(share) * 100:g} % confidence", len(release)
+    alone, wrong = len(chance) == 1, _WRONG[chance[0]] if len(chance) == 1 else "wrong"
+    if size == 1:
+        first = f"The bound {chance[0]}" if alone else "The bounds"
+        yield f"{first} {'holds' if alone else 'hold'} with {said}."
+    elif release.simultaneous:
+        what = f"{chance[0]} holds" if alone else "the bounds hold"
+        yield f"With {said}, {what} for all groups at once."
+    else:
+        what = f"Each {chance[0]}" if alone else "Each pair of bounds"
+        missed = math.ceil((1 - share) * size)
+        yield f"{what} holds with {said}: of {size:,}, expect at most {missed:,} to be {wrong}."

@@ -19,21 +19,24 @@ from onesided.schema._column import (
     whole,
 )
 from onesided.schema._column import moment as moment_type
-from onesided.schema._heading import Heading, heading_of
-from onesided.schema._iso import (
+from onesided.schema._reading import (
     DAY,
     FIRST_DAY,
     LAST_DAY,
     PATTERNS,
     UNITS,
+    Heading,
+    Reading,
     Value,
     clock_text,
     date_text,
+    heading_of,
+    local_offsets,
     moment_text,
     read,
+    reading_of,
     value_of,
 )
-from onesided.schema._reading import Reading, local_offsets, reading_of
 from onesided.schema._schema import Schema, proposals, schema_of
 
 __all__ = [

@@ -17,8 +17,7 @@ import numpy as np
 from onesided._numbers import Number, exact, on_grid, positive, text
 from onesided.errors import ParameterError, SchemaError
 from onesided.fields import shortened
-from onesided.schema._iso import read
-from onesided.schema._reading import DECIMALS, NEEDED, THOUSANDS, split_date
+from onesided.schema._reading import DECIMALS, NEEDED, THOUSANDS, read, split_date
 from onesided.store import plain_text
 
 # The closed list of types that a column can have; conditions, schemas and engines share it.
@@ -286,6 +285,7 @@ class Column:
     missing: texts that stand for no value; None: the schema's. unreadable: "refuse" refuses a table
     with text that is not of the type, "missing" takes it for no value; None: as the schema says.
     required: whether a row without a value refuses the table.
+    measured_in: the unit of numbers, such as "minutes".
     decimal, thousands: the marks of numbers, such as "," and ".". date: the form of dates and
     moments in fields of strptime, such as "%d/%m/%Y". true, false: the words of booleans. zone:
     where the clock of moments without a zone stands, such as "Europe/Zurich".
@@ -308,6 +308,7 @@ class Column:
     true: tuple[str, ...] | None = None
     false: tuple[str, ...] | None = None
     zone: str | None = None
+    measured_in: str = ""
 
 
 def column(
@@ -317,6 +318,7 @@ def column(
     step: Number | None = None,
     keys: Iterable[object] | str | os.PathLike[str] | None = None,
     about: str = "",
+    measured_in: str = "",
     missing: Iterable[str] | None = None,
     unreadable: str | None = None,
     required: bool = False,
@@ -349,7 +351,20 @@ def column(
         one_of(unreadable, UNREADABLE, "unreadable"),
         flag(required, "required"),
         **forms_of(type, **forms),
+        measured_in=_measured(type, measured_in),
     )
+
+
+def _measured(kind: str, unit: object) -> str:
+    said = plain(unit, "measured_in")
+    if said and (kind not in _NUMERIC or len(said) > _LONGEST or not said.isprintable()):
+        raise wrong(
+            f"measured_in is {shortened(said)} of a column of type {kind}.",
+            f"Give the unit of a column of numbers in at most {_LONGEST} characters, such as "
+            '"minutes".',
+            "measured_in",
+        )
+    return said
 
 
 def _step(kind: str, step: object) -> Fraction:

@@ -49,10 +49,13 @@ TABLE: Final = (
     "noun",
     "encoding",
     "max_rows",
+    "name",
 )  # said of the whole table
 # Written where they are given: the identities of schemas without them stay.
 _READ: Final = ("missing", "unreadable", "required", *FORMS)
-_FIELDS: Final = ("type", "bounds", "step", "keys", "about", *_READ)
+# Words for people, which are no part of the identity.
+_WORDED: Final = ("about", "measured_in")
+_FIELDS: Final = ("type", "bounds", "step", "keys", *_WORDED, *_READ)
 _HINT: Final = (
     'Write unit = "person" and, for each column, [columns.NAME] with type = "text"; docs/schema.md '
     "shows all."
@@ -72,16 +75,12 @@ def parsed(text: object) -> Iterator[tuple[dict[str, Any], dict[str, Column]]]:
         text, what="schema", hint=_HINT, error=SchemaError, number=Written
     ) as document:
         try:
-            yield _built(document)
+            facts = read(_SCHEMA, document, what="a schema")
+            columns = facts.pop("columns", {})
+            yield facts, {name: _column(name, columns[name]) for name in columns}
         except SchemaError as error:
             column = error.values.get("column")
             raise (inside(error, "columns", column) if isinstance(column, str) else error) from None
-
-
-def _built(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Column]]:
-    facts = read(_SCHEMA, document, what="a schema")
-    columns = facts.pop("columns", {})
-    return facts, {name: _column(name, columns[name]) for name in columns}
 
 
 def _column(name: str, facts: object) -> Column:
@@ -131,8 +130,8 @@ def _facts(one: Column, *, told: bool) -> dict[str, Any]:
     if one.keys is not None:
         keys = one.keys
         found["keys"] = keys if isinstance(keys, str) else [_plain(key) for key in keys]
-    if told and one.about:
-        found["about"] = one.about
+    if told:
+        found |= {name: getattr(one, name) for name in _WORDED if getattr(one, name)}
     given = {name: getattr(one, name) for name in _READ}
     return found | {n: _listed(value) for n, value in given.items() if value not in (None, False)}
 
@@ -159,6 +158,8 @@ _LISTED = 8
 def sentences(schema: Schema) -> Iterator[str]:
     """What it says, a line for the unit and one for each column."""
     unit, columns = schema.unit, schema.columns
+    if schema.name:
+        yield f"The table is called {schema.name!r}."
     if unit is None:
         yield "The schema names no unit: the session says whose row it is."
     else:
@@ -168,7 +169,8 @@ def sentences(schema: Schema) -> Iterator[str]:
             "rows."
         )
     for name, one in columns.items():
-        yield f"{name}: {one.type}{''.join(_more(one))}."
+        unit = f" ({one.measured_in})" if one.measured_in else ""
+        yield f"{name}{unit}: {one.type}{''.join(_more(one))}."
     if columns:
         yield "Text is read strictly as these types, row by row."
         yield "A table with text that cannot be read so is refused, unless it counts as missing."
@@ -250,9 +252,10 @@ def _booleans() -> Iterator[dict[str, Any]]:
 
 MOST_COLUMNS = 10_000
 _LONGEST_NAME = 1_000
+_LONGEST_CALLED = 100
 _MOST_ROWS = 2**20
 # What they say stands in each question, or changes no answer.
-_UNTOLD = ("noun", "max_rows")
+_UNTOLD = ("noun", "max_rows", "name")
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,6 +270,7 @@ class Schema:
     encoding: of files of text, one of "utf-8", "utf-16", "cp1252" and "latin-1"; None is UTF-8.
     noun: what one unit and several are called, such as ("person", "people").
     max_rows: the most rows of one unit that questions about rows count in a group; None: they say.
+    name: what statements call the table, such as "visits of 2026"; None: nothing.
 
     >>> import onesided as od
     >>> schema = od.Schema(unit="person", columns={"age": od.column("integer", bounds=(0, 110))})
@@ -285,6 +289,7 @@ class Schema:
     noun: tuple[str, str] | None = None
     encoding: str | None = None
     max_rows: int | None = None
+    name: str | None = None
 
     def __post_init__(self) -> None:
         if self.unit is not None:
@@ -323,6 +328,7 @@ class Schema:
             missing_unit=one_of(self.missing_unit, MISSING_UNIT, "missing_unit"),
             encoding=one_of(self.encoding, ENCODINGS, "encoding"),
             max_rows=_rows(self.max_rows),
+            name=_called(self.name),
         )
 
     @classmethod
@@ -360,7 +366,7 @@ class Schema:
 
     @cached_property
     def identity(self) -> str:
-        """SHA-256 over all that it declares of rows, but not over ``about``."""
+        """SHA-256 over all that it declares of rows, but not over words for people."""
         facts = written(
             {name: fact for name, fact in self._facts.items() if name not in _UNTOLD},
             {name: self.columns[name] for name in sorted(self.columns)},
@@ -440,6 +446,19 @@ def _rows(given: object) -> int | None:
         return whole(given, name="max_rows", least=1, most=_MOST_ROWS)
     except ParameterError as error:
         raise wrong(error.reason, "Write max_rows = 4, for example.", "max_rows") from None
+
+
+def _called(given: object) -> str | None:
+    if given is None:
+        return None
+    said = plain(given, "name", empty=False)
+    if len(said) > _LONGEST_CALLED or not said.isprintable():
+        raise wrong(
+            f"name is {shortened(said)}.",
+            f"Write at most {_LONGEST_CALLED} characters on one line.",
+            "name",
+        )
+    return said
 
 
 def _pair(given: object) -> tuple[str, str] | None:

@@ -1,37 +1,104 @@
-"""Which groups certainly have at most a threshold, and noisy counts of those above."""
+"""Which groups have certainly at most, or at least, so many units; one by one or in compounds.
+
+Compounds of groups, such as routes of stops, are named by the caller and never looked up.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onesided._english import many
 from onesided._numbers import whole
-from onesided.engine import PublicKeys
-from onesided.errors import ParameterError
+from onesided.engine import PublicKeys, public_keys
+from onesided.errors import KeysError, ParameterError
 from onesided.mechanism import (
     AdaptiveSparseVector,
     Compounds,
     CubeThresholds,
-    Interval,
     SparseAnswers,
     SparseVector,
 )
 from onesided.noise import IntArray, Noise
-from onesided.session._at_once import TOGETHER, drawn_at_once, moves_of
+from onesided.session._at_once import drawn_at_once, moves_of, why_at_once
 from onesided.session._certified import certified_shares
-from onesided.session._compounds import ABOUT, NamedCompounds, compounds_of
 from onesided.session._context import QueryContext
+from onesided.session._fields import IfUnknown
 from onesided.session._groups import Grouped, Groups, names_of
-from onesided.session._missing import Unknown
 from onesided.session._plan import Plan
-from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import Release
+from onesided.session._question import Answer, FormLine, PreparedQuery
+from onesided.session._release import Release, of_groups
+from onesided.session._statement import Nouns
+
+COLUMN: Final = "compound"
+# By whether noise is below the truth: of compounds, what is certified, and what is else.
+_OF_COMPOUNDS: Final = (
+    "Each answer is about every group of its compound: certified, each of them has at most so "
+    "many; else none of them has more than its upper bound.",
+    "Each answer is about every group of its compound: certified, each of them has at least so "
+    "many; else none of them has fewer than its lower bound.",
+)
+_SIDES: Final = ("upper", "lower")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCompounds:
+    """Compounds by their public names, over public groups.
+
+    keys: one for each compound. of: which of the groups are in it.
+
+    >>> named = compounds_of({"north": ["a", "b"], "south": ["b"]}, ("stop",))
+    >>> named.keys.labels(), named.groups.labels(), named.over(named.groups).members
+    (['north', 'south'], ['a', 'b'], ((0, 1), (1,)))
+    """
+
+    keys: PublicKeys
+    of: tuple[PublicKeys, ...]
+
+    @property
+    def groups(self) -> PublicKeys:
+        """The groups of all compounds, each once."""
+        rows = dict.fromkeys(row for one in self.of for row in one.rows)
+        return PublicKeys.of(self.of[0].names, list(rows))
+
+    def over(self, keys: PublicKeys) -> Compounds:
+        """The places of their groups among ``keys``. Errors: KeysError for one that is missing."""
+        places = keys.places()
+        for one in self.of:
+            for row in one.rows:
+                if row not in places:
+                    raise KeysError(
+                        f"The group {row[0] if len(row) == 1 else row!r} of a compound is not "
+                        "among the keys.",
+                        hint="Leave keys= out: the groups of of= are the keys then.",
+                        key=row,
+                    )
+        return Compounds([[places[row] for row in one.rows] for one in self.of])
+
+
+def compounds_of(given: object, by: Sequence[str]) -> NamedCompounds:
+    """Read a mapping from names to groups. Errors: ParameterError; KeysError."""
+    if not isinstance(given, Mapping) or not given:
+        raise ParameterError(
+            f"of must name the groups of each compound, got {given!r}.",
+            hint='For example of={"route 7": ["Station", "Market"], "route 9": ["Market"]}.',
+            value=given,
+        )
+    if not by or COLUMN in by:
+        raise ParameterError(
+            f"of= needs by=, the columns whose groups it names; none is called {COLUMN!r}.",
+            hint=f"Rename the column {COLUMN!r}." if by else 'Add by=, such as by="stop".',
+            value=by,
+        )
+    names = public_keys(list(given), (COLUMN,))
+    return NamedCompounds(names, tuple(public_keys(groups, by) for groups in given.values()))
+
+
+# Which groups certainly have at most a threshold, and noisy counts of those above.
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,41 +126,36 @@ class Above(Grouped):
     """
 
     threshold: int | Sequence[int] | Mapping[Any, int]
+    below: ClassVar[bool] = False  # whether noise is below the truth: "at least" is certified
+    words: ClassVar = ("More than {limit:,} {units}", "More {units} than a group's own limit")
     max_answers: int | None = field(kw_only=True)
     adaptive: bool = field(default=False, kw_only=True)
     of: object = field(default=None, kw_only=True)
-    unknown: Unknown = field(default="possible", kw_only=True)
+    unknown: IfUnknown = field(default="possible", kw_only=True)
 
-    def measure(self, units: str) -> str:
+    def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
-        limit = self.threshold
-        single = isinstance(limit, Integral)
-        return (
-            f"More than {limit:,} {units}" if single else f"More {units} than a group's own limit"
-        )
+        several = not isinstance(self.threshold, Integral)
+        return self.words[several].format(limit=self.threshold, units=nouns.units)
 
-    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, AboveRelease]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
-        groups, named = self.groups(context), self._named()
+        groups, named = self.groups(context).by_cells(context), self._named()
         keys = groups.keys if named is None else named.keys
         compounds = None if named is None else named.over(groups.keys)
+        if compounds is None and self.max_answers is None:  # then as under a view
+            groups = replace(groups, query=replace(groups.query, several_units=True))
         mechanism = self._mechanism(context, groups, keys, compounds)
         plan = _plan(context, groups, mechanism, keys.size, compounds)
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
-            asked = counts if compounds is None else compounds.largest(counts)
+            asked = counts if compounds is None else compounds.largest(counts, least=self.below)
             return mechanism.release(asked, noise=noise)._asdict()
 
-        def result(answer: Answer, entry: int | None) -> AboveRelease:
-            return AboveRelease(
-                keys=keys,
-                answers=SparseAnswers(
-                    certified=np.asarray(answer["certified"], dtype=np.bool_),
-                    answered=np.asarray(answer["answered"], dtype=np.bool_),
-                    values=np.asarray(answer["values"], dtype=np.int64),
-                ),
-                coarse=np.asarray(answer["coarse"], dtype=np.bool_) if self.adaptive else None,
-                mechanism=mechanism,
+        def result(answer: Answer, entry: int | None) -> Release:
+            return Release(
+                kind="AboveRelease",
+                **_told(answer, keys, mechanism, adaptive=self.adaptive),
                 **groups.published(context, plan, entry),
             )
 
@@ -110,7 +172,8 @@ class Above(Grouped):
         alone = groups.for_policy(
             self._kind(),
             context,
-            thresholds=_levels(self.threshold, keys),
+            thresholds=_levels(self.threshold, keys, least=int(self.below)),
+            below=self.below,
             epsilon=self.epsilon,
             max_answers=self.max_answers,
             compounds=compounds,
@@ -144,6 +207,31 @@ class Above(Grouped):
 
 
 @dataclass(frozen=True, slots=True)
+class Below(Above):
+    """Which groups have fewer than ``threshold`` units? At most ``max_answers`` noisy counts.
+
+    The mirror of :class:`Above`, where counts only rise along moves, as those of open records do:
+    the groups before the last answer that are not among them have certainly at least the threshold,
+    for free. Each of them is a lower bound. Of compounds, *every* group is certified.
+    unknown: by default "recorded", so that what is certified is certain about the truth. It stays
+    so where units in more groups are cut, and where values are missing.
+    Errors: UnprotectableError where the policy lets a count fall, as under presence.
+
+    >>> import polars as pl, onesided as od
+    >>> people = pl.DataFrame({"person": [1, 2, 3], "place": ["a", "b", "b"], "agreed": [True] * 3})
+    >>> policy = od.policy.sensitive("NOT agreed")
+    >>> session = od.Session(people, unit="person", policy=policy, budget=100)
+    >>> asked = {"by": "place", "keys": ["b", "a"], "counted": "open", "max_groups": 1}
+    >>> session.below(2, max_answers=1, epsilon=90, **asked).below
+    ['a']
+    """
+
+    below: ClassVar[bool] = True
+    words: ClassVar = ("Fewer than {limit:,} {units}", "Fewer {units} than a group's own limit")
+    unknown: IfUnknown = field(default="recorded", kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
 class AtMost(Above):
     """Which groups certainly have at most ``threshold`` units? Never stops, and costs ε/ℓ0.
 
@@ -160,93 +248,85 @@ class AtMost(Above):
 
     max_answers: None = field(default=None, init=False)
 
-    def measure(self, units: str) -> str:
-        """What the numbers are."""
-        limit = self.threshold
-        single = isinstance(limit, Integral)
-        return f"At most {limit:,} {units}" if single else f"At most a group's own limit of {units}"
-
+    form: ClassVar = (
+        FormLine(
+            "at_most", "Which groups have at most so many units (certified)", number="threshold"
+        ),
+    )
+    sql_clause: ClassVar = "HAVING {} <="
+    words: ClassVar = ("At most {limit:,} {units}", "At most a group's own limit of {units}")
     adaptive: bool = field(default=False, init=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class AboveRelease(Release):
-    """Which groups certainly have at most a threshold; noisy counts of others. All public.
+@dataclass(frozen=True, slots=True)
+class AtLeast(Below):
+    """Which groups certainly have at least ``threshold`` units? Never stops, and costs ε/ℓ0.
 
-    keys: all groups asked for, in the order they were asked. answers: what became of each.
-    coarse: of an adaptive answer, which values were drawn with twice the noise; else None.
+    The mirror of :class:`AtMost`, where counts only rise along moves. A certificate is free and
+    what is not certified is paid for, b of ε for each group of a unit: the charge covers that none
+    is. What :class:`Below` says of missing values, cut units and errors holds here too.
+    threshold: one for all, or one for each key, in the keys' order or by key; at least 1.
 
     >>> import polars as pl, onesided as od
-    >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
-    >>> policy = od.policy.presence(max_groups=2)
-    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
-    >>> release = session.at_most(1, by="place", keys=["a", "b"], epsilon=90)
-    >>> release.at_most(), release.above, release.not_reached
-    (['a'], ['b'], [])
+    >>> people = pl.DataFrame({"person": [1, 2, 3], "place": ["a", "b", "b"], "agreed": [True] * 3})
+    >>> policy = od.policy.sensitive("NOT agreed")
+    >>> session = od.Session(people, unit="person", policy=policy, budget=100)
+    >>> asked = {"by": "place", "keys": ["a", "b"], "counted": "open", "max_groups": 1}
+    >>> session.at_least(2, epsilon=90, **asked).at_least()
+    ['b']
     """
 
-    keys: PublicKeys
-    answers: SparseAnswers
-    mechanism: SparseVector | AdaptiveSparseVector | CubeThresholds
-    coarse: NDArray[np.bool_] | None = None
+    max_answers: None = field(default=None, init=False)
 
-    @property
-    def summary(self) -> str:
-        """What was found, in a few words."""
-        parts = ((self.answers.certified, "certified"), (self.answers.answered, "unknown"))
-        told = ", ".join(f"{int(chosen.sum()):,} {word}" for chosen, word in parts)
-        groups, left_out = many(self.keys.size, "group"), len(self.not_reached)
-        return f"Of {groups}: {told}, {left_out:,} not reached."
+    form: ClassVar = (
+        FormLine(
+            "at_least", "Which groups have at least so many units (certified)", number="threshold"
+        ),
+    )
+    sql_clause: ClassVar = "HAVING {} >="
+    words: ClassVar = ("At least {limit:,} {units}", "At least a group's own limit of {units}")
+    adaptive: bool = field(default=False, init=False)
 
-    @property
-    def above(self) -> list[Any]:
-        """The groups whose noisy count was above: *unknown*, probably larger."""
-        return self._named(np.flatnonzero(self.answers.answered))
 
-    @property
-    def not_reached(self) -> list[Any]:
-        """The groups that the limit on answers left out."""
-        return self._named(np.flatnonzero(~(self.answers.certified | self.answers.answered)))
+def _told(
+    answer: Answer,
+    keys: PublicKeys,
+    mechanism: SparseVector | AdaptiveSparseVector | CubeThresholds,
+    *,
+    adaptive: bool,
+) -> dict[str, Any]:
+    """The groups reached, in the order they were asked: bounded by the threshold where certified.
 
-    def at_most(self, threshold: int | None = None) -> list[Any]:
-        """The groups certified to have at most ``threshold``; by default, each at most its own."""
-        if threshold is None:
-            return self._named(np.flatnonzero(self.answers.certified))
-        return self._named(self._reached[self.certainly_at_most(threshold)])
-
-    @property
-    def interval(self) -> Interval:
-        """The groups reached: at most the threshold where certified, else the noisy count."""
-        levels = np.broadcast_to(np.asarray(self.mechanism.thresholds), self.keys.size)
-        upper = np.where(self.answers.certified, levels, self.answers.values)[self._reached]
-        return Interval(np.zeros_like(upper), upper, True, True)  # noqa: FBT003
-
-    @property
-    def labels(self) -> list[Any]:
-        """The groups reached."""
-        return self.keys.part(self._reached).labels()
-
-    @property
-    def _reached(self) -> IntArray:
-        return np.flatnonzero(self.answers.certified | self.answers.answered)
-
-    def columns(self) -> dict[str, list[Any]]:
-        """The groups reached: the keys, then certified, upper, upper_certain.
-
-        ``upper`` is the threshold where certified, the noisy count elsewhere.
-        """
-        reached = self._reached
-        coarse = {} if self.coarse is None else {"coarse": self.coarse[reached].tolist()}
-        return {
-            **self.keys.part(reached).columns(),
-            **coarse,
-            "certified": self.answers.certified[reached].tolist(),
-            "upper": self.interval.upper.tolist(),
-            "upper_certain": [True] * reached.size,
-        }
-
-    def _named(self, places: IntArray) -> list[Any]:
-        return self.keys.part(places).labels()
+    Elsewhere the bound is the noisy count. coarse: of an adaptive answer, which values were drawn
+    with twice the noise.
+    """
+    side = _SIDES[mechanism.below]
+    certified, answered = (np.asarray(answer[n], dtype=np.bool_) for n in ("certified", "answered"))
+    values = np.asarray(answer["values"], dtype=np.int64)
+    reached = np.flatnonzero(certified | answered)
+    missed = keys.part(np.flatnonzero(~(certified | answered)))
+    coarse = np.asarray(answer["coarse"], dtype=np.bool_) if adaptive else None
+    bounds = np.where(certified, np.asarray(mechanism.thresholds), values)[reached]
+    told = of_groups(
+        keys.part(reached),
+        {
+            "coarse": None if coarse is None else coarse[reached],
+            "certified": certified[reached],
+            side: np.maximum(bounds, 0) if mechanism.below else bounds,
+            f"{side}_certain": True,
+        },
+    )
+    return {
+        "told": told,
+        "summary": f"Of {many(keys.size, 'group')}: {int(certified.sum()):,} certified, "
+        f"{int(answered.sum()):,} unknown, {missed.size:,} not reached.",
+        "own": {
+            "answers": SparseAnswers(certified=certified, answered=answered, values=values),
+            "coarse": coarse,
+            "mechanism": mechanism,
+            "not_reached": missed.labels() if missed.size else [],
+        },
+    }
 
 
 def _plan(
@@ -257,22 +337,24 @@ def _plan(
     compounds: Compounds | None,
 ) -> Plan:
     """What it costs and certifies, and what the release says of its certificates."""
-    together = isinstance(mechanism, CubeThresholds)
+    together, below = isinstance(mechanism, CubeThresholds), mechanism.below
+    side = _SIDES[below]
     plan = groups.plan(
         context,
         mechanism,
         through=None if compounds is None else compounds.shift,
-        certain=("upper",),
-        why=TOGETHER if together else "",
+        certain=(side,),
+        why=why_at_once(below=below) if together else "",
     )
-    told = (ABOUT * (compounds is not None), drawn_at_once(answers) * together)
+    of_compounds = "" if compounds is None else _OF_COMPOUNDS[below]
+    told = (of_compounds, drawn_at_once(answers, side) * together)
     about = " ".join(filter(None, (plan.guarantee.about, *told)))
     certifies = certified_shares(mechanism, mechanism.thresholds, keys=answers)
     return replace(plan, certifies=certifies, guarantee=replace(plan.guarantee, about=about))
 
 
-def _levels(threshold: object, keys: PublicKeys) -> int | Sequence[int]:
-    """One threshold, or one for each key in the keys' order."""
+def _levels(threshold: object, keys: PublicKeys, *, least: int) -> int | Sequence[int]:
+    """One threshold, or one for each key in the keys' order; every count is at least 0."""
     if isinstance(threshold, Mapping):
         single = len(keys.names) == 1
         names: list[Any] = [row[0] if single else row for row in keys.rows]
@@ -283,12 +365,12 @@ def _levels(threshold: object, keys: PublicKeys) -> int | Sequence[int]:
                 hint="Give one for every key, or one number for all.",
                 key=missing[0],
             )
-        return [threshold[name] for name in names]
+        return [whole(threshold[name], name="threshold", least=least) for name in names]
     if isinstance(threshold, Sequence | np.ndarray) and not isinstance(threshold, str):
         if len(threshold) != keys.size:
             raise ParameterError(
                 f"Got {many(len(threshold), 'threshold')} for {many(keys.size, 'key')}.",
                 hint="Give one for every key, or one number for all.",
             )
-        return list(threshold)
-    return whole(threshold, name="threshold")
+        return [whole(one, name="threshold", least=least) for one in list(threshold)]
+    return whole(threshold, name="threshold", least=least)

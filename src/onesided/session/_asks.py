@@ -9,14 +9,13 @@ from inspect import Parameter, signature
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, get_args, get_type_hints
 
 from onesided.errors import called
-from onesided.session._above import Above, AtMost
+from onesided.session._above import Above, AtLeast, AtMost, Below
 from onesided.session._count import Count
+from onesided.session._discover import Discover, Ngrams
 from onesided.session._enclosed import Enclosed
 from onesided.session._question import Question
 from onesided.session._sample import Sample
 from onesided.session._top_k import TopK
-from onesided.session.discover._ngrams import Ngrams
-from onesided.session.discover._unknown import Discover
 from onesided.session.histograms._histogram import Histogram
 from onesided.session.several._several import Several
 from onesided.session.values._mean import Mean, Variance
@@ -52,7 +51,7 @@ class Asks(ABC):
     """Every question as a method; :meth:`ask` answers them, here or on a server.
 
     >>> sorted(QUESTIONS)[:3]
-    ['Above', 'AtMost', 'Count']
+    ['Above', 'AtLeast', 'AtMost']
     """
 
     @abstractmethod
@@ -68,7 +67,9 @@ class Asks(ABC):
         """The question of a query, and whether its plan alone is asked for."""
 
     above = asking(Above)
+    at_least = asking(AtLeast)
     at_most = asking(AtMost)
+    below = asking(Below)
     count = asking(Count)
     discover = asking(Discover)
     enclose = asking(Enclosed)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from onesided._english import many
 from onesided._numbers import Number
 from onesided.mechanism import Compounds
@@ -11,10 +9,14 @@ from onesided.mechanism.kit import Move, count_moves
 from onesided.session._context import QueryContext
 from onesided.session._groups import Groups
 
-TOGETHER: Final = (
-    "the policy only lets answers fall, and a unit may be in most of the groups, so noise above is "
-    "drawn for all of them at once: less than for each on its own"
-)
+
+def why_at_once(*, below: bool = False) -> str:
+    """Why noise is drawn for all counts at once. below: whether it is below them."""
+    moves, side = ("rise", "below") if below else ("fall", "above")
+    return (
+        f"the policy only lets answers {moves}, and a unit may be in most of the groups, so noise "
+        f"{side} is drawn for all of them at once: less than for each on its own"
+    )
 
 
 def moves_of(
@@ -26,19 +28,12 @@ def moves_of(
     """
     if context.policy.view is not None:
         return []
-    return count_moves(
-        context.policy,
-        epsilon=epsilon,
-        max_groups=groups.query.max_groups,
-        counted=groups.query.counted,
-        truncated=groups.query.truncated,
-        compounds=compounds,
-    )
+    return count_moves(context.policy, epsilon=epsilon, query=groups.query, compounds=compounds)
 
 
-def drawn_at_once(answers: int) -> str:
+def drawn_at_once(answers: int, side: str = "upper") -> str:
     """What a release says of its certificates where one draw of noise serves all its answers."""
     return (
         f"The noise of its {many(answers, 'answer')} was drawn at once, from one random level: "
-        "each upper bound is certain all the same."
+        f"each {side} bound is certain all the same."
     )

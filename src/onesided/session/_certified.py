@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import count
 from typing import Any, Final
 
 from onesided._numbers import INFINITE, Infinite, Loss, whole
@@ -11,13 +12,15 @@ from onesided.mechanism import Counts, CubeEstimates, CubeThresholds, SparseVect
 
 Shares = tuple[tuple[int, float], ...]
 _TOLD: Final = 1_000
+_SURE: Final = 0.999
 
 
 def certified_shares(mechanism: object, threshold: object, *, keys: int = 1) -> Shares:
-    """How often a group is certified to be at most ``threshold``, by its true count.
+    """How often a group is certified to be at most, or least, ``threshold``, by its true count.
 
-    Told of the last thousand counts up to the threshold; nothing where there is no one threshold,
-    where ``mechanism`` stops after so many answers, or where its upper bound may be wrong.
+    The threshold's own stands last. Told of the last thousand counts up to it; for "at least", of
+    those from where nearly all are certified down to it. Nothing where there is no one threshold,
+    where ``mechanism`` stops after so many answers, or where that bound may be wrong.
     keys: how many groups are asked together.
 
     >>> for count, share in certified_shares(Counts(1, INFINITE), 1):
@@ -25,25 +28,27 @@ def certified_shares(mechanism: object, threshold: object, *, keys: int = 1) -> 
     0 0.865
     1 0.632
     """
-    chance = _at_most(mechanism, keys)
+    chance = _within(mechanism, keys)
     if chance is None or not isinstance(threshold, int):
         return ()
     limit = whole(threshold, name="threshold")
-    counts = range(max(0, limit + 1 - _TOLD), limit + 1)
-    return tuple((count, chance(limit - count)) for count in counts)
+    if not getattr(mechanism, "below", False):
+        return tuple((n, chance(limit - n)) for n in range(max(0, limit + 1 - _TOLD), limit + 1))
+    enough = next(room for room in count() if room == _TOLD - 1 or chance(room) > _SURE)
+    return tuple((limit + room, chance(room)) for room in range(enough, -1, -1))
 
 
-def _at_most(mechanism: Any, keys: int) -> Callable[[int], float] | None:
-    """The chance that the noise of one count is at most so much, where it is never below 0."""
+def _within(mechanism: Any, keys: int) -> Callable[[int], float] | None:
+    """The chance that the noise of one count is at most so much, where it is on one side."""
     if isinstance(mechanism, CubeThresholds):
         return lambda room: mechanism.power(room, keys=keys)
     if isinstance(mechanism, CubeEstimates):
         return lambda room: mechanism.distribution.below(room + 1)
-    stops = isinstance(mechanism, SparseVector) and mechanism.max_answers is not None
-    falls = isinstance(mechanism, Counts) and mechanism.lower_rate != INFINITE
-    if stops or falls or not isinstance(mechanism, Counts | SparseVector):
-        return None
-    return lambda room: _geometric(mechanism.upper_rate, room)
+    if isinstance(mechanism, SparseVector) and mechanism.max_answers is None:
+        return lambda room: _geometric(mechanism.rate, room)
+    if isinstance(mechanism, Counts) and mechanism.lower_rate == INFINITE:
+        return lambda room: _geometric(mechanism.upper_rate, room)
+    return None
 
 
 def _geometric(rate: Loss, room: int) -> float:

@@ -4,77 +4,121 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from onesided._english import many
 from onesided.engine.kit import position_columns
 from onesided.errors import ParameterError
+from onesided.session._statement import in_units
 from onesided.show import (
-    MOST_DOTS,
+    MOST_PLACES,
+    SIDES,
     Bars,
     Dots,
     Heat,
     Lines,
     Numbers,
+    Panels,
     Places,
+    RoleColumn,
+    RoleTable,
     Shape,
     Side,
+    cell_text,
     outline_around,
 )
 
 Columns = Mapping[str, Sequence[Any]]
-_BESIDE: Final = ("lower_certain", "upper_certain", "certified", "coarse", "standard_deviation")
-_NUMBERS: Final = frozenset(["estimate", "lower", "upper", *_BESIDE])
 _NAMES: Final = ("name", "title", "label")  # what a key is called, where that travels with it
 _FIELDS: Final = 12  # below that many pairs, dots with bounds tell more than colours
+_ACROSS: Final = 60  # and above that many, fields cannot be read
 
 
 def shape_of(
-    columns: Columns,
+    table: RoleTable,
     confidence: str = "",
     *,
     positions: object = None,
-    beside: Collection[str] = (),
+    limit: float | None = None,
 ) -> Shape:
     """The picture of a table of groups, bins or places. Errors: ParameterError.
 
-    beside: the columns that are no keys and travel with them.
+    limit: of the groups that are certified in a column of that role.
     """
-    size = len(next(iter(columns.values()), ()))
-    sides = position_columns(columns) or ()
-    names = [name for name in columns if name not in (*_NUMBERS, *sides, *beside)]
+    columns = table.columns()
+    beside, keys = table.names("beside"), table.names("key", "row")
+    sides = position_columns([*keys, *beside]) or ()
+    names = [name for name in keys if name not in sides]
     # Of several grouping columns many rows would stand in one spot.
     placed = len(names) <= 1 or not set(sides) <= set(beside)
-    where = _positions(columns, positions) if placed or positions is not None else None
+    drawn = positions is not False and (placed or positions is not None)
+    where = _positions(columns, positions) if drawn else None
     if where is None:
-        names = [name for name in columns if name not in (*_NUMBERS, *beside)]
-    estimate = _numbers(columns.get("estimate"), size)
-    lower, upper = (_bound(columns, side, confidence) for side in ("lower", "upper"))
+        names = keys
+    estimate = _numbers(table.column("estimate"), len(table))
+    lower, upper = (_bound(table, side, confidence) for side in SIDES)
     called = next((name for name in _NAMES if name in beside), "")
-    labels = [_label(columns, names, row, called) for row in range(size)]
+    labels = [_label(columns, names, row, called) for row in range(len(table))]
     if where is not None:
-        values = estimate if upper is None or not np.isnan(estimate).all() else upper.values
-        return _places(labels, where, values)
+        bound = lower if upper is None else upper
+        values = estimate if bound is None or not np.isnan(estimate).all() else bound.values
+        return _places(labels, where, values, table.column("certified"))
     if _is_bins(names, columns):
-        left, right = (_numbers(columns[name], size) for name in names)
-        return Bars(left=left, right=right, estimate=estimate, lower=lower, upper=upper)
-    heat = _heat(columns, names, estimate)
-    return heat or Dots(labels=labels, estimate=estimate, lower=lower, upper=upper)
+        left, right = (np.array(columns[name], dtype=float) for name in names)
+        called = _called(table, names[:1])[0]
+        return Bars(
+            left=left, right=right, estimate=estimate, lower=lower, upper=upper, x_name=called
+        )
+    said = _called(table, [name for name in names if not name.endswith("_to")])
+    heat = None if limit is not None else _heat(columns, names, estimate, said)
+    return heat or Dots(
+        labels=labels,
+        estimate=estimate,
+        lower=lower,
+        upper=upper,
+        label_name=" · ".join(said),
+        limit=limit,
+    )
 
 
-def fewer(shape: Shape) -> tuple[Shape, tuple[str, ...]]:
-    """As much of a shape as can be read, and what was left out, in words."""
-    if isinstance(shape, Places) and shape.missing:
-        many = "1 group has" if shape.missing == 1 else f"{shape.missing:,} groups have"
-        return shape, (f"{many} no position and cannot be drawn.",)
-    if not isinstance(shape, Dots) or len(shape.labels) <= MOST_DOTS:
-        return shape, ()
-    words = f"The {MOST_DOTS} largest of {len(shape.labels):,}; the frame holds all."
-    return shape.largest(MOST_DOTS), (words,)
+def panels_of(
+    table: RoleTable, times: Sequence[str], confidence: str, *, limit: float | None = None
+) -> Panels:
+    """The picture of the same groups time after time; the last key says which time it is."""
+    columns, (*names, time) = table.columns(), table.names("key")
+    called = next((name for name in _NAMES if name in table.names("beside")), "")
+    labels = [_label(columns, names, row, called) for row in range(len(table))]
+    lower, upper = (_bound(table, side, confidence) for side in SIDES)
+    dots = Dots(
+        labels=[f"{label} · {name}" for label, name in zip(labels, columns[time], strict=True)],
+        estimate=_numbers(table.column("estimate"), len(table)),
+        lower=lower,
+        upper=upper,
+        limit=limit,
+    )
+    return Panels(labels=labels[: len(table) // len(times)], times=times, dots=dots)
+
+
+def left_out(shape: Shape) -> tuple[str, ...]:
+    """What a picture does not show, in words."""
+    if isinstance(shape, Panels):
+        hidden = len(shape.labels) - len(shape.drawn())
+        more = f"{many(hidden, 'group', one='stands', more='stand')} in the table alone."
+        scale = ["Each group has a scale of its own."] if len(shape.labels) > 1 else []
+        return (*scale, *([more] if hidden else []))
+    if not isinstance(shape, Places):
+        return ()
+    some = many(shape.missing, "group", one="has", more="have")
+    step = -(-len(shape.labels) // MOST_PLACES)
+    told = (
+        (f"{some} no position and cannot be drawn.", shape.missing > 0),
+        (f"One place in {step} is drawn.", step > 1),
+    )
+    return tuple(words for words, holds in told if holds)
 
 
 def outlined(shape: Shape, outline: object) -> Shape:
@@ -105,22 +149,26 @@ def over_time(rows: Columns) -> Lines | None:
     return None
 
 
-def _numbers(values: Sequence[Any] | None, size: int) -> Numbers:
-    if values is None:
+def _numbers(column: RoleColumn | None, size: int) -> Numbers:
+    if column is None:
         return np.full(size, np.nan)
-    return np.array([np.nan if value is None else float(value) for value in values], dtype=float)
+    return np.array([np.nan if one is None else float(one) for one in column.plain()], dtype=float)
 
 
-def _bound(columns: Columns, side: str, confidence: str) -> Side | None:
-    if side not in columns:
+def _bound(table: RoleTable, side: Literal["lower", "upper"], confidence: str) -> Side | None:
+    if (found := table.column(side)) is None:
         return None
-    values = _numbers(columns[side], len(columns[side]))
+    values = _numbers(found, len(table))
     values[np.isnan(values)] = np.inf
-    sure = columns.get(f"{side}_certain", [False] * len(values))
-    return Side(values=values, certain=np.array(sure, dtype=bool), confidence=confidence)
+    return Side(values=values, certain=table.certain(side), confidence=confidence)
 
 
-def _places(labels: Sequence[str], where: tuple[Numbers, Numbers], values: Numbers) -> Places:
+def _places(
+    labels: Sequence[str],
+    where: tuple[Numbers, Numbers],
+    values: Numbers,
+    certified: RoleColumn | None,
+) -> Places:
     """Those whose position is known."""
     rows = np.flatnonzero(np.isfinite(where[0]) & np.isfinite(where[1]))
     return Places(
@@ -129,6 +177,7 @@ def _places(labels: Sequence[str], where: tuple[Numbers, Numbers], values: Numbe
         longitude=where[1][rows],
         values=values[rows],
         missing=len(labels) - rows.size,
+        certified=None if certified is None else np.array(certified.plain(), dtype=bool)[rows],
     )
 
 
@@ -146,11 +195,9 @@ def _label(columns: Columns, names: Sequence[str], row: int, called: str = "") -
 
 
 def _word(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:g}"
     if isinstance(value, dt.datetime):
         return f"{value:%Y-%m-%d %H:%M}"
-    return str(value)
+    return cell_text(value, "key")
 
 
 def _is_bins(names: Sequence[str], columns: Columns) -> bool:
@@ -162,7 +209,15 @@ def _is_bins(names: Sequence[str], columns: Columns) -> bool:
     return finite and list(ends[:-1]) == list(starts[1:])
 
 
-def _heat(columns: Columns, names: Sequence[str], estimate: Numbers) -> Heat | None:
+def _called(table: RoleTable, names: Sequence[str]) -> list[str]:
+    """What axes call these columns, with their units."""
+    units = {one.name: one.unit for one in table.parts}
+    return [in_units(name.removesuffix("_from"), units[name]) for name in names]
+
+
+def _heat(
+    columns: Columns, names: Sequence[str], estimate: Numbers, called: Sequence[str]
+) -> Heat | None:
     """Two grouping columns whose values all meet make fields; so do two binned columns."""
     starts = [name for name in names if not name.endswith("_to")]
     if len(starts) != 2 or estimate.size < _FIELDS or np.isnan(estimate).any():
@@ -170,18 +225,19 @@ def _heat(columns: Columns, names: Sequence[str], estimate: Numbers) -> Heat | N
     down, across = (list(dict.fromkeys(columns[name])) for name in starts)
     if len(down) * len(across) != estimate.size or min(len(down), len(across)) < 2:
         return None
+    if max(len(down) / 2, len(across)) > _ACROSS:
+        return None
     values = np.full((len(down), len(across)), np.nan)
     rows = {value: place for place, value in enumerate(down)}
     cells = {value: place for place, value in enumerate(across)}
     for place, (one, other) in enumerate(zip(*(columns[name] for name in starts), strict=True)):
         values[rows[one], cells[other]] = estimate[place]
-    down_name, across_name = (name.removesuffix("_from") for name in starts)
     return Heat(
         across=list(map(_word, across)),
         down=list(map(_word, down)),
         values=values,
-        across_name=across_name,
-        down_name=down_name,
+        across_name=called[1],
+        down_name=called[0],
     )
 
 
@@ -191,7 +247,7 @@ def _positions(columns: Columns, given: object) -> tuple[Numbers, Numbers] | Non
     sides = position_columns(columns)
     if given is not None or sides is None:
         return _given(given, size)
-    latitude, longitude = (_numbers(columns[name], size) for name in sides)
+    latitude, longitude = (np.array(columns[name], dtype=float) for name in sides)
     located = np.isfinite(latitude) & np.isfinite(longitude)
     return _on_earth(latitude, longitude) if located.any() else None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from math import floor
 from typing import Any
 
@@ -13,8 +12,9 @@ from onesided._numbers import exact
 from onesided.engine import cross
 from onesided.engine.kit import key_file
 from onesided.schema import Column, Schema
+from onesided.session._fields import settled
 from onesided.session._groups import names_of
-from onesided.session.histograms._bins import MOST_BINS
+from onesided.session.histograms._binned import MOST_BINS
 from onesided.session.several._several import Several
 
 
@@ -24,10 +24,7 @@ class Completer:
     def __init__(self, schema: Schema | None) -> None:
         self._columns: Mapping[str, Column] = {} if schema is None else schema.columns
         self._schema = schema
-
-    @cached_property
-    def _files(self) -> dict[str, Any]:
-        return {}
+        self._files: dict[str, Any] = {}
 
     def __call__(self, question: Any) -> Any:
         """The question as it is asked; itself where there is nothing to fill in."""
@@ -35,8 +32,9 @@ class Completer:
             return question
         if isinstance(question, Several) and isinstance(question.questions, list | tuple):
             return replace(question, questions=[self(one) for one in question.questions])
+        question = settled(question)
         more = self._more(question, {one.name for one in fields(question)})
-        return replace(question, **more) if more else question  # type: ignore[type-var]
+        return replace(question, **more) if more else question
 
     def _more(self, question: Any, names: set[str]) -> dict[str, Any]:
         more: dict[str, Any] = {}
@@ -79,14 +77,12 @@ class Completer:
         known = [self._columns.get(name) for name in by]
         if not by or any(one is None or one.keys is None for one in known):
             return None
-        values = {name: self._values(name, self._columns[name]) for name in by}
+        values = {name: self.values(name) for name in by}
         return values if len(values) == 1 else cross(**values)
 
     def values(self, name: str) -> Any:
         """The keys that the schema has of a column."""
-        return self._values(name, self._columns[name])
-
-    def _values(self, name: str, column: Column) -> Any:
+        column = self._columns[name]
         if not isinstance(column.keys, str):
             return column.keys
         if name not in self._files:

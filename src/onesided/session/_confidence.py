@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from onesided._numbers import Number
+from onesided._numbers import Number, exact
 from onesided.errors import ParameterError
 from onesided.mechanism.kit import shared
-from onesided.noise import TwoSidedGeometric
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +31,17 @@ class Confidence:
             )
         return shared(self.share, intervals if self.simultaneous else 1)
 
+    @property
+    def words(self) -> str:
+        """How sure a bound is that is not certain.
 
-def below_selected(
-    law: TwoSidedGeometric, values: NDArray[np.int64], candidates: int, confidence: Number
-) -> NDArray[np.int64]:
-    """Lower bounds of counts that were selected by these noisy values, all at once.
+        >>> Confidence("0.95", False).words, Confidence("0.9", True).words
+        ('95 %', '90 %, all at once')
+        """
+        told = f"{float(exact(self.share, name='confidence')) * 100:g} %"
+        return f"{told}, all at once" if self.simultaneous else told
 
-    They hold for all candidates at once, and so for those that were selected: noise decides who
-    is selected, so that a bound for each on its own is missed more often than it says.
-    """
-    reach = law.quantile_upper(shared(confidence, candidates)) or 0
-    return np.maximum(values - reach, 0)
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The same, as a release says it of itself."""
+        return {"confidence": self.share, "simultaneous": self.simultaneous}

@@ -95,6 +95,24 @@ class QueryContext:
         kinds = {n: _kind_of(types[n]) for n, c in columns.items() if c.required and n in types}
         return {name: kind for name, kind in kinds.items() if kind}
 
+    def names_values(self, column: str) -> bool:
+        """Whether the policy may name what a column of the caller's own holds, texts or numbers."""
+        named = self.policy.single_valued or self.policy.between_values
+        own = self.table.owns(column) and not self.binned
+        return named and own and _kind_of(self.schema[column]) in ("text", "integer")
+
+    def alone(self, column: str) -> bool:
+        """Whether a policy of values that names no column can be about no other one than this.
+
+        Another one of texts, or of numbers, may be what the policy is about, and this one made
+        of it; and with a schema that other one may have been left out of the table.
+        """
+        text = _kind_of(self.schema[column]) == "text"
+        alike = {"text"} if text else {"integer", "number", ""}
+        others = self.schema.keys() - {column, self.unit}
+        beside = any(_kind_of(self.schema[name]) in alike for name in others)
+        return self.declared is None and not beside
+
     def thinned(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Which columns were made of rows of which some may have had no value."""
         return tuple(n for n in dict.fromkeys(columns) if self.table.thins(n, self._required))

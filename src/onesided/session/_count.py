@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -13,14 +13,18 @@ from onesided._numbers import INFINITE, Number
 from onesided.mechanism import Counts, CubeEstimates, Cumulative, StairSums, Sums
 from onesided.mechanism.kit import CONFIDENCE, Correction
 from onesided.noise import IntArray, Noise
-from onesided.policy import bounded
-from onesided.session._at_once import TOGETHER, drawn_at_once, moves_of
+from onesided.policy import Cells, GroupCount, bounded
+from onesided.session._at_once import drawn_at_once, moves_of, why_at_once
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
-from onesided.session._groups import Grouped, Groups
+from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._plan import PlanOption
-from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import CountRelease
+from onesided.session._question import Answer, FormLine, PreparedQuery
+from onesided.session._release import Release, of_groups, sides
+from onesided.session._ways import MOST_CELLS, Floats, Way
+from onesided.session.workloads._linear import LinearQuery
+
+_OF_TREES: Final = ("by", "keys", "epsilon", "where", "unknown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,15 +52,18 @@ class Count(Grouped):
     correction: Correction = "median"
     others: bool = False
 
-    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, CountRelease]:
+    form: ClassVar = (FormLine("count", "How many units there are"),)
+
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
-        groups = self.groups(context).with_others(self.others, context.policy)
+        groups = self.groups(context).with_others(self.others, context.policy).by_cells(context)
         groups = replace(groups, query=replace(groups.query, several_units=True))
         alone = groups.for_policy(
             Counts, context, epsilon=self.epsilon, correction=self.correction, clip=True
         )
         mechanism = self._least(context, groups, alone)
-        share = Confidence(self.confidence, self.simultaneous).of_each(groups.told.size)
+        sure = Confidence(self.confidence, self.simultaneous)
+        share = sure.of_each(groups.told.size)
         plan = groups.plan(
             context,
             mechanism,
@@ -73,19 +80,46 @@ class Count(Grouped):
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.noisy(counts, noise=noise)}
 
-        def result(answer: Answer, entry: int | None) -> CountRelease:
+        def result(answer: Answer, entry: int | None) -> Release:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
-            return CountRelease(
-                keys=groups.told,
-                noisy=noisy,
-                mechanism=mechanism,
-                confidence=self.confidence,
-                simultaneous=self.simultaneous,
-                bounds=mechanism.interval(noisy, confidence=share),
+            bounds = mechanism.interval(noisy, confidence=share)
+            return Release(
+                kind="CountRelease",
+                told=of_groups(
+                    groups.told, {"estimate": mechanism.estimate(noisy), **sides(bounds)}
+                ),
+                bound_words=sure.words,
+                own={"noisy": noisy, "mechanism": mechanism, **sure.facts},
                 **groups.published(context, plan, entry),
             )
 
         return groups.prepared(context, plan, draw=draw, result=result)
+
+    @property
+    def sized(self) -> str | None:
+        """What a look may find how large it is."""
+        return "groups" if self.by else None
+
+    def ways(self, context: QueryContext) -> Iterator[Way]:
+        """These counts, trees of them, and the same of units cut to fewer groups; for plans."""
+        yield Way("Counts", self, certain=True)
+        by, most = names_of(self.by, name="by"), self.max_groups or 1
+        plain = self.counted is None and not self.others and most == 1
+        size = context.keys(self.keys, by).size if by else 0
+        if plain and 1 < size <= MOST_CELLS:
+            asked = {name: getattr(self, name) for name in _OF_TREES}
+            for name in ("hierarchy 2", "hierarchy 16", "wavelet"):
+                trees = LinearQuery(np.eye(size, dtype=np.int64), strategy=name, **asked)
+                note = "totals of runs of groups, which the counts are made to agree with"
+                yield Way(f"Linear, {name}", trees, note, closed=True)
+        for fewer in sorted({1, most // 2} - {0, most}) if most > 1 and not self.others else ():
+            cut = replace(self, max_groups=fewer, on_excess="truncate")
+            note = "less noise; units in more groups are truncated"
+            yield Way(f"Counts, max_groups={fewer}", cut, note)
+
+    def truth(self, public: QueryContext) -> Floats:
+        """The numbers that are asked for, of a public table."""
+        return np.asarray(self.prepare(public).read(), dtype=np.float64)
 
     def _least(
         self, context: QueryContext, groups: Groups, alone: Counts
@@ -101,7 +135,8 @@ class Count(Grouped):
         even = all(edge.weight == 1 for edge in context.policy.edges)
         if context.policy.name == "bounded" or not even or most is None:
             return ways
-        two_sided = Counts.for_policy(bounded(), epsilon=self.epsilon, max_groups=most)
+        query = GroupCount(max_groups=most, cells=Cells(size=groups.told.size))
+        two_sided = Counts.for_policy(bounded(), epsilon=self.epsilon, query=query)
         return (
             PlanOption(
                 name="Counts under bounded differential privacy",
@@ -158,7 +193,7 @@ def reason(mechanism: Counts | CubeEstimates | Sums | StairSums | Cumulative) ->
     """Why the noise is on the sides it is on."""
     certain = certain_sides(mechanism)
     if isinstance(mechanism, CubeEstimates):
-        return TOGETHER
+        return why_at_once()
     if len(certain) == 2:
         return "no move of the policy can change the answer, so the exact answer is released"
     if certain == ("upper",):

@@ -13,11 +13,13 @@ from onesided._numbers import Infinite, Number, positive
 from onesided.errors import UnprotectableError
 from onesided.mechanism import TruncatedCounts
 from onesided.noise import IntArray, Noise
+from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
-from onesided.session._estimates import Estimates
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan
 from onesided.session._question import Answer, PreparedQuery
+from onesided.session._release import Release, of_groups, sides
+from onesided.session._statement import Nouns
 
 _BOTH: Final = ("upper", "lower")
 _DIGITS: Final = 4
@@ -44,13 +46,13 @@ class Enclosed(Grouped):
 
     delta: Number = field(kw_only=True)
 
-    def measure(self, units: str) -> str:
+    def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
-        return f"Number of {units}, enclosed"
+        return f"Number of {nouns.units}, enclosed"
 
-    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Estimates]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
-        groups = self.groups(context)
+        groups = self.groups(context).by_cells(context)
         shifts = context.policy.shifts(groups.query)
         if groups.query.truncated and any(s.rise for many in shifts.values() for s in many):
             raise UnprotectableError(
@@ -58,28 +60,24 @@ class Enclosed(Grouped):
                 f"'{context.policy.name}', and bounds on both sides cannot hide that.",
                 hint='Use on_excess="keep" or "error".',
             )
-        mechanism = TruncatedCounts.for_policy(
-            context.policy,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            max_groups=groups.query.max_groups,
-            counted=groups.query.counted,
+        mechanism = groups.for_policy(
+            TruncatedCounts, context, epsilon=self.epsilon, delta=self.delta
         )
         plan = _plan(context, groups, mechanism, most=positive(self.delta, name="delta"))
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.release(counts, noise=noise)}
 
-        def result(answer: Answer, entry: int | None) -> Estimates:
+        def result(answer: Answer, entry: int | None) -> Release:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
             interval = mechanism.interval(noisy)
             middle = np.rint(noisy - _moments(mechanism)[0])
-            return Estimates.of(
-                "count",
-                (np.clip(middle, interval.lower, interval.upper), interval.lower, interval.upper),
-                (True, True),
-                keys=groups.keys,
-                confidence=1,
+            estimate = np.clip(middle, interval.lower, interval.upper)
+            return Release(
+                kind="Estimates",
+                told=of_groups(groups.keys, {"estimate": estimate, **sides(interval)}),
+                bound_words=Confidence(1, simultaneous=False).words,
+                own={"mechanism": mechanism},
                 **groups.published(context, plan, entry),
             )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
@@ -14,11 +14,13 @@ from onesided.engine import PublicKeys
 from onesided.engine.kit import Lazy, check_types
 from onesided.errors import ContributionError, KeysError, ParameterError
 from onesided.noise import IntArray, Noise
-from onesided.policy import GroupCount, Policy, Predicate
+from onesided.policy import Cells, GroupCount, Policy, Predicate
 from onesided.session._context import QueryContext, Taken
-from onesided.session._missing import NOTHING, LeftOut, Unknown, counted_where, left_out
+from onesided.session._fields import Condition, IfUnknown, Keys
+from onesided.session._missing import NOTHING, LeftOut, counted_where, left_out, unsure_kinds
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Check, PreparedQuery, Result
+from onesided.session._statement import Nouns
 
 Made = TypeVar("Made")
 OnExcess = Literal["keep", "truncate", "error"]
@@ -57,6 +59,8 @@ class Grouped:
         so that certain upper bounds are. The release says which (docs/missing.md).
     id: names the release in the ledger. again: True tells an answer that stands there under the
         id again, at no charge and without a look at the data; otherwise such an id is refused.
+    title: what people are to call the answer, beside the statement of what was asked and never in
+        its place; asked again under another title it is the same question.
 
     >>> import onesided as od
     >>> od.Count(by="place", keys=["a", "b"], epsilon="1/2", max_groups=2).max_groups
@@ -65,18 +69,24 @@ class Grouped:
 
     epsilon: Number
     by: str | Sequence[str] = ()
-    keys: object = None
+    keys: Keys = None
     max_groups: int | None = None
     on_excess: OnExcess | None = None
     counted: str | Sequence[str] | None = None
-    where: object = None
-    unknown: Unknown = "recorded"
+    where: Condition = None
+    unknown: IfUnknown = "recorded"
     id: str | None = None
     again: bool = False
+    title: str = ""
 
-    def measure(self, units: str) -> str:
+    def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
-        return f"Number of {units}"
+        return f"Number of {nouns.units}"
+
+    def shared(self, **more: Any) -> dict[str, Any]:
+        """What a question about groups says of them, for another one that has no name."""
+        kept = {one.name: getattr(self, one.name) for one in fields(Grouped)}
+        return {**kept, "id": None, "again": False, "title": "", **more}
 
     @property
     def only_rises(self) -> bool:
@@ -97,6 +107,7 @@ class Grouped:
         keys = context.keys(self.keys, by)
         check_types(keys, context.schema)
         query, excess = _group_count(self, context, by)
+        gained, lost = unsure_kinds(context, query.counted)
         return Groups(
             unit=context.unit_name,
             by=by,
@@ -104,7 +115,12 @@ class Grouped:
             query=query,
             excess=excess,
             where=counted_where(self.where, self.unknown),
-            left_out=replace(self._left_out(context, by), rises=self.only_rises),
+            left_out=replace(
+                self._left_out(context, by),
+                rises=self.only_rises,
+                gained=gained,
+                lost=lost,
+            ),
         )
 
 
@@ -158,6 +174,25 @@ class Groups:
                 hint="List every key.",
             )
         return replace(self, others=others)
+
+    def by_cells(self, context: QueryContext) -> Groups:
+        """The same, for what is priced by the cells that are asked for.
+
+        For counts: a sum may move although nobody comes or goes. Where a policy names values, it is
+        told those of one column of the caller's own, if every row with one of them counts.
+        """
+        named: dict[str, Any] = {}
+        if len(self.by) == 1 and context.names_values(*self.by) and self.where is None:
+            keys, alone = frozenset(self.keys.labels()), context.alone(*self.by)
+            named = {"column": self.by[0], "keys": keys, "alone": alone}
+        cells = Cells(
+            size=self.keys.size + self.others,
+            everything=not self.by,
+            where=None if self.where is None else self.where.readable(),
+            rows=context.unit is None,
+            **named,
+        )
+        return replace(self, query=replace(self.query, cells=cells))
 
     def columns(self, context: QueryContext, *more: str) -> tuple[str, ...]:
         """The columns that are looked at, with ``more`` of them."""
@@ -223,11 +258,7 @@ class Groups:
     def for_policy(self, mechanism: type[Made], context: QueryContext, **arguments: Any) -> Made:
         """The mechanism with the least noise for these counts."""
         made: Made = mechanism.for_policy(  # type: ignore[attr-defined] # all that count have it
-            context.policy,
-            max_groups=self.query.max_groups,
-            counted=self.query.counted,
-            truncated=self.query.truncated,
-            **arguments,
+            context.policy, query=self.query, **arguments
         )
         return made
 
@@ -242,7 +273,7 @@ class Groups:
             mechanism,
             context.policy.shifts(self.query),
             about=f"{self.sentence} {_ROWS}" if persons else self.sentence,
-            scope=f"{bounded}{thinned}" if self.query.truncated else about,
+            scope=f"{bounded}{thinned}" if self._bounds_cut(facts.get("certain", ())) else about,
             **facts,
         )
 
@@ -273,10 +304,13 @@ class Groups:
         """
         most, said = self.query.max_groups, [self.words]
         if self.excess == "truncate":
+            about = "every number and bound here is about data that may have been cut, not about "
+            if not self._bounds_cut(certain):
+                about = "a certain lower bound holds of the data as they are, but other numbers "
+                about += "here are about data that may have been cut, not about "
             said.append(
                 f"Units in more than {many(most or 1, 'group')} were counted in {most} of them: "
-                "every number and bound here is about data that may have been cut, not about the "
-                "data as they are."
+                f"{about}the data as they are."
             )
         elif self.words:
             said.append(
@@ -284,6 +318,11 @@ class Groups:
                 "data as they are."
             )
         return " ".join(one for one in (*said, self.left_out.sentence(certain)) if one)
+
+    def _bounds_cut(self, certain: Sequence[str]) -> bool:
+        """Whether certain bounds are about cut data alone: cutting units only lowers counts."""
+        kept = tuple(certain) == ("lower",) and self.left_out.rises and not self.words
+        return self.query.truncated and not kept
 
     def published(self, context: QueryContext, plan: Plan, entry: int | None) -> dict[str, Any]:
         """What every release about these groups says."""

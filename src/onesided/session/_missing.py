@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from onesided.engine.kit import rule_of
 from onesided.errors import ParameterError
 from onesided.policy import Predicate
 from onesided.session._context import QueryContext, condition
@@ -23,8 +24,9 @@ class LeftOut:
     it is left out. thinned: whether something was made per unit of rows that may have no value,
     so that neither side is about the truth. where: a condition that may be
     unknown; "" where there is none. possible: whether rows count for which it is. passes: whether a
-    CASE takes unknown for no, so that neither side is about the truth. rises: whether more rows
-    can only raise the answer.
+    CASE takes unknown for no, so that neither side is about the truth. gained, lost: whether units
+    of an unknown kind may be counted among others, or not be. rises: whether more rows can only
+    raise the answer.
 
     >>> LeftOut(where="cost < 50").about
     'About the data as recorded.'
@@ -36,6 +38,8 @@ class LeftOut:
     where: str = ""
     possible: bool = False
     passes: bool = False
+    gained: bool = False
+    lost: bool = False
     rises: bool = True
 
     @property
@@ -49,7 +53,8 @@ class LeftOut:
         """Which data the answer is about."""
         if self.where and self.possible and not self.thinned:
             return "About the data as they may be."
-        some = self.where or self.keys or self.values or self.passes or self.thinned
+        unsure = self.passes or self.thinned or self.gained or self.lost
+        some = self.where or self.keys or self.values or unsure
         return f"About the data as {'recorded' if some else 'they are'}."
 
     def scope(self, certain: Sequence[str]) -> str:
@@ -84,6 +89,8 @@ class LeftOut:
             )
         if self.passes:
             said.append("A CASE in the condition takes what is missing for no.")
+        if self.gained or self.lost:
+            said.append("Units whose kind is unknown count as of the protected kind.")
         if self.thinned:
             said.append("What was made per unit leaves out values that are missing.")
         if self.keys:
@@ -103,8 +110,12 @@ class LeftOut:
         elif self.keys or self.values:
             named = _either(dict.fromkeys((*self.keys, *self.values)))
             sides.append(("upper", f"rows with a value of {named}"))
+        if self.lost:
+            sides.append(("upper", "units known to be of the kinds counted"))
         if self.where and self.possible:
             sides.append(("lower", POSSIBLE))
+        if self.gained:
+            sides.append(("lower", "units of the kinds counted or of unknown kind"))
         if not self.rises:
             return [("", what) for _, what in sides if certain]
         return [(f"{side} ", what) for side, what in sides if side in certain]
@@ -162,3 +173,22 @@ def left_out(
         possible=unknown == "possible" and unsure,
         passes=passes,
     )
+
+
+def unsure_kinds(context: QueryContext, counted: Collection[str] | None) -> tuple[bool, bool]:
+    """Whether units may be counted whose kind is unknown, and whether such may be left out.
+
+    counted: the kinds that are; None for all of them. Where a rule is unknown for some row, the
+    unit is taken to be of the rule's kind, which the policy protects.
+    """
+    policy = context.policy
+    if counted is None or set(policy.kinds) <= set(counted):
+        return False, False
+    rules = [*policy.rules, *([] if policy.view is None else [rule_of(policy.view)])]
+    unsure = {rule.kind for rule in rules if any(_unsure(one, context) for one in rule.predicates)}
+    return bool(unsure & set(counted)), bool(unsure - set(counted))
+
+
+def _unsure(predicate: Predicate, context: QueryContext) -> bool:
+    read = predicate.readable()
+    return read.may_be_unknown(context.filled) or read.passes_over(context.filled)

@@ -11,18 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import Number, positive, probability, whole
-from onesided.engine import PublicKeys
 from onesided.errors import DataError, ParameterError
-from onesided.mechanism import CheckRecord, Mechanism
+from onesided.mechanism import CheckRecord
 from onesided.mechanism.kit import source_of
 from onesided.noise import IntArray, Noise, PlainNoise, SecureNoise
 from onesided.policy import Edge, Shift
 from onesided.session._context import QueryContext, Taken
 from onesided.session._enclosed import short_share
+from onesided.session._fields import OwnCode
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Check, PreparedQuery
-from onesided.session._release import Release
+from onesided.session._release import Release, of_groups
+from onesided.session._statement import Nouns
 from onesided.session.values._moments import asserted, moments
 from onesided.session.values._sum import Sum, words_of_totals
 from onesided.session.values._value import Missing, Value, settle_grid
@@ -53,20 +54,15 @@ class OwnMechanism(Grouped):
     beyond ``per_key`` or ``max_groups``, of which ``loss`` does not speak.
 
     >>> import polars as pl, onesided as od
-    >>> class Twice:
-    ...     def release(self, counts, *, noise):
-    ...         return 2 * counts + noise.geometric(1, len(counts))
-    ...     def loss(self, shift):
-    ...         return od.INFINITE if shift.rise else 2 * shift.fall
     >>> rows = pl.DataFrame({"person": [1, 2], "place": ["gym", "bar"]})
     >>> policy = od.policy.presence(max_groups=1)
     >>> session = od.Session(rows, unit="person", policy=policy, budget=9)
     >>> asked = {"by": "place", "keys": ["gym"], "statistic": "count", "unverified": True}
-    >>> session.release(Twice(), epsilon=2, **asked).title
-    'Twice on the number of units (person) by place'
+    >>> session.release(od.mechanism.Counts(2, od.INFINITE), epsilon=2, **asked).title
+    'Counts on the number of units (person) by place'
     """
 
-    mechanism: Mechanism
+    mechanism: OwnCode
     statistic: str = field(kw_only=True)
     column: str | None = field(default=None, kw_only=True)
     bounds: Sequence[Number] | None = field(default=None, kw_only=True)
@@ -84,12 +80,12 @@ class OwnMechanism(Grouped):
         """Nothing is known of how it answers."""
         return False
 
-    def measure(self, units: str) -> str:
+    def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
-        of = f"sum of {self.column}, over" if self.statistic == "sum" else "number of"
-        return f"{type(self.mechanism).__name__} on the {of} {units}"
+        of = f"sum of {nouns.column(self.column)}, over" if self.statistic == "sum" else "number of"
+        return f"{type(self.mechanism).__name__} on the {of} {nouns.units}"
 
-    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, OwnRelease]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
         if self.statistic not in _STATISTICS:
             raise ParameterError(
@@ -107,11 +103,12 @@ class OwnMechanism(Grouped):
         def draw(numbers: IntArray, noise: Noise | None) -> Answer:
             return {"values": self._answer(numbers, noise)}
 
-        def result(answer: Answer, entry: int | None) -> OwnRelease:
-            return OwnRelease(
-                keys=groups.keys,
-                values=given.in_units(np.asarray(answer["values"])),
-                assurance=assurance,
+        def result(answer: Answer, entry: int | None) -> Release:
+            values = given.in_units(np.asarray(answer["values"]))
+            return Release(
+                kind="OwnRelease",
+                told=of_groups(groups.keys, {"estimate": values}),
+                own={"values": values, "assurance": assurance},
                 **groups.published(context, plan, entry),
             )
 
@@ -307,37 +304,3 @@ class Given:
         if self.value is None or self.value.step == 1:
             return values
         return np.asarray(values * float(self.value.step), dtype=np.float64)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class OwnRelease(Release):
-    """What a mechanism of the curator's own answered. Everything here is public.
-
-    keys: the groups. values: one number for each. assurance: what the guarantee rests on.
-
-    >>> import polars as pl, onesided as od
-    >>> rows = pl.DataFrame({"person": [1, 2], "place": ["gym", "bar"]})
-    >>> session = od.Session(rows, unit="person", policy=od.policy.presence(max_groups=1), budget=9)
-    >>> asked = {"by": "place", "keys": ["gym"], "statistic": "count", "unverified": True}
-    >>> release = session.release(od.mechanism.Counts(1, od.INFINITE), epsilon=1, **asked)
-    >>> release.frame.columns, release.assurance
-    (['place', 'estimate'], 'Not checked: the loss is what the mechanism says of itself.')
-    """
-
-    keys: PublicKeys
-    values: NDArray[Any]
-    assurance: str
-
-    @property
-    def labels(self) -> list[Any]:
-        """The groups."""
-        return self.keys.labels()
-
-    @property
-    def counted(self) -> str:
-        """What the numbers are."""
-        return "answer"
-
-    def columns(self) -> dict[str, list[Any]]:
-        """The keys, then ``estimate``."""
-        return {**self.keys.columns(), "estimate": self.values.tolist()}

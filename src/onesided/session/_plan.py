@@ -10,14 +10,25 @@ from typing import Any, Final
 
 import numpy as np
 
-from onesided._numbers import Loss, Number, percent, positive, readable, shown, text, whole
-from onesided.accounting import noise_note
+from onesided._numbers import (
+    Infinite,
+    Loss,
+    Number,
+    percent,
+    positive,
+    readable,
+    rough,
+    shown,
+    text,
+    whole,
+)
+from onesided.accounting import NOTE, charge_divergences, noise_note
 from onesided.errors import ParameterError
-from onesided.ledger import Account
+from onesided.ledger import PURE, Account
 from onesided.policy import ABSENT, Edge, Guarantee, Policy, Shift
 from onesided.session._certified import Shares, certified_shares
 from onesided.session._context import QueryContext
-from onesided.show import Card, Chart, Lines, figure
+from onesided.show import Card, Chart, Lines, RoleTable, figure
 
 IN_THE_CLEAR: Final = (
     "No record that is there is protected by this policy, only the absence of those that are "
@@ -26,6 +37,10 @@ IN_THE_CLEAR: Final = (
 EPSILONS: Final = ("1/100", "3/100", "1/10", "3/10", 1, 3, 10)
 ABSURD: Final = 100
 _SHOWN_COUNTS: Final = 8
+UNMOVED: Final = (
+    "No move of the policy changes this in the table that was handed in. The choice of its rows "
+    "may, which no total shows, and so may moves of another policy on the ledger, which totals do."
+)
 EACH_ROW: Final = "Each row is protected on its own, not a person who has several."
 
 
@@ -59,7 +74,7 @@ class PlanOption:
     @property
     def row(self) -> tuple[str, str, str, str]:
         """The same as text."""
-        error = "depends on the data" if self.error is None else f"{self.error:.3g}"
+        error = "depends on the data" if self.error is None else rough(self.error)
         return self.name, error, " and ".join(self.certain) or "neither", self.note
 
     def as_dict(self) -> dict[str, Any]:
@@ -138,13 +153,13 @@ class Plan:
         return replace(self, certifies=certified_shares(self.mechanism, threshold))
 
     def plot(
-        self, epsilons: Sequence[Number] = EPSILONS, *, times: int = 1, backend: str = "plotly"
+        self, epsilons: Sequence[Number] = EPSILONS, *, times: int = 1, backend: str = "svg"
     ) -> Any:
         """How far off the answer would be at each ε, every axis logarithmic.
 
         times: how many publications of it share ε, such as 14 for two weeks of days.
-        backend: "plotly" or "matplotlib". Errors: ParameterError, also where the error depends on
-        the data; MissingDependencyError.
+        backend: "svg", "plotly" or "matplotlib". Errors: ParameterError, also where the error
+        depends on the data; MissingDependencyError.
         """
         many = whole(times, name="times", least=1)
         shares = [positive(epsilon, name="epsilon") / many for epsilon in epsilons]
@@ -189,8 +204,35 @@ class Plan:
         return self.account.delta_remaining if self.seen is None else self.seen[1]
 
     @property
+    def divergences(self) -> Mapping[str, tuple[Loss, ...]] | None:
+        """What a renyi account adds for this answer, per edge and order; None in a pure one."""
+        if self.account.accounting == PURE:
+            return None
+        charge, delta = finite(self.charge), self.guarantee.delta
+        return charge_divergences({NOTE: self.noise}, epsilon=charge, delta=delta)
+
+    @property
+    def times(self) -> int | None:
+        """How many answers of this size the account can hold now; None if nothing is lost.
+
+        >>> import polars as pl, onesided as od
+        >>> people = pl.DataFrame({"person": [1, 2, 3]})
+        >>> given = {"unit": "person", "policy": od.policy.unbounded(), "budget": 1}
+        >>> more = {"delta_budget": "1/1000000", "accounting": "renyi"}
+        >>> asked = od.Count(epsilon="1/100")
+        >>> [od.Session(people, **given, **one).plan(asked).times for one in ({}, more)]
+        [100, 350]
+        """
+        if any(isinstance(one, Infinite) for one in self.charge.values()):
+            return 0
+        delta = self.guarantee.delta
+        return self.account.times(self.charge, delta=delta, divergences=self.divergences)
+
+    @property
     def affordable(self) -> bool:
         """Whether every edge has that much left, of ε and of δ."""
+        if self.account.accounting != PURE:
+            return self.times != 0
         delta, left = self.guarantee.delta.items(), self.remaining
         delta_left = self.delta_remaining if any(self.guarantee.delta.values()) else {}
         return all(loss <= left[edge] for edge, loss in self.charge.items()) and all(
@@ -215,6 +257,8 @@ class Plan:
             for edge, loss in self.charge.items()
         )
         too_much = "" if self.affordable else " More than is left."
+        if self.account.accounting != PURE and self.times:
+            too_much = f" {self.times:,} such answers fit."
         head = ("mechanism", "error (r.m.s.)", "certain side", "")
         ways = _table((head, *(o.row for o in self.options)))
         return "\n".join([*self.remarks, f"Charge -- {edges}.{too_much}", ways, *self._certified()])
@@ -256,7 +300,7 @@ class Plan:
         return Card(
             title="Plan",
             first=(*(() if self.affordable else ("This costs more than is left.",)), *self.remarks),
-            columns=dict(zip(head, zip(*rows, strict=True), strict=True)),
+            table=RoleTable.of(dict(zip(head, zip(*rows, strict=True), strict=True))),
             lines=(charge, str(self.guarantee)),
         ).html()
 
@@ -264,6 +308,11 @@ class Plan:
         delta = self.guarantee.delta.get(edge, Fraction(0))
         left = self.delta_remaining.get(edge, Fraction(0)) if delta else Fraction(0)
         return f" and δ {shown(delta, up=True)} of {shown(left, up=False)}" if delta else ""
+
+
+def finite(charge: Mapping[str, Loss]) -> dict[str, Fraction]:
+    """The edges of a charge that is not endless there: that is refused before it is noted."""
+    return {edge: one for edge, one in charge.items() if isinstance(one, Fraction)}
 
 
 def require_a_promise(plan: Plan, policy: Policy) -> None:
@@ -332,20 +381,29 @@ def priced(
     )
 
 
+def all_keep(account: Account) -> str:
+    """What all charges of a renyi account keep together, on its worst edge."""
+    epsilon, delta = max(account.budget.values()), max(account.delta_budget.values())
+    return (
+        "All answers charged to its account keep together at most "
+        f"ε = {shown(epsilon, up=True)}, δ = {shown(delta, up=True)} on an edge."
+    )
+
+
 def promised(
     context: QueryContext, charge: Mapping[str, Loss], *, about: str = "", scope: str = ""
 ) -> Guarantee:
     """The guarantee of a pure release at this charge, and what it must not be taken for."""
+    policy = context.policy
+    clear = all(policy.ends(edge)[0] == ABSENT for edge in policy.edges)  # as under removal-only
+    unmoved = not any(charge.values())
     warnings = (
         (EACH_ROW, context.unit is None),
-        (IN_THE_CLEAR, in_the_clear(context.policy)),
+        (IN_THE_CLEAR, clear),
+        (UNMOVED, unmoved),
+        (all_keep(context.account), context.account.accounting != PURE),
     )
     notes = (words for words, holds in warnings if holds)
     told = " ".join(filter(None, (about, context.caveat, *notes)))
     pure = dict.fromkeys(charge, Fraction(0))
-    return Guarantee(context.policy.name, charge, pure, told, scope, context.policy)
-
-
-def in_the_clear(policy: Policy) -> bool:
-    """Whether no record that is there is protected, as under removal-only."""
-    return all(policy.ends(edge)[0] == ABSENT for edge in policy.edges)
+    return Guarantee(policy.name, charge, pure, told, scope, policy, unit=context.unit or "")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass, replace
-from typing import Any, Final, Generic, ParamSpec, Protocol, TypeVar
+from types import MappingProxyType
+from typing import Any, Final, Generic, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,12 @@ from onesided.noise import Noise
 from onesided.session._context import QueryContext, Taken
 from onesided.session._plan import Plan
 from onesided.session._release import Release
-from onesided.session._statement import UNSAID, Statement, statement_of
+from onesided.session._statement import UNSAID, Nouns, Statement, statement_of
+from onesided.store import plain_text
 
 CONTENT_TYPE: Final = "application/vnd.onesided.answer"
 LABEL: Final = 500
+_LONGEST: Final = 200
 
 Answer = Mapping[str, Any]
 Check = Callable[[Taken], None]
@@ -26,6 +29,18 @@ Secret = TypeVar("Secret")
 Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)
 P = ParamSpec("P")
+
+
+class FormLine(NamedTuple):
+    """One line of a form for people: its name, its words, and the fields that it fills in.
+
+    number: the field that takes the form's number, if the line needs one.
+    """
+
+    kind: str
+    words: str
+    number: str = ""
+    given: Mapping[str, Any] = MappingProxyType({})
 
 
 class Question(Protocol[Result_co]):
@@ -46,12 +61,17 @@ class Question(Protocol[Result_co]):
         """Whether an answer that is stored under the id is returned again, at no cost."""
         ...
 
+    @property
+    def title(self) -> str:
+        """What people are to call the answer; no part of what was asked."""
+        ...
+
     def prepare(self, context: QueryContext) -> PreparedQuery[Any, Result_co]:
         """Check and price the question. Looks at no row."""
         ...
 
-    def measure(self, units: str) -> str:
-        """What the numbers are, where ``units`` is what those that are counted are called."""
+    def measure(self, nouns: Nouns) -> str:
+        """What the numbers are, of units and columns that are called so."""
         ...
 
 
@@ -123,8 +143,9 @@ def stated(
     question: Question[Result], prepared: PreparedQuery[Secret, Result], context: QueryContext
 ) -> PreparedQuery[Secret, Result]:
     """The question in its steps, whose plan and release say what they are about."""
-    noun = None if context.declared is None else context.declared.noun
-    statement = statement_of(question, unit=context.unit, noun=noun, filled=context.filled)
+    statement = statement_of(
+        question, unit=context.unit, schema=context.declared, filled=context.filled
+    )
     title, caveat = statement.title(), context.caveat
 
     def result(answer: Answer, entry: int | None) -> Result:
@@ -157,6 +178,13 @@ def require_question(given: object) -> None:
             "epsilon=1).",
         )
     name, again = getattr(given, "id", None), getattr(given, "again", False)
+    heading = plain_text(getattr(given, "title", ""), name="title")
+    if len(heading) > _LONGEST:
+        raise ParameterError(
+            f"title has {len(heading):,} characters.",
+            hint=f"Give at most {_LONGEST}; the statement says what was asked.",
+            title=heading,
+        )
     if not isinstance(again, bool):
         raise ParameterError(f"again must be True or False, got {again!r}.", hint="Write True.")
     if name is not None and (not isinstance(name, str) or not name):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
-from typing import Any
+from dataclasses import MISSING, replace
+from typing import Any, Final
 
+from onesided._numbers import text
 from onesided.engine.kit import BEFORE, STANDS
 from onesided.errors import (
     DataError,
@@ -16,11 +17,67 @@ from onesided.errors import (
     ReleaseExistsError,
 )
 from onesided.ledger import Account, StoredRelease, decode_columns, encode_columns, holds_columns
-from onesided.session import _legacy
 from onesided.session._context import QueryContext
-from onesided.session._identity import identity_of
+from onesided.session._fields import asked_fields, plain
 from onesided.session._question import Answer, PreparedQuery, Question, Result
 from onesided.session._release import Release
+
+# How an answer is called and told is no part of what was asked.
+_UNTOLD: Final = frozenset({"id", "again", "title"})
+_LONG: Final = 200
+
+
+def identity_of(
+    question: Any, prepared: PreparedQuery[Any, Any], context: QueryContext
+) -> dict[str, object]:
+    """The question, the policy, the unit and the noise, as JSON: two answers differ where it does.
+
+    Every field counts, also one that is added tomorrow. Fields at their default are left out, so
+    that a further field with a default leaves older answers answers to the same question.
+    Numbers count by their value ("1/2" is 0.5), keys by their rows, conditions by their text. The
+    mechanism and its charge count too: were rates chosen in another way one day, an older answer's
+    bounds and guarantee would be told wrong.
+    Errors: ParameterError for a value that cannot be told from others.
+    """
+    return {
+        "question": type(question).__name__,
+        "asked": told_of(question, context),
+        "policy": context.policy.identity,
+        "unit": context.unit,
+        "noise": _short(plain(prepared.noise or prepared.plan.mechanism)),
+        "charge": {edge: text(loss) for edge, loss in prepared.plan.charge.items()},
+        **({"joined": context.table.joined} if context.table.joined else {}),
+        **({} if context.declared is None else {"schema": context.declared.identity}),
+    }
+
+
+def told_of(question: Any, context: QueryContext) -> dict[str, object]:
+    """The fields that are not at their default."""
+    if hasattr(question, "identified"):
+        question = question.identified(context)
+    told: dict[str, object] = {}
+    for name, field in asked_fields(question.__class__).items():
+        given, usual = getattr(question, name), question.__dataclass_fields__[name].default
+        if name in _UNTOLD:
+            continue
+        if name == "unknown":
+            # Older answers counted what is recorded, also where that is no default any more.
+            usual = None
+        value, usual = (
+            one if one is None or one is MISSING else field.told(one, question, context)
+            for one in (given, usual)
+        )
+        if value != usual:
+            told[name] = _short(value)
+    return {**told, **getattr(question, "meaning", {})}
+
+
+def _short(value: object) -> object:
+    """Itself, or its digest where it is long."""
+    written = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    if len(written) <= _LONG:
+        return value
+    return {"sha256": hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()}
 
 
 def asked_as(
@@ -65,11 +122,14 @@ def recalled(
             account.recall(name, question=asked_as(old, before, context))
         except OnesidedError:
             raise error from None
+        of, told = getattr(old, "of", None), "about units"
+        if of is not None:
+            bounds = "" if getattr(old, "total_bounds", None) is None else " and total_bounds="
+            told = f'with of="{of}"{bounds}, again=True'
         raise ReleaseExistsError(
             f"The release stored under the id {name!r} is of an earlier version, in which the same "
             "words were about units: each counted once, with its total or its own mean.",
-            hint="Use another id for what they ask today; to be told the old answer, ask "
-            f"{_words_of(old)}.",
+            hint=f"Use another id for what they ask today; to be told the old answer, ask {told}.",
             **error.values,
         ) from None
 
@@ -83,15 +143,6 @@ def formerly(question: Any) -> Any:
     if not any(old):
         return None
     return replace(question, questions=[o or part for o, part in zip(old, parts, strict=True)])
-
-
-def _words_of(question: Any) -> str:
-    """How a question about units is told from one about rows."""
-    of = getattr(question, "of", None)
-    if of is None:
-        return "about units"
-    total = getattr(question, "total_bounds", None)
-    return f'with of="{of}"{"" if total is None else " and total_bounds="}, again=True'
 
 
 def kept(prepared: PreparedQuery[Any, Any], answer: Answer) -> bytes:
@@ -109,29 +160,33 @@ def _changes(question: Any) -> str:
 def told_again(
     question: Question[Result],
     prepared: PreparedQuery[Any, Result],
-    context: QueryContext,
     asked: str | None,
     stored: StoredRelease,
 ) -> Result:
     """The stored answer as a release that says so. The data are not read.
 
-    Errors: ReleaseExistsError if it is an answer to another question, or to one without an id.
+    Errors: ReleaseExistsError if it is an answer to another question, or to one without an id, or
+    one of 0.1.
     """
-    if holds_columns(stored.payload):
-        same, packed = stored.question == asked, decode_columns(stored.payload)
-    else:
-        same, packed = _legacy.packed(stored.payload, question, prepared, context)
-    if not same:
+    facts = {"release_id": stored.release_id, "number": stored.number, "drawn": stored.time}
+    if not holds_columns(stored.payload):
+        raise ReleaseExistsError(
+            f"The release stored under the id {stored.release_id!r} is of onesided 0.1, whose "
+            "answers are not told again: some of its questions meant something else.",
+            hint="Its charge counts in every total. Use another id, or the copy that you saved.",
+            state="other",
+            **facts,
+        )
+    if stored.question != asked:
         raise ReleaseExistsError(
             f"The release stored under the id {stored.release_id!r} is an answer to another "
             "question.",
             hint=f"{_changes(question)}Ask exactly the same again, or use another id.",
-            release_id=stored.release_id,
-            number=stored.number,
             state="other",
-            drawn=stored.time,
+            **facts,
         )
-    release: Any = prepared.result(prepared.unpack(packed), stored.number)
+    packed = prepared.unpack(decode_columns(stored.payload))
+    release: Any = prepared.result(packed, stored.number)
     return replace(release, told_again=True, drawn=stored.time)  # type: ignore[no-any-return]
 
 
@@ -146,12 +201,6 @@ def with_left(release: Result, account: Account) -> Result:
         return replace(release, left=account.left_after(release.entry))
     except LedgerError:
         return release
-
-
-def is_free(prepared: PreparedQuery[Any, Any]) -> bool:
-    """Whether no move of the policy can change the answer."""
-    plan = prepared.plan
-    return not any(plan.charge.values()) and not any(plan.guarantee.delta.values())
 
 
 def refuse_asserting(prepared: PreparedQuery[Any, Any]) -> None:

@@ -1,10 +1,10 @@
-"""The one protocol of everything that is published.
+"""The one release: what was published, wherever it comes from.
 
-Every answer, whatever was asked, has ``frame`` (and ``to_frame()``), ``guarantee``, ``entry``,
-``told_again``, ``write()``, ``plot()``, a ``repr`` of at most ten lines (in a notebook a table),
-and a ``str`` that tells the answer: what must be known first, the numbers with their bounds, and
-the guarantee. Answers with bounds have ``interval``, answers that are one number ``value``, and
-answers by group ``at_most(threshold)``.
+A session, a file, the ledger, a service and ``od.connect`` all give this object. It holds one
+table, whose columns have roles, and reads everything off it: ``frame``, ``interval``, ``labels``,
+``estimate``, ``value``, ``at_most(threshold)``, ``at_least(threshold)``. What only its question
+says stands in ``own`` and is reached by name, such as ``release.mechanism``; it is not written, and
+not there to be read back.
 """
 
 from __future__ import annotations
@@ -13,29 +13,35 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import Number, readable, whole
+from onesided._numbers import readable, whole
 from onesided.engine import PublicKeys
-from onesided.errors import ParameterError
+from onesided.engine.kit import Beside
+from onesided.errors import OnesidedError, ParameterError
 from onesided.mechanism import Interval
-from onesided.noise import IntArray
 from onesided.policy import Guarantee
-from onesided.session._chart import fewer, outlined, shape_of
+from onesided.session._chart import left_out, outlined, shape_of
 from onesided.session._statement import UNSAID, Statement
-from onesided.session._text import share_words, table
 from onesided.show import (
+    EMPTY,
+    SIDES,
+    TABLE_LIMIT,
     Card,
     Chart,
+    Page,
+    RoleTable,
     Shape,
     figure,
-    html_page,
     new_folder,
     require_formats,
+    svg_text,
     unwritable,
     write_tables,
 )
@@ -44,6 +50,17 @@ FrameMaker = Callable[[Mapping[str, Any]], Any]
 FORMATS: Final = ("csv", "json")
 _ROWS: Final = 20
 _FEW: Final = 4
+_CARD: Final = 10
+_FRAMES: Final[tuple[Literal["polars", "pandas", "pyarrow"], ...]] = (
+    "polars",
+    "pandas",
+    "pyarrow",
+)  # the first that is installed makes frames
+# Whose measure says something else than what the numbers are.
+_COUNTED: Final = {
+    "OwnRelease": "answer",
+    "SampleRelease": "true records",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -55,6 +72,9 @@ class Release:
     server. told_again: whether it was read from the ledger, where it stands since ``drawn``,
     without a look at the data. cut: what must be known first: which rows
     may be missing, whether units may have been cut down to a bound; "" where neither is so.
+    told: the table, which :attr:`table` gives. kind: what it is called in JSON. summary: what was
+    found, in a few words; "" where the numbers say it. bound_words: how sure a bound is that is not
+    certain. notes: what the policy leaves open. own: what only its question says of it.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 2, 3], "place": ["gym", "gym", "bar"]})
@@ -69,22 +89,37 @@ class Release:
 
     guarantee: Guarantee
     entry: int | None
+    told: RoleTable = EMPTY
+    kind: str = ""
+    summary: str = ""
+    bound_words: str = ""
+    notes: tuple[str, ...] = ()
     asked: Statement = UNSAID
     told_again: bool = False
     drawn: str = ""
     cut: str = ""
+    own: Mapping[str, Any] = field(default_factory=dict, compare=False)
     left: Mapping[str, Fraction] = field(default_factory=dict, compare=False)
     _make_frame: FrameMaker | None = field(default=None, compare=False)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "own" and not name.startswith("_") and name in self.own:
+            return self.own[name]
+        raise AttributeError(
+            f"This {type(self).__name__} has no {name!r}. What only a session knows of its answer "
+            "is not there in one that was read from a file or came from a server."
+        )
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *self.own})
+
+    def __len__(self) -> int:
+        return len(self.table)
 
     @property
     def title(self) -> str:
         """What it is about, in one line."""
         return self.asked.title()
-
-    @property
-    def summary(self) -> str:
-        """What was found, in a few words; "" where the numbers say it."""
-        return ""
 
     @property
     def statement(self) -> Statement:
@@ -98,15 +133,30 @@ class Release:
             drawn=self.drawn if self.told_again else "",
         )
 
+    @property
+    def table(self) -> RoleTable:
+        """The answer: columns with roles, which every surface reads."""
+        return self.told.measured(self.asked.unit_of)
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """The answers that this one is made of: itself, or those of several questions."""
+        return (self,)
+
     def columns(self) -> dict[str, list[Any]]:
         """The answer column by column, as plain Python values."""
-        raise _has_no(self, "columns")
+        return self.table.columns()
 
     @property
     def frame(self) -> Any:
-        """The answer as a table of the caller's own type."""
-        made = self.columns()
-        return made if self._make_frame is None else self._make_frame(made)
+        """The answer as a table of the caller's own type.
+
+        Of what was read from a file or a server, one of the type that was asked for there, else of
+        the first library that is installed of Polars, pandas and PyArrow.
+        """
+        if self._make_frame is not None:
+            return self._make_frame(self.table.held())
+        return frame_of(self.table.columns())
 
     def to_frame(self) -> Any:
         """The same as :attr:`frame`."""
@@ -114,26 +164,91 @@ class Release:
 
     @property
     def interval(self) -> Interval:
-        """The bounds: lower and upper, a row each, and whether a side is never wrong."""
-        raise _has_no(self, "bounds")
+        """The bounds: lower and upper, a row each, and whether a side is never wrong.
+
+        Where there are upper bounds alone they are of counts, which are at least 0.
+        """
+        table = self._bounded
+        lower, upper = (table.numbers(side) for side in SIDES)
+        if lower is None and upper is None:
+            raise self._has_no("bounds")
+        sure = {side: bool(table.certain(side).all()) for side in SIDES}
+        if lower is None:
+            lower, sure["lower"] = np.zeros(len(table), dtype=np.int64), True
+        if upper is None:
+            upper, sure["upper"] = np.full(len(table), np.inf), False
+        return Interval(lower, upper, sure["lower"], sure["upper"])
 
     @property
-    def labels(self) -> list[Any]:
-        """What the rows of :attr:`interval` are about: a key, or a tuple of keys."""
-        raise _has_no(self, "groups")
+    def lower(self) -> NDArray[Any]:
+        """The lower bounds, a row each."""
+        return self.interval.lower
+
+    @property
+    def upper(self) -> NDArray[Any]:
+        """The upper bounds, a row each; infinite where there is none."""
+        return self.interval.upper
+
+    @property
+    def lower_certain(self) -> bool:
+        """Whether no lower bound is ever wrong."""
+        return self.interval.lower_certain
+
+    @property
+    def upper_certain(self) -> bool:
+        """Whether no upper bound is ever wrong."""
+        return self.interval.upper_certain
+
+    @property
+    def _bounded(self) -> RoleTable:
+        """The rows that have a bound, of an answer in which some have none."""
+        found = self.table.numbers("upper")
+        if found is None or found.dtype.kind != "O":
+            return self.table
+        return self.table.part(np.flatnonzero([one is not None for one in found.tolist()]))
+
+    @property
+    def estimate(self) -> NDArray[Any]:
+        """The best guesses, a row each; of a histogram, an axis for each column and the groups."""
+        found = self.table.numbers("estimate")
+        if found is None:
+            raise self._has_no("estimate")
+        if self.kind != "HistogramRelease":
+            return found
+        ends = self.table.held("key")
+        sizes = [len(np.unique(v)) for name, v in ends.items() if name.endswith("_from")]
+        grouped = len(ends) > 2 * len(sizes)
+        return found.reshape((-1, *sizes) if grouped else sizes)
+
+    @property
+    def keys(self) -> PublicKeys:
+        """What the rows are about, and what came with that."""
+        held = self.table.held("key")
+        arrays = (
+            np.fromiter(values, dtype=object, count=len(values))
+            if isinstance(values, list)
+            else values
+            for values in held.values()
+        )
+        came = {name: list(values) for name, values in self.table.held("beside").items()}
+        return PublicKeys(tuple(held), tuple(arrays), len(self), Beside(came))
 
     @property
     def beside(self) -> tuple[str, ...]:
         """The columns that are no keys and came with them, such as a name or a position."""
-        keys = getattr(self, "keys", None)
-        return tuple(keys.beside.columns) if isinstance(keys, PublicKeys) else ()
+        return tuple(self.table.names("beside"))
+
+    @property
+    def labels(self) -> list[Any]:
+        """What the rows of :attr:`interval` are about: a key, or a tuple of keys."""
+        return self._bounded.labels()
 
     @property
     def value(self) -> float:
         """The answer, where it is one number. Errors: ParameterError where it is not."""
-        numbers = self.columns().get("estimate", [])
-        if len(numbers) != 1:
-            raise _has_no(self, "single value")
+        numbers = self.table.numbers("estimate")
+        if numbers is None or len(numbers) != 1:
+            raise self._has_no("single value")
         return float(numbers[0])
 
     def certainly_at_most(self, threshold: int) -> NDArray[np.bool_]:
@@ -151,17 +266,60 @@ class Release:
             )
         return np.asarray(bounds.upper <= most)
 
-    def at_most(self, threshold: int) -> list[Any]:
+    def certainly_at_least(self, threshold: int) -> NDArray[np.bool_]:
+        """True for the groups that certainly have at least ``threshold``, a row each.
+
+        Errors: ParameterError if the lower bounds are not certain.
+        """
+        least, bounds = whole(threshold, name="threshold", least=1), self.interval
+        if not bounds.lower_certain:
+            raise ParameterError(
+                "No 'at least' is certain here: this policy needs noise above the truth, so a "
+                "lower bound can be wrong.",
+                hint="The column 'lower' holds a bound, at the confidence that was asked for.",
+            )
+        return np.asarray(bounds.lower >= least)
+
+    def at_most(self, threshold: int | None = None) -> list[Any]:
         """The groups certified to have at most ``threshold``; the others are unknown, not larger.
 
-        Values for one grouping column, tuples for several. Errors: as :meth:`certainly_at_most`.
+        None: of an answer about thresholds, each at most its own. Values for one grouping column,
+        tuples for several. Errors: as :meth:`certainly_at_most`.
         """
-        return self._named(np.flatnonzero(self.certainly_at_most(threshold)))
+        if threshold is None:
+            return self._certified("upper", certain=True)
+        return self._bounded.part(np.flatnonzero(self.certainly_at_most(threshold))).labels()
 
-    def _named(self, places: IntArray) -> list[Any]:
-        """What some rows of :attr:`interval` are about."""
-        labels = self.labels
-        return [labels[place] for place in places.tolist()]
+    def at_least(self, threshold: int | None = None) -> list[Any]:
+        """The groups certified to have at least ``threshold``; the others are unknown, not smaller.
+
+        None and values as in :meth:`at_most`. Errors: as :meth:`certainly_at_least`.
+        """
+        if threshold is None:
+            return self._certified("lower", certain=True)
+        return self._bounded.part(np.flatnonzero(self.certainly_at_least(threshold))).labels()
+
+    @property
+    def above(self) -> Any:
+        """Of an answer about thresholds, the groups that are *unknown*: probably larger.
+
+        Of cumulative counts, bounds on how many units are above each candidate.
+        """
+        return self.own["above"] if "above" in self.own else self._certified("upper", certain=False)
+
+    @property
+    def below(self) -> list[Any]:
+        """Of an answer about thresholds, the groups that are *unknown*: probably smaller."""
+        return self._certified("lower", certain=False)
+
+    def _certified(self, side: Literal["lower", "upper"], *, certain: bool) -> list[Any]:
+        told = self.table.numbers("certified")
+        if told is None or self.table.numbers(side) is None:
+            most = "most" if side == "upper" else "least"
+            raise ParameterError(
+                f"{self.title}: at {most} what?", hint=f"Give a threshold: at_{most}(5)."
+            )
+        return self.table.part(np.flatnonzero(told.astype(np.bool_) == certain)).labels()
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -174,43 +332,61 @@ class Release:
         return *said, *self.guarantee.remarks
 
     @property
-    def bound_words(self) -> str:
-        """How sure a bound is that is not certain: "95 %"; "" where none is like that."""
-        return ""
-
-    @property
     def counted(self) -> str:
         """What the numbers are, for an axis."""
-        return "count"
+        measure, units = self.asked.measure, self.asked.units
+        first = measure.rpartition(", over ")[0] or measure
+        if self.kind.startswith("Quantile"):
+            return measure or "value"
+        if self.kind in _COUNTED:
+            return _COUNTED[self.kind]
+        if self.kind == "Estimates":
+            return f"{first[:1].lower()}{first[1:]}"
+        return f"number of {units}" if units else "count"
 
-    def shape(self, *, positions: object = None) -> Shape:
+    def shape(self, *, positions: object = None, at_most: int | None = None) -> Shape:
         """What :meth:`plot` draws. Errors: ParameterError."""
-        return shape_of(self.columns(), self.bound_words, positions=positions, beside=self.beside)
+        told = self.table
+        if at_most is not None:
+            told = told.plus("certified", self.certainly_at_most(at_most), "certified")
+        return shape_of(told, self.bound_words, positions=positions, limit=at_most)
 
-    def chart(self, *, positions: object = None, outline: object = None) -> Chart:
+    def chart(
+        self, *, positions: object = None, outline: object = None, at_most: int | None = None
+    ) -> Chart:
         """The picture with its words, apart from who draws it. Errors: ParameterError."""
-        shape, notes = fewer(outlined(self.shape(positions=positions), outline))
+        shape = outlined(self.shape(positions=positions, at_most=at_most), outline)
         return Chart(
             title=self.title,
             shape=shape,
             value_name=self.counted,
             first=self.warnings,
-            notes=notes,
+            notes=left_out(shape),
             caption=self.guarantee.promise,
         )
 
     def plot(
-        self, *, positions: object = None, outline: object = None, backend: str = "plotly"
+        self,
+        *,
+        positions: object = None,
+        outline: object = None,
+        at_most: int | None = None,
+        backend: str = "svg",
     ) -> Any:
         """A picture: groups with their bounds, bins, fields or places, by what the columns are.
 
         Certain bounds end in a bar on a solid line, the others in a circle on a dotted one.
-        positions: a (latitude, longitude) in degrees per row, where the keys have no such columns.
+        positions: a (latitude, longitude) in degrees per row, where the keys have no such columns;
+        False for groups with their bounds where a map could be drawn.
         outline: of a map: GeoJSON, as a file's name or a mapping; False for none; by default the
         coasts, where the map is wide enough for them.
-        backend: "plotly" or "matplotlib". Errors: ParameterError; MissingDependencyError.
+        at_most: a threshold, so that groups that certainly have no more are told apart.
+        backend: "svg" for a picture that a notebook shows and that ``write("name.svg")`` keeps;
+        "plotly" or "matplotlib" for a figure of theirs.
+        Errors: ParameterError; MissingDependencyError.
         """
-        return figure(self.chart(positions=positions, outline=outline), backend)
+        chart = self.chart(positions=positions, outline=outline, at_most=at_most)
+        return figure(chart, backend)
 
     def write(
         self, folder: str | Path, *, formats: Sequence[str] = FORMATS, outline: object = None
@@ -234,16 +410,18 @@ class Release:
 
     def write_into(self, place: Path, formats: Sequence[str], *, outline: object = None) -> None:
         """As :meth:`write`, into a folder that is there."""
-        chosen, told = require_formats(formats), self.columns()
-        page = self._page(outline) if "html" in chosen else ""
+        chosen = require_formats(formats)
+        page = ""
+        if "html" in chosen:
+            page = replace(self.page(self.table), charts=(self.chart(outline=outline),)).html()
         written = json.dumps(self._document(), indent=2, ensure_ascii=False) + "\n"
         statement = self.statement
         write_tables(
-            told,
+            self.table,
             place / "release",
             chosen,
             first=self.warnings,
-            about=(*replace(statement, first=()).sentences(), self._entry_words()),
+            about=(*replace(statement, first=()).sentences(), *self.notes, self._entry_words()),
             statement=statement.to_json(),
         )
         (place / "guarantee.json").write_text(written, encoding="utf-8")
@@ -255,20 +433,24 @@ class Release:
             "title": self.title,
             "statement": self.statement.to_json(),
             "read_first": list(self.warnings),
+            "notes": list(self.notes),
             "guarantee": self.guarantee.as_dict(),
             "entry": self.entry,
             "told_again": self.told_again,
             "drawn": self.drawn,
         }
 
-    def _page(self, outline: object) -> str:
-        return html_page(
-            self.chart(outline=outline),
-            title=self.title,
+    def page(self, table: RoleTable) -> Page:
+        """Words and table of a page of this answer, without a picture."""
+        shown = min(len(table), TABLE_LIMIT)
+        heading, under = self.asked.headed()
+        return Page(
+            title=heading,
+            asked=under,
             first=self.warnings,
-            lines=(*self._summary(), self.guarantee.promise, self._entry_words()),
-            columns=self.columns(),
-            confidence=self.bound_words,
+            lines=(*self._summary(), self.guarantee.promise, *self.notes, self._entry_words()),
+            table=table.part(range(shown)).html(self.bound_words),
+            rows=(shown, len(table)),
         )
 
     def _entry_words(self) -> str:
@@ -281,29 +463,39 @@ class Release:
 
     def _repr_html_(self) -> str:
         """A table for notebooks: first and last rows, certain bounds, its cost and what is left."""
+        shown, more = self._first(_CARD)
+        heading, under = self.asked.headed()
         return Card(
-            title=self.title,
+            title=heading,
+            asked=under,
             first=self.warnings,
-            columns=self._shown(),
+            table=shown,
             confidence=self.bound_words,
+            picture=self._picture(),
             lines=(
                 *self._summary(),
-                *self._left_out(),
+                *more,
                 self.guarantee.promise,
+                *self.notes,
                 self._entry_words(),
             ),
         ).html()
 
-    def _shown(self) -> dict[str, list[Any]]:
-        """The columns that a notebook shows some rows of."""
-        return self.columns()
+    def _picture(self) -> str:
+        """The picture without the words that a notebook has around it; "" where there is none."""
+        try:
+            return svg_text(self.chart(), words=False)
+        except OnesidedError:
+            return ""
 
-    def _left_out(self) -> tuple[str, ...]:
-        """What to say of rows that were not read to be shown."""
-        return ()
+    def _first(self, rows: int) -> tuple[RoleTable, tuple[str, ...]]:
+        """What a notebook or text shows ``rows`` rows of, and what must be said of the others."""
+        del rows
+        return self.table, ()
 
     def __str__(self) -> str:
-        return "\n".join([*self._head(), *self._table(_ROWS), self.guarantee.promise])
+        told = "\n".join([*self._head(), *self._table(_ROWS), self.guarantee.promise])
+        return " ".join([told, *self.notes])
 
     def __repr__(self) -> str:
         return "\n".join([*self._head(), *self._table(_FEW)])
@@ -316,103 +508,45 @@ class Release:
         return (self.summary,) if self.summary else ()
 
     def _table(self, rows: int) -> list[str]:
-        return table(self.columns(), rows=rows, share=self.bound_words)
+        shown, more = self._first(rows)
+        return [*shown.lines(rows=rows, share=self.bound_words), *more]
+
+    def _has_no(self, what: str) -> ParameterError:
+        return ParameterError(
+            f"{self.title}: this answer has no {what}.", hint="See its frame, or print it."
+        )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class CountRelease(Release):
-    """Counts per group with bounds. Everything here is public.
+def of_groups(keys: PublicKeys, columns: Mapping[str, Any]) -> RoleTable:
+    """The table of an answer by group: the keys, what came with them, and the answer's columns.
 
-    keys: the groups. estimate: the best guess. interval: bounds; a certain side is never wrong
-    about the data named in ``guarantee.about``. The interval holds with ``confidence``: each
-    group's on its own, or those of all groups at once if ``simultaneous``.
-
-    >>> import polars as pl, onesided as od
-    >>> visits = pl.DataFrame({"person": [1, 2, 3], "place": ["gym", "gym", "bar"]})
-    >>> policy = od.policy.presence(max_groups=1)
-    >>> session = od.Session(visits, unit="person", policy=policy, budget=100)
-    >>> release = session.count(by="place", keys=["gym", "bar"], epsilon=60)
-    >>> print(release)
-    Rows without a value of 'place' are in no group. A certain upper bound is about rows with a
-    value of 'place'.
-    ε = 60 on present -> not present is large: an answer may change the odds that somebody holds
-    about one person by a factor of e^60.
-    Number of units (person) by place.
-    place  estimate  lower (95 %)  upper (certain)
-    gym           2             2                2
-    bar           1             1                1
-    Under the policy 'presence' -- present -> not present: ε = 60 (pure, δ = 0). About the data as
-    recorded.
+    columns: True and False stand for all rows; a column that is None is left out.
     """
-
-    keys: PublicKeys
-    noisy: NDArray[np.int64]
-    mechanism: Any
-    confidence: Number
-    bounds: Interval
-    simultaneous: bool = False
-
-    @property
-    def estimate(self) -> NDArray[Any]:
-        """The answers after correction and clipping."""
-        found: NDArray[Any] = self.mechanism.estimate(self.noisy)
-        return found
-
-    @property
-    def interval(self) -> Interval:
-        """The bounds, a row per group."""
-        return self.bounds
-
-    @property
-    def labels(self) -> list[Any]:
-        """The groups."""
-        return self.keys.labels()
-
-    def _named(self, places: IntArray) -> list[Any]:
-        return self.keys.part(places).labels()
-
-    def columns(self) -> dict[str, list[Any]]:
-        """The keys, what came with them, the estimate and its bounds."""
-        return {**self.keys.columns(), "estimate": self.estimate.tolist(), **sides(self.bounds)}
-
-    @property
-    def frame(self) -> Any:
-        """The same columns as a table of the caller's own type."""
-        size = self.noisy.size
-        told = {
-            **self.keys.by_name(),
-            **self.keys.beside.columns,
-            "estimate": self.estimate,
-            "lower": self.bounds.lower,
-            "upper": self.bounds.upper,
-            "lower_certain": np.full(size, self.bounds.lower_certain),
-            "upper_certain": np.full(size, self.bounds.upper_certain),
-        }
-        return self.columns() if self._make_frame is None else self._make_frame(told)
-
-    @property
-    def bound_words(self) -> str:
-        """How sure a bound is that is not certain."""
-        return share_words(self.confidence, together=self.simultaneous)
-
-    def framed(self, columns: Mapping[str, list[Any]]) -> Any:
-        """Columns as a table of the caller's own type."""
-        return columns if self._make_frame is None else self._make_frame(columns)
+    size, came = keys.size, keys.beside.columns
+    told = {
+        name: np.full(size, values) if isinstance(values, bool) else values
+        for name, values in columns.items()
+        if values is not None
+    }
+    roles: dict[str, Any] = dict.fromkeys(keys.names, "key")
+    return RoleTable.of({**keys.by_name(), **came, **told}, beside=tuple(came), roles=roles)
 
 
-def sides(bounds: Interval) -> dict[str, list[Any]]:
+def sides(bounds: Interval) -> dict[str, Any]:
     """Bounds as columns."""
-    size = len(bounds.lower)
     return {
-        "lower": bounds.lower.tolist(),
-        "upper": bounds.upper.tolist(),
-        "lower_certain": [bounds.lower_certain] * size,
-        "upper_certain": [bounds.upper_certain] * size,
+        "lower": bounds.lower,
+        "upper": bounds.upper,
+        "lower_certain": bounds.lower_certain,
+        "upper_certain": bounds.upper_certain,
     }
 
 
-def _has_no(release: Release, what: str) -> ParameterError:
-    return ParameterError(
-        f"{release.title}: this answer has no {what}.",
-        hint="See its frame, or print it.",
-    )
+def frame_of(columns: Mapping[str, Any]) -> Any:
+    """A table of the first library that is installed of Polars, pandas and PyArrow; else columns.
+
+    >>> type(frame_of({"place": ["gym"]})).__name__
+    'DataFrame'
+    """
+    found = next((name for name in _FRAMES if find_spec(name)), None)
+    return columns if found is None else nw.from_dict(columns, backend=found).to_native()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ import narwhals as nw
 import numpy as np
 
 from onesided._english import many
-from onesided._numbers import Loss, Number
+from onesided._numbers import Loss, Number, quantity, rough
 from onesided.engine import Table
 from onesided.engine.kit import KIND, Cut, Draw, Samples, Snapshot, look
 from onesided.errors import DataError, LedgerError, ParameterError, UnprotectableError
@@ -24,16 +25,20 @@ from onesided.session._context import QueryContext
 from onesided.session._plan import Plan, promised
 from onesided.session._question import Answer, Packed, PreparedQuery
 from onesided.session._release import Release
-from onesided.session._text import table
-from onesided.show import Dots, Shape
+from onesided.session._statement import Nouns
+from onesided.show import Dots, RoleTable, Shape
 
 _EMPTY: Final = "Few units are open, or ε is small: noisy counts say more."
-_FEW: Final = 10  # rows that a notebook shows
+_FIRST: Final = "These are the first rows; .frame has all."
 _VALUE: Final = "onesided_value"
 _SQUARE: Final = "onesided_square"
 # In days since 1970 or each other: from the first that Python has to before the first it has not.
 _MOMENTS: Final = (-719_162, 2_932_897)
 _FAR_APART: Final = (-999_999_999, 999_999_999)
+_NANO: Final = 1000  # in a microsecond, the finest that Python has
+_LONG: Final = 64
+_PARTS: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # of a second
+_DAY: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +71,11 @@ class Sample:
     epsilon: Number
     id: str | None = None
     again: bool = False
+    title: str = ""
 
-    def measure(self, units: str) -> str:
+    def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
-        return f"True records of open {units}"
+        return f"True records of open {nouns.units}"
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Draw, SampleRelease]:
         """Check and price the question. Looks at no row."""
@@ -96,6 +102,7 @@ class Sample:
                 unit=context.unit,
                 guarantee=plan.guarantee,
                 entry=entry,
+                summary=f"Records of {many(sum(cut.units.values()), 'unit')}.",
             )
 
         return _Unkept(
@@ -161,8 +168,8 @@ class Total:
     def __str__(self) -> str:
         gaps = f" {many(self.missing, 'row')} without a value left out." if self.missing else ""
         return (
-            f"About {self.estimate:,.6g} over all units that are {' or '.join(self.kinds)} "
-            f"(standard error {self.standard_error:,.3g}).{gaps} It says nothing of protected "
+            f"About {quantity(self.estimate)} over all units that are {' or '.join(self.kinds)} "
+            f"(standard error {rough(self.standard_error)}).{gaps} It says nothing of protected "
             "units: how many there are and what they add is not estimated."
         )
 
@@ -191,19 +198,16 @@ class SampleRelease(Release):
     units: Mapping[str, int]
     policy: Policy = field(repr=False)
     unit: str | None
-
-    @property
-    def summary(self) -> str:
-        """What was found, in a few words."""
-        return f"Records of {many(sum(self.units.values()), 'unit')}."
+    kind: str = "SampleRelease"
 
     @property
     def frame(self) -> Any:
         """The rows."""
         return self.rows
 
-    def columns(self) -> dict[str, list[Any]]:
-        """The rows, column by column."""
+    @property
+    def table(self) -> RoleTable:
+        """The rows, all of them read."""
         return _read(self.rows)
 
     @property
@@ -267,62 +271,133 @@ class SampleRelease(Release):
         columns = (found[name].to_list() for name in (KIND, _VALUE, _SQUARE))
         return {kind: (total, squares) for kind, total, squares in zip(*columns, strict=True)}
 
-    @property
-    def counted(self) -> str:
-        """What a picture counts."""
-        return "true records"
-
-    def shape(self, *, positions: object = None) -> Shape:
+    def shape(self, *, positions: object = None, at_most: int | None = None) -> Shape:
         """Rows by day where there are dates, else kept units by kind."""
-        if positions is not None:
+        if positions is not None or at_most is not None:
             raise ParameterError(
                 "A sample is drawn over time, not on a map.",
                 hint="Draw its frame: the rows are true and public.",
             )
         kinds = np.array([float(many) for many in self.units.values()])
-        return over_time(self.columns()) or Dots(labels=list(self.units), estimate=kinds)
+        moments = (nw.Date, nw.Datetime)
+        dated = [name for name, kind in _types(self.rows).items() if isinstance(kind, moments)]
+        told = self.columns()
+        days = {name: list(map(_day, told[name])) for name in dated}
+        return over_time(days) or Dots(labels=list(self.units), estimate=kinds)
 
-    def _shown(self) -> dict[str, list[Any]]:
-        return _read(self.rows, _FEW)
-
-    def _table(self, rows: int) -> list[str]:
-        empty = [] if any(self.units.values()) else [_EMPTY]
-        return [*table(_read(self.rows, rows), rows=rows), *self._left_out(rows), *empty]
-
-    def _left_out(self, rows: int = _FEW) -> tuple[str, ...]:
-        """That these are not all rows, where they are not: how many there are need not be known."""
-        more = any(len(column) > rows for column in _read(self.rows, rows + 1).values())
-        return ("These are the first rows; .frame has all.",) if more else ()
+    def _first(self, rows: int) -> tuple[RoleTable, tuple[str, ...]]:
+        """The first rows: how many there are need not be known."""
+        found = _read(self.rows, rows + 1)
+        some = (_FIRST,) if len(found) > rows else ()
+        empty = () if any(self.units.values()) else (_EMPTY,)
+        return found.part(range(min(rows, len(found)))), (*some, *empty)
 
 
-def _read(rows: object, most: int | None = None) -> dict[str, list[Any]]:
-    """Published rows, all or the first ones, column by column."""
-    table = Table(rows)
+def _read(rows: object, most: int | None = None) -> RoleTable:
+    """Published rows, all or the first ones."""
+    table, types = Table(rows), _types(rows)
     with table.source(list(table.engine.types), records=True) as held:
         found = (held.frame if most is None else held.frame.head(most)).collect()
-        return {name: _listed(found[place]) for name, place in held.names.items()}
+        told = {}
+        for name, place in held.names.items():
+            column, kind = found[place], types[name]
+            span = isinstance(kind, nw.Duration) and column.dtype.is_integer()
+            told[name] = _listed(column.cast(kind) if span else column)
+        return RoleTable.of(told, roles=dict.fromkeys(told, "row"))
+
+
+def _types(rows: object) -> Mapping[str, nw.dtypes.DType]:
+    """What the columns hold in the caller's own frame: engines hold durations as numbers."""
+    return nw.from_native(rows).collect_schema()  # type: ignore[no-any-return, call-overload]
+
+
+def _day(value: Any) -> Any:
+    """The day of a moment, also of one that is told as text; as it is where Python has no such."""
+    try:
+        return dt.date.fromisoformat(str(value)[:10]) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def _listed(column: nw.Series[Any]) -> list[Any]:
-    """A column's values; as text what lies beyond Python's own moments and durations."""
-    dtype = column.dtype
-    if not isinstance(dtype, nw.Date | nw.Datetime | nw.Duration):
-        return column.to_list()
-    unit: Any = "D" if isinstance(dtype, nw.Date) else dtype.time_unit
-    least, most = _FAR_APART if isinstance(dtype, nw.Duration) else _MOMENTS
-    if isinstance(dtype, nw.Datetime) and dtype.time_zone:
+    """A column's values; as text the moments and durations that Python has not, nested too.
+
+    Those are far from today, or finer than a microsecond. Polars stops the process' work where it
+    meets one of the former, so it is never asked for one.
+    """
+    dtype, held = column.dtype, column.to_native()
+    if not column.implementation.is_polars():
+        return [_of_arrow(one) for one in held]
+    if isinstance(dtype, nw.Date | nw.Datetime | nw.Duration | nw.Time):
+        return _of_polars(column)
+    if isinstance(dtype, nw.Struct) and dtype.fields:
+        parts = {one.name: _listed(column.struct.field(one.name)) for one in dtype.fields}
+        rows = (dict(zip(parts, row, strict=True)) for row in zip(*parts.values(), strict=True))
+        gone = column.is_null().to_list()
+        return [None if lost else row for lost, row in zip(gone, rows, strict=True)]
+    if isinstance(dtype, nw.List | nw.Array):
+        lists = (one if one is None else nw.from_native(one, series_only=True) for one in held)
+        return [one if one is None else _listed(one) for one in lists]
+    return column.to_list()
+
+
+def _of_arrow(value: Any) -> Any:
+    """One value of PyArrow's."""
+    kind = value.type
+    if not value.is_valid:
+        return None
+    if hasattr(kind, "item_type"):  # a map
+        return [(_of_arrow(one[0]), _of_arrow(one[1])) for one in value.values]
+    if kind.num_fields and hasattr(kind, "value_type"):
+        return [_of_arrow(one) for one in value.values]
+    if kind.num_fields:
+        return {name: _of_arrow(part) for name, part in value.items()}
+    fine = getattr(kind, "unit", None) == "ns"
+    try:
+        if not fine or value.value % _NANO == 0:
+            told = value.as_py()  # of pandas' own where it is there, and the moment fine
+            return getattr(told, "to_pydatetime", getattr(told, "to_pytimedelta", lambda: told))()
+    except (OverflowError, ValueError):
+        pass
+    unit = getattr(kind, "unit", "ms" if kind.bit_width == _LONG else "D")
+    what = next((one for one in ("duration", "time64") if str(kind).startswith(one)), "")
+    return _as_text(value.value, unit, what, zoned=getattr(kind, "tz", None) is not None)
+
+
+def _of_polars(column: nw.Series[Any]) -> list[Any]:
+    """Moments and durations of Polars'."""
+    dtype: Any = column.dtype
+    date, span, time = (isinstance(dtype, one) for one in (nw.Date, nw.Duration, nw.Time))
+    unit = "D" if date else "ns" if time else dtype.time_unit
+    least, most = _FAR_APART if span or time else _MOMENTS
+    zoned = isinstance(dtype, nw.Datetime) and dtype.time_zone is not None
+    if zoned:
         least, most = least + 1, most - 1  # which day it is there
-    units = int(np.timedelta64(1, "D") / np.timedelta64(1, unit))
-    numbers = column.cast(nw.Int32() if unit == "D" else nw.Int64()).to_list()
-    near = [one is None or least * units <= one < most * units for one in numbers]
-    if all(near):
-        return column.to_list()
-    told = np.timedelta64 if isinstance(dtype, nw.Duration) else np.datetime64
-    values = iter(column.filter(near).to_list())
-    return [
-        next(values) if one else str(told(number, unit))
-        for one, number in zip(near, numbers, strict=True)
+    units = 1 if date else _DAY * _PARTS[unit]
+    step = _NANO if unit == "ns" else 1
+    numbers = column.cast(nw.Int32() if date else nw.Int64()).to_list()
+    has = [
+        one is None or (least * units <= one < most * units and one % step == 0) for one in numbers
     ]
+    values = iter(column.filter(has).to_list())
+    what = "duration" if span else "time64" if time else ""
+    return [
+        next(values) if one else _as_text(number, unit, what, zoned=zoned)
+        for one, number in zip(has, numbers, strict=True)
+    ]
+
+
+def _as_text(number: int, unit: Any, what: str, *, zoned: bool) -> str:
+    """What Python has no value for: exact, with its unit; moments with a zone in UTC."""
+    if what == "duration":
+        return f"{number} {unit}"
+    if unit == "D":
+        return str(np.datetime64(number, unit))
+    seconds, part = divmod(number, _PARTS[unit])
+    day, second = divmod(seconds, _DAY)
+    fraction = f".{part:0{len(str(_PARTS[unit])) - 1}}" if unit != "s" else ""
+    time = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}{fraction}"
+    return time if what else f"{np.datetime64(day, 'D')} {time}{'+00:00' if zoned else ''}"
 
 
 def _tellable(samples: Samples, policy: Policy) -> Samples:

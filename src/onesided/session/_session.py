@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
-from onesided._numbers import Number, positive, readable
+from onesided._numbers import Number, positive, readable, shown
 from onesided.accounting import NOTE, SessionTotal, total_of
-from onesided.errors import LedgerError, PolicyError, called
-from onesided.ledger import Account, Allowance, Ledger, Receipt, Unit
+from onesided.engine.kit import joined_with, units_of
+from onesided.errors import LedgerError, ParameterError, PolicyError, called
+from onesided.ledger import PURE, Account, Allowance, Ledger, Receipt, Unit
 from onesided.noise import Noise
-from onesided.policy import Policy
+from onesided.policy import Guarantee, Policy
 from onesided.schema import Schema, schema_of
 from onesided.session._asks import Asks, asking
-from onesided.session._card import card_of
 from onesided.session._completed import Completer
 from onesided.session._context import QueryContext, opened
-from onesided.session._diagnostics import Inspected, inspected
-from onesided.session._health import health_in
-from onesided.session._joins import Joins
+from onesided.session._health import Inspected, health_in, inspected
 from onesided.session._own_mechanism import OwnMechanism
-from onesided.session._plan import Plan, require_a_promise
+from onesided.session._plan import Plan, all_keep, require_a_promise
 from onesided.session._question import (
     CONTENT_TYPE,
     LABEL,
@@ -37,7 +36,6 @@ from onesided.session._question import (
 )
 from onesided.session._recall import (
     asked_as,
-    is_free,
     kept,
     named,
     read_for,
@@ -47,13 +45,14 @@ from onesided.session._recall import (
     with_left,
 )
 from onesided.session._statement import Statement
-from onesided.session.planning._tried import with_ways
+from onesided.session._suggest import Suggestion, suggested
+from onesided.session._ways import with_ways
 from onesided.session.sql._questions import question_of
-from onesided.session.suggestions._suggest import Suggestion, suggested
+from onesided.show import Card, RoleTable
 from onesided.store import address
 
 
-class Session(Joins, Asks):
+class Session(Asks):
     """Ask questions of a table under a policy, each charged to a ledger before it is answered.
 
     data: Polars (eager or lazy), pandas, PyArrow, a DuckDB relation, or a Spark table.
@@ -64,6 +63,8 @@ class Session(Joins, Asks):
     ledger: a file name, a database URL, an open Ledger, or None for one in memory that is
         forgotten when the process ends.
     delta_budget: the most δ that may ever be spent on each edge; 0 allows pure answers only.
+    accounting: "pure" adds ε; "renyi" adds directed Rényi divergences, holds more answers with
+        noise on both sides, and promises (ε, δ) of both budgets. Chosen with the first charge.
     further: True to open a further policy's account in a ledger that holds others; see
         :func:`onesided.session.total_guarantee` for what they promise together.
     noise: for tests; production draws from the operating system.
@@ -90,6 +91,7 @@ class Session(Joins, Asks):
         ledger: Any = None,
         further: bool = False,
         delta_budget: Number = 0,
+        accounting: str = PURE,
         noise: Noise | None = None,
         tables: Mapping[str, object] | None = None,
     ) -> None:
@@ -112,6 +114,7 @@ class Session(Joins, Asks):
             policy_name=policy.name,
             budget={edge.name: total * edge.weight for edge in policy.edges},
             delta_budget={edge.name: delta_budget for edge in policy.edges},
+            accounting=accounting,
             unit=Unit(unit, self._table.read_as.get(unit) if unit is not None else None),
             further=further,
         )
@@ -123,7 +126,7 @@ class Session(Joins, Asks):
 
     @property
     def remaining(self) -> Mapping[str, Fraction]:
-        """What is left to spend on each edge."""
+        """What is left to spend on each edge; :attr:`Plan.times` says how many answers fit."""
         return self._account.remaining
 
     @property
@@ -134,8 +137,9 @@ class Session(Joins, Asks):
     def total(self, *, delta: Number) -> SessionTotal:
         """What all charges of this account lose together: added up, and tight at that δ.
 
-        From the ledger's own rows, each edge in its own direction. The sum always holds; see
-        :class:`onesided.accounting.SessionTotal` for when the tight total does. Spends nothing.
+        From the ledger's own rows, each edge in its own direction. The sum always holds, and so
+        does the budget; see :class:`onesided.accounting.SessionTotal` for when the tight total
+        does. Spends nothing.
         delta: the probability, per edge, that the tight ε may be exceeded; such as "1e-9".
 
         >>> import onesided as od, polars as pl
@@ -147,7 +151,9 @@ class Session(Joins, Asks):
         Fraction(1, 2)
         """
         charges = self.ledger.entries(kind="spend", policy_id=self.policy.identity)
-        return total_of(self.policy, charges, delta=delta)
+        held = self._account
+        whole = Guarantee(self.policy.name, held.budget, held.delta_budget, made_for=self.policy)
+        return replace(total_of(self.policy, charges, delta=delta), budget=whole)
 
     release = asking(OwnMechanism)
 
@@ -156,6 +162,89 @@ class Session(Joins, Asks):
         return question_of(
             text, unit=self.unit, columns=self._table.schema, declared_rows=most, **question
         )
+
+    def join_public(self, frame: object, *, on: str) -> Self:
+        """A session over the same rows, each with the columns of one public row, or with nulls.
+
+        frame: a public table, as for ``keys=``, with each value of the column ``on`` once. The
+        others may be grouped by, and stand in conditions. Same account, same budget.
+        Promise: moves are what they were. A row is joined with one public row at most, whatever the
+        other rows are, so tables that differ by some rows of a unit differ by the images of these.
+        Columns must be public facts: what is learnt from the rows themselves is none.
+        Errors: KeysError for a value that stands there twice; DataError for columns that the table
+        has already; ParameterError where the policy names values, which others would follow.
+
+        >>> import polars as pl, onesided as od
+        >>> visits = pl.DataFrame({"person": [1, 2, 3], "place": ["gym", "pool", "bar"]})
+        >>> policy = od.policy.presence(max_groups=1)
+        >>> session = od.Session(visits, unit="person", policy=policy, budget=100)
+        >>> areas = {"place": ["gym", "pool"], "area": ["north", "north"]}
+        >>> wider = session.join_public(areas, on="place")
+        >>> wider.count(by="area", keys=["north", "south"], epsilon=90).estimate.tolist()
+        [2, 0]
+        """
+        if self.policy.single_valued or self.policy.between_values:
+            raise ParameterError(
+                f"Nothing can be joined under the policy '{self.policy.name}', which names values: "
+                "it does not say what follows from a value that must be indistinguishable from "
+                "another.",
+                hint="Ask about the column itself, or join before the session and name the joined "
+                "values in the policy.",
+            )
+        if not isinstance(on, str):
+            raise ParameterError(
+                f"on= is the name of one column, got {on!r}.", hint='For example on="place".'
+            )
+        made = copy(self)
+        made._table = joined_with(self._table, frame, on)  # noqa: SLF001 - its own copy
+        return made
+
+    def per_unit(self, **columns: object) -> Self:
+        """A session over one row for each unit, made of its rows inside the engine.
+
+        columns: by name, ``"count"`` of the unit's rows; ``("sum", column, (lowest, highest))`` of
+            whole numbers, each row's clipped to these bounds; ``("max", column)`` and ``("min",
+            column)`` of whole numbers or dates. Questions may group by them, count, add up and
+            rank them, and use them in conditions. Same account, same budget.
+        Promise: moves of whole units are what they were. A unit's row follows from its own rows
+        alone, so tables that differ by one unit's rows differ by its one row.
+        Errors: ParameterError without a unit, and for policies that do not replace whole records or
+        read rows: dropping some of a unit's rows would move its row to other values, and rise
+        there; DataError for columns of other types, or names that the table has.
+
+        >>> import polars as pl, onesided as od
+        >>> visits = pl.DataFrame({"person": [1, 1, 1, 2, 3], "hour": [9, 12, 7, 8, 23]})
+        >>> policy = od.policy.addition_only()
+        >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+        >>> people = session.per_unit(visits="count", latest=("max", "hour"))
+        >>> people.count(where="visits >= 2", epsilon=90).estimate.tolist()
+        [1]
+        >>> late = people.histogram("latest", bins=[0, 12, 24], epsilon=100)
+        >>> late.estimate.tolist()
+        [1, 2]
+        """
+        if self.unit is None:
+            raise ParameterError(
+                "Each row is a unit of its own here, so there is nothing to add up.",
+                hint='Name the column that says whose row it is: Session(..., unit="person").',
+            )
+        policy = self.policy
+        whole = all(part.of_kinds for part in policy.parts)
+        if not whole or policy.rules or policy.view is not None:
+            why = (
+                "a move may take some of a unit's rows, and its row here would change to others"
+                if not whole
+                else "its conditions are about rows, which are no longer there"
+            )
+            raise ParameterError(
+                f"Units cannot become rows under the policy '{policy.name}': {why}.",
+                hint="Ask sum(...), row_count(...) or mean(...), which add up a unit's rows at a "
+                "price for this policy. Policies about whole records without conditions, such as "
+                "addition_only() and bounded(), allow it.",
+            )
+        made = copy(self)
+        made._table = units_of(self._table, self.unit, columns)  # noqa: SLF001 - its own copy
+        return made
 
     def suggest(self, question: Question[Any], **wanted: Any) -> Suggestion:
         """The question with the least ε for what is wanted, from public facts; asks nothing.
@@ -211,7 +300,9 @@ class Session(Joins, Asks):
     def ask(self, question: Question[Result]) -> Result:
         """Answer ``question``; what every method named after a question does.
 
-        Order: everything is checked, the charge is recorded durably, then noise is drawn.
+        Order: everything is checked, the charge is recorded durably, then noise is drawn. What no
+        move of the policy can change is an entry of loss 0: another policy's moves may change it,
+        and totals find the account.
         Errors: BudgetExceededError (nothing drawn, nothing recorded), and those of bad input.
         """
         context, question = self._context(), self._completed(question)
@@ -220,16 +311,10 @@ class Session(Joins, Asks):
         if question.id is not None:
             stored = recalled(question, context, self._account, asked, again=question.again)
             if stored is not None:
-                told = told_again(question, prepared, context, asked, stored)
+                told = told_again(question, prepared, asked, stored)
                 return with_left(told, self._account)
-        if is_free(prepared):
-            # No move of the policy can change this answer: it may be told as it is. Another
-            # policy's moves may, so the account goes on record, where totals find it.
-            secret = prepared.read()
-            self._account.open()
-            return prepared.result(prepared.draw(secret, self._noise), None)
         self._require_a_promise(prepared.plan)
-        self._account.require(prepared.plan.charge, delta=prepared.plan.guarantee.delta)
+        self._require(prepared.plan)
         secret = prepared.read()
         receipt = self._charged(question, prepared, context, asked)
         answer = prepared.draw(secret, self._noise)
@@ -242,7 +327,7 @@ class Session(Joins, Asks):
         *,
         allowance: Allowance | None = None,
         elsewhere: bool = False,
-    ) -> Receipt | None:
+    ) -> Receipt:
         """Check ``question`` and charge it; :meth:`answer` answers it.
 
         For services, where whether something is charged must not depend on rows. Rows that may
@@ -250,8 +335,8 @@ class Session(Joins, Asks):
         was read is kept for the answer; others are not looked at. The question needs an id, which
         was not charged before. allowance: who asks, and what they may spend. elsewhere: another
         session answers it, over rows that do not change; none are looked at here.
-        Returns None for a question that costs nothing. Errors: as :meth:`ask`; ParameterError for
-        a question that asserts something of the rows, and would be answered or not by them.
+        Errors: as :meth:`ask`; ParameterError for a question that asserts something of the rows,
+        and would be answered or not by them.
 
         >>> import polars as pl, onesided as od
         >>> people = pl.DataFrame({"place": ["a", "b", "b"]})
@@ -266,11 +351,8 @@ class Session(Joins, Asks):
         prepared = self._prepared(question, context)
         self._require_a_promise(prepared.plan)
         refuse_asserting(prepared)
-        if is_free(prepared):
-            self._account.open()
-            return None
         asked = named(asked_as(question, prepared, context))
-        self._account.require(prepared.plan.charge, delta=prepared.plan.guarantee.delta)
+        self._require(prepared.plan)
         held = {} if elsewhere or context.fixed else {str(question.id): prepared.read()}
         receipt = self._charged(question, prepared, context, asked, allowance)
         self._held.update(held)
@@ -287,8 +369,6 @@ class Session(Joins, Asks):
         """
         context, question = self._context(), self._completed(question)
         prepared = self._prepared(question, context)
-        if is_free(prepared):
-            return prepared.result(prepared.draw(prepared.read(), self._noise), None)
         asked = named(asked_as(question, prepared, context))
         name = str(question.id)
         receipt = self._account.unanswered(name, question=asked)
@@ -309,7 +389,11 @@ class Session(Joins, Asks):
             raise LedgerError(
                 f"the question {name!r} was never charged.", hint="Charge it first.", id=name
             )
-        return told_again(question, prepared, context, asked, stored)
+        return told_again(question, prepared, asked, stored)
+
+    def _require(self, plan: Plan) -> None:
+        delta, laws = plan.guarantee.delta, plan.divergences
+        self._account.require(plan.charge, delta=delta, divergences=laws)
 
     def _charged(
         self,
@@ -322,6 +406,7 @@ class Session(Joins, Asks):
         return self._account.spend(
             prepared.plan.charge,
             delta=prepared.plan.guarantee.delta,
+            divergences=prepared.plan.divergences,
             label=prepared.statement.title()[:LABEL],
             detail={
                 **prepared.detail,
@@ -358,11 +443,27 @@ class Session(Joins, Asks):
     def __repr__(self) -> str:
         left = ", ".join(f"{edge}: {readable(some)}" for edge, some in self.remaining.items())
         unit = self._context().unit_name
-        return f"Session(policy {self.policy.name!r}, unit {unit!r}; left of ε: {left})"
+        at = max(self._account.delta_budget.values())
+        kind = "" if self._account.accounting == PURE else f", all at δ = {shown(at, up=True)}"
+        return f"Session(policy {self.policy.name!r}, unit {unit!r}; left of ε: {left}{kind})"
 
     def _repr_html_(self) -> str:
         """Whose data these are, under which policy, and what is left of the budget."""
-        return card_of(self)
+        edges, held = list(self.remaining), ", ".join(self._table.schema)
+        whom = "Each row on its own." if self.unit is None else f"Protected: each {self.unit}."
+        spent, left = (
+            [readable(told[edge]) for edge in edges] for told in (self.spent, self.remaining)
+        )
+        return Card(
+            title=f"Session under the policy '{self.policy.name}'",
+            table=RoleTable.of({"edge": edges, "spent ε": spent, "left of ε": left}),
+            lines=[
+                f"Columns: {held}.",
+                whom,
+                *([] if self._account.accounting == PURE else [all_keep(self._account)]),
+                f"{self.ledger!r}",
+            ],
+        ).html()
 
     def inspect(self, question: Inspected | None = None) -> Any:
         """Facts about the real data that help the curator choose bounds. NOT for publication.

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Final
 
+from onesided._english import one_line
 from onesided.errors import ParameterError
+from onesided.fields import Field, Fields, is_flag, is_text, listing, of, read, table
+from onesided.schema import Schema
 from onesided.session._context import condition
+from onesided.show import Card
 
 _LONGEST: Final = 160
 _LISTED: Final = 4
@@ -20,11 +25,13 @@ _VERSION: Final = 1
 class Statement:
     """What an answer is about: made before any row is read, and public.
 
-    measure: what the numbers are, such as "Number of people". by: the columns that make groups.
-    others: whether one more group holds all keys that are not listed. where: the condition on rows,
-    as the language writes it; "" where all rows count. unknown: "possible" where rows count for
-    which the condition is unknown. units: what those that count are called. parts: of several
-    answers, what each is about.
+    heading: what its asker calls it, beside all that follows and never in its place. data: what
+    the schema calls the table. measure: what the numbers are, such as "Number of people".
+    measured_in: their unit, such as "minutes"; "" of counts. measured: the columns that are named
+    and have a unit, with it. by: the columns that make groups. others: whether one more group holds
+    all keys that are not listed. where: the condition on rows, as the language writes it; "" where
+    all rows count. unknown: "possible" where rows count for which the condition is unknown. units:
+    what those that count are called. parts: of several answers, what each is about.
     first: what must be known before any number, such as what was cut or is missing. promise: the
     guarantee in words. confidence: of bounds that are not certain. entry, drawn: where the answer
     stands in the ledger, and when it was drawn if it was told again.
@@ -37,6 +44,10 @@ class Statement:
     """
 
     measure: str
+    heading: str = ""
+    data: str = ""
+    measured_in: str = ""
+    measured: tuple[tuple[str, str], ...] = ()
     by: tuple[str, ...] = ()
     others: bool = False
     where: str = ""
@@ -55,7 +66,46 @@ class Statement:
         >>> Statement(measure="Number of rows", where="x < 5").title()
         'Number of rows, where x < 5'
         """
-        return f"{plain_words(self.measure)}{self._grouped}{self._where(shorten=True)}"
+        return f"{self._called}{self._asked(shorten=True)}"
+
+    def whole(self) -> str:
+        """The same with the whole condition.
+
+        >>> Statement(measure="Number of rows", where="x < 5").whole()
+        'Number of rows, where x < 5'
+        """
+        return f"{self._called}{self._asked(shorten=False)}"
+
+    def headed(self) -> tuple[str, str]:
+        """A heading, and what stands under it; "" where the heading says it all.
+
+        >>> Statement(measure="Number of rows", heading="How many came?").headed()
+        ('How many came?', 'Number of rows.')
+        """
+        title, whole = self._asked(shorten=True), f"{self._asked(shorten=False)}."
+        heading = one_line(self.heading).strip() or title
+        return heading, "" if whole == f"{heading}." else whole
+
+    @property
+    def rows(self) -> str:
+        """Which rows count, in full.
+
+        >>> Statement(measure="Number of rows", where="x < 5", unknown="possible").rows
+        'where x < 5 or unknown'
+        """
+        return self._where(shorten=False)[2:] or "all rows"
+
+    def unit_of(self, column: str, role: str) -> str:
+        """What a column of the answer is measured in; "" where nobody said.
+
+        >>> asked = Statement(measure="Number of rows", measured=(("age", "years"),))
+        >>> asked.unit_of("age_from", "key"), asked.unit_of("estimate", "estimate")
+        ('years', '')
+        """
+        if role in _NUMBERS:
+            return self.measured_in
+        known = dict(self.measured) if role == "key" else {}
+        return known.get(column) or known.get(column.removesuffix("_from").removesuffix("_to"), "")
 
     @property
     def asked(self) -> Statement:
@@ -72,12 +122,16 @@ class Statement:
 
     def sentences(self) -> tuple[str, ...]:
         """Short prose: what must be known first, what was asked, and what is promised."""
-        asked = f"{plain_words(self.measure)}{self._grouped}{self._where(shorten=False)}."
-        more = (f"{place}. {part.title()}." for place, part in enumerate(self.parts, 1))
+        asked = f"{self.whole()}."
+        more = (f"{place}. {part.whole()}." for place, part in enumerate(self.parts, 1))
         sure = (
             f"Bounds that are not certain hold with {self.confidence}." if self.confidence else ""
         )
         return tuple(filter(None, (*self.first, asked, *more, sure, self.promise)))
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        return Card(title="What is asked", lines=self.sentences()).html()
 
     def to_json(self) -> dict[str, Any]:
         """The same for programs; what is not said is left out."""
@@ -88,6 +142,8 @@ class Statement:
                 continue
             if one.name == "parts":
                 told["parts"] = [part.to_json() for part in value]
+            elif one.name == "measured":
+                told["measured"] = dict(value)
             else:
                 told[one.name] = list(value) if isinstance(value, tuple) else value
         return {**told, "title": self.title()}
@@ -95,49 +151,64 @@ class Statement:
     @classmethod
     def from_json(cls, given: object) -> Statement:
         """What :meth:`to_json` told. Errors: ParameterError."""
-        names = {one.name for one in fields(cls)}
-        if not isinstance(given, Mapping) or repr(given.get("version")) != str(_VERSION):
+        try:
+            facts = read(_READ, given, what="the statement")
+        except ParameterError as error:
+            raise _unlike(given) from error
+        parts, measured = facts.pop("parts", ()), facts.pop("measured", {})
+        sure = _SURE.fullmatch(facts.get("confidence", ""))
+        # Answers do not stand within answers.
+        if facts.pop("version") != _VERSION or not sure or any("parts" in one for one in parts):
             raise _unlike(given)
-        facts = {name: value for name, value in given.items() if name not in ("version", "title")}
-        if not facts.keys() <= names or not isinstance(facts.get("measure"), str):
-            raise _unlike(given)
-        parts = facts.pop("parts", [])
-        if not isinstance(parts, list) or any(
-            not isinstance(part, dict) or "parts" in part for part in parts
-        ):
-            raise _unlike(given)  # answers do not stand within answers
-        for name in ("by", "first"):
-            facts[name] = _texts(facts.get(name, []), given)
-        for name, kind in _KINDS.items():
-            if name in facts and type(facts[name]) is not kind:
-                raise _unlike(given)
+        facts.pop("title", None)
+        facts |= {name: tuple(facts.get(name, ())) for name in ("by", "first")}
+        facts["measured"] = tuple(dict(measured).items())
         return cls(**facts, parts=tuple(map(cls.from_json, parts)))
 
     @property
+    def _called(self) -> str:
+        said = one_line(self.heading).strip()
+        return f"{said}{'' if said[-1:] in _ENDS else ':'} " if said else ""
+
+    def _asked(self, *, shorten: bool) -> str:
+        data = f", in {one_line(self.data)}" if self.data else ""
+        return f"{one_line(self.measure)}{self._grouped}{data}{self._where(shorten=shorten)}"
+
+    @property
     def _grouped(self) -> str:
-        named = ", ".join(map(plain_words, self.by))
+        units = dict(self.measured)
+        named = ", ".join(in_units(name, units.get(name, "")) for name in self.by)
         return f" by {named}{' and all others' if self.others else ''}" if named else ""
 
     def _where(self, *, shorten: bool) -> str:
         if not self.where:
             return ""
-        said = plain_words(self.where)
+        said = one_line(self.where)
         if shorten and len(said) > _LONGEST:
             said = f"{said[:_LONGEST]} ..."
         return f", where {said}{' or unknown' if self.unknown == 'possible' else ''}"
 
 
-_KINDS: Final = {
-    "others": bool,
-    "where": str,
-    "units": str,
-    "unknown": str,
-    "promise": str,
-    "confidence": str,
-    "entry": int,
-    "drawn": str,
+# The roles of columns that hold what was asked for, and marks after which a heading needs no other.
+_NUMBERS: Final = ("estimate", "lower", "upper")
+_ENDS: Final = ".?!:"
+_TEXTS: Final = (
+    "title", "heading", "data", "measured_in", "where", "unknown", "units", "promise",
+    "confidence", "drawn",
+)  # fmt: skip
+_READ: Final[Fields] = {
+    "version": Field(of("a number", int)),
+    "measure": Field(is_text),
+    **{name: Field(is_text, default="") for name in _TEXTS},
+    **{name: Field(listing(is_text), default=()) for name in ("by", "first")},
+    "measured": Field(table(is_text), default=()),
+    "others": Field(is_flag, default=False),
+    "entry": Field(of("a number", int), default=None),
+    "parts": Field(listing(of("a table", dict)), default=()),
 }
-
+# What bounds hold with that are not certain: the words of a confidence, or several.
+_OF_ONE: Final = r"\d[\d.e+-]* %(, all at once)?"
+_SURE: Final = re.compile(rf"({_OF_ONE}( or {_OF_ONE})*)?")
 
 UNSAID: Final = Statement(measure="Release")
 
@@ -147,6 +218,31 @@ def several(parts: Sequence[Statement]) -> Statement:
     told = "; ".join(part.title() for part in parts[:_LISTED])
     more = f"; {len(parts) - _LISTED:,} more" if len(parts) > _LISTED else ""
     return Statement(measure=f"{len(parts):,} answers: {told}{more}", parts=tuple(parts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nouns:
+    """What statements call units, and columns with their unit of measurement.
+
+    >>> Nouns(units="people", measured={"stay": "minutes"}).column("stay")
+    'stay (minutes)'
+    """
+
+    units: str
+    measured: Mapping[str, str] = field(default_factory=dict)
+
+    def column(self, given: Any) -> str:
+        """One name or several, in a row."""
+        return ", ".join(in_units(str(one), self.measured.get(one, "")) for one in _named(given))
+
+
+def in_units(name: str, unit: str) -> str:
+    """A name, and the unit of measurement of what it stands for.
+
+    >>> in_units("stay", "minutes"), in_units("place", "")
+    ('stay (minutes)', 'place')
+    """
+    return one_line(f"{name} ({unit})" if unit else name)
 
 
 def called(
@@ -162,14 +258,14 @@ def called(
     own = _NOBODY if unit is None else tuple(f"{one} ({unit})" for one in ("unit", "units"))
     one, more = own if noun is None else noun
     said = f"{' or '.join(kinds)} " if kinds else ""
-    return plain_words(f"{said}{one}"), plain_words(f"{said}{more}")
+    return one_line(f"{said}{one}"), one_line(f"{said}{more}")
 
 
 def statement_of(
     question: Any,
     *,
     unit: str | None,
-    noun: tuple[str, str] | None,
+    schema: Schema | None,
     filled: Mapping[str, str] = MappingProxyType({}),
 ) -> Statement:
     """What the answer to a question is about: from its own fields and public facts.
@@ -179,19 +275,28 @@ def statement_of(
 
     >>> import onesided as od
     >>> asked = od.Count(by="place", where="age < 18", epsilon=1)
-    >>> statement_of(asked, unit="person", noun=("person", "people")).title()
+    >>> schema = od.Schema(unit="person", noun=("person", "people"))
+    >>> statement_of(asked, unit="person", schema=schema).title()
     'Number of people by place, where age < 18'
     """
+    known = Schema() if schema is None else schema
+    heading = getattr(question, "title", "")
     parts = getattr(question, "questions", None)
     if parts is not None:
-        told = [statement_of(part, unit=unit, noun=noun, filled=filled) for part in parts]
-        return several(told)
+        told = [statement_of(part, unit=unit, schema=schema, filled=filled) for part in parts]
+        return replace(several(told), heading=heading)
     kinds, by = (_named(getattr(question, name, None)) for name in ("counted", "by"))
     where = condition(getattr(question, "where", None))
     unsure = where is not None and where.readable().may_be_unknown(dict(filled))
-    units = called(unit, noun, kinds=kinds)[1]
+    units = called(unit, known.noun, kinds=kinds)[1]
+    measured = {name: one.measured_in for name, one in known.columns.items() if one.measured_in}
+    column, scale = getattr(question, "column", None), getattr(question, "scale", None)
     return Statement(
-        measure=question.measure(units),
+        measure=question.measure(Nouns(units=units, measured=measured)),
+        heading=heading,
+        data=known.name or "",
+        measured_in=scale(measured[column]) if scale and column in measured else "",
+        measured=tuple((n, measured[n]) for n in (*by, *_named(column)) if n in measured),
         units=units,
         by=by,
         others=getattr(question, "others", False) is True,
@@ -202,26 +307,6 @@ def statement_of(
 
 def _named(given: Any) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given or ())
-
-
-def joined(names: object) -> str:
-    """One name or several, in a row.
-
-    >>> joined("age"), joined({"age": 3, "cost": 4})
-    ('age', 'age, cost')
-    """
-    return ", ".join(map(str, _named(names)))
-
-
-def plain_words(text: str) -> str:
-    """Text of others on one line, whatever it holds."""
-    return text if text.isprintable() else ascii(text)[1:-1]
-
-
-def _texts(given: object, whole: object) -> tuple[str, ...]:
-    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
-        raise _unlike(whole)
-    return tuple(given)
 
 
 def _unlike(given: object) -> ParameterError:

@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onesided._english import many
 from onesided._numbers import INFINITE, Number, whole
-from onesided.engine import PublicKeys
+from onesided.engine import public_keys
 from onesided.errors import ParameterError
-from onesided.mechanism import Interval, TopKAnswer
+from onesided.mechanism import Counts, NoisyTopK, PeeledTopK, TopKAnswer
 from onesided.mechanism import TopK as Mechanism
-from onesided.mechanism.kit import confident
+from onesided.mechanism.kit import CONFIDENCE, Correction, confident, shared
 from onesided.noise import IntArray, Noise, TwoSidedGeometric
-from onesided.session._confidence import below_selected
+from onesided.session._at_once import moves_of
+from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
-from onesided.session._groups import Grouped
-from onesided.session._question import Answer, PreparedQuery
-from onesided.session._release import Release
-from onesided.session._text import share_words
+from onesided.session._count import Count, certain_sides
+from onesided.session._groups import Grouped, Groups, names_of
+from onesided.session._question import Answer, FormLine, PreparedQuery
+from onesided.session._release import Release, of_groups, sides
+from onesided.session._statement import Nouns
+from onesided.session._ways import Floats, Way, estimates
+from onesided.show import SIDES
+
+_ONE_BY_ONE: Final = (
+    "a unit may be in many more groups than are told, so groups are picked one after another, and "
+    "those alone are measured"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class TopK(Grouped):
     """Which ``k`` groups have the most units, and at most how many?
 
-    confidence: also bound the counts from below, all at once with this confidence, whichever
-        groups are selected; None bounds them from above alone.
+    Where counts only fall along moves, values are certain upper bounds; where they only rise, as
+    those of open records, certain lower bounds. Where they do both, no side is certain: the largest
+    of all noisy counts are told, or, for units in many more groups than k, groups picked one after
+    another and measured afterwards, whichever has less noise.
+    confidence: also bound the counts on the sides that are not certain, all at once with this
+        confidence, whichever groups are selected; None leaves those sides out.
     The other arguments are those of :class:`onesided.session.Grouped`.
-    Errors: UnprotectableError where the policy lets a count rise, as under bounded DP, or under
-    presence with ``on_excess="truncate"``.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
@@ -45,14 +57,17 @@ class TopK(Grouped):
     k: int
     confidence: Number | None = field(default=None, kw_only=True)
 
-    def measure(self, units: str) -> str:
+    form: ClassVar = (FormLine("top_k", "Which groups are largest", number="k"),)
+    sql_clause: ClassVar = "ORDER BY {} DESC LIMIT"
+
+    def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
         one = self.k == 1
-        return f"The {'largest number' if one else f'{self.k:,} largest numbers'} of {units}"
+        return f"The {'largest number' if one else f'{self.k:,} largest numbers'} of {nouns.units}"
 
-    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, TopKRelease]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
-        groups = self.groups(context)
+        groups = self.groups(context).by_cells(context)
         most = whole(self.k, name="k", least=1)
         if most > groups.keys.size:
             raise ParameterError(
@@ -60,99 +75,95 @@ class TopK(Grouped):
                 hint=f"Ask for at most {groups.keys.size}, or give more keys.",
                 k=most,
             )
-        mechanism = groups.for_policy(Mechanism, context, k=most, epsilon=self.epsilon)
+        groups, mechanism = self._mechanism(context, groups, most)
         if self.confidence is not None:
             confident(self.confidence)
-        plan = groups.plan(context, mechanism, certain=("upper",))
+        lower = INFINITE if isinstance(mechanism, Mechanism) else mechanism.lower_rate
+        certain = certain_sides(Counts(mechanism.upper_rate, lower))
+        why = _ONE_BY_ONE if isinstance(mechanism, PeeledTopK) else ""
+        plan = groups.plan(context, mechanism, certain=certain, why=why)
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return mechanism.release(counts, noise=noise)._asdict()
 
-        def result(answer: Answer, entry: int | None) -> TopKRelease:
+        def result(answer: Answer, entry: int | None) -> Release:
             found = TopKAnswer(**{k: np.asarray(v, dtype=np.int64) for k, v in answer.items()})
-            return TopKRelease(
-                keys=groups.keys.part(found.indices),
-                upper=found.values,
-                mechanism=mechanism,
-                candidates=groups.keys.size,
-                lower=self._lower(mechanism, found, groups.keys.size),
-                confidence=self.confidence,
+            told = self._told(mechanism, found.values, groups.keys.size)
+            share = self.confidence
+            return Release(
+                kind="TopKRelease",
+                told=of_groups(groups.keys.part(found.indices), told),
+                bound_words="" if share is None else Confidence(share, simultaneous=True).words,
+                own={"mechanism": mechanism, "candidates": groups.keys.size, "confidence": share},
                 **groups.published(context, plan, entry),
             )
 
         return groups.prepared(context, plan, draw=draw, result=result)
 
-    def _lower(self, mechanism: Mechanism, found: TopKAnswer, size: int) -> IntArray | None:
+    def ways(self, context: QueryContext) -> Iterator[Way]:
+        """The selection, and the largest of all counts; for plans."""
+        del context
+
+        def selected(release: Any) -> Floats:
+            rows = public_keys(self.keys, names_of(self.by, name="by")).rows
+            where = {row: place for place, row in enumerate(rows)}
+            places = np.array([where[row] for row in release.keys.rows], dtype=np.float64)
+            return np.stack([places, estimates(release)])
+
+        def largest(release: Any) -> Floats:
+            counts = estimates(release)
+            places = np.argsort(-counts, kind="stable")[: self.k]
+            return np.stack([places.astype(np.float64), counts[places]])
+
+        yield Way("TopK", self, told=selected, certain=True)
+        corrections: tuple[Correction, ...] = ("mean", "median", "none")
+        for correction in corrections:
+            counts = Count(**self.shared(correction=correction))
+            note = "every group is counted, and the rest are released as well"
+            name = f'Counts, correction="{correction}", the largest of them'
+            yield Way(name, counts, note, told=largest)
+
+    def truth(self, public: QueryContext) -> Floats:
+        """All counts, of a public table."""
+        return np.asarray(self.prepare(public).read(), dtype=np.float64)
+
+    def _mechanism(
+        self, context: QueryContext, groups: Groups, k: int
+    ) -> tuple[Groups, Mechanism | NoisyTopK | PeeledTopK]:
+        """That of the least noise: what unselected counts cost depends on how they move."""
+        asked: dict[str, Any] = {"k": k, "epsilon": self.epsilon}
+        single = context.policy.view is None
+        if single and not any(m.shift.rise for m in moves_of(groups, context, self.epsilon)):
+            return groups, groups.for_policy(Mechanism, context, **asked)
+        several = replace(groups, query=replace(groups.query, several_units=True))
+        alone = several.for_policy(NoisyTopK, context, **asked)
+        if not single:
+            return several, alone
+        with suppress(ParameterError):  # a rate out of range
+            peeled = groups.for_policy(PeeledTopK, context, **asked)
+            picks = TwoSidedGeometric(peeled.pick_rate, INFINITE)
+            if (
+                max(picks.variance(), peeled.distribution.variance())
+                < alone.distribution.variance()
+            ):
+                return groups, peeled
+        return several, alone
+
+    def _told(
+        self, mechanism: Mechanism | NoisyTopK | PeeledTopK, values: IntArray, size: int
+    ) -> dict[str, Any]:
+        """Estimates, and bounds: of those that were selected by their noise, of all at once."""
+        upper = mechanism.upper_rate
+        if isinstance(mechanism, Mechanism):
+            counts, estimate = Counts(upper, INFINITE), mechanism.shrunk(values, candidates=size)
+        else:
+            counts = Counts(upper, mechanism.lower_rate, correction="mean", clip=True)
+            estimate = counts.estimate(values)
+        among = values.size if isinstance(mechanism, PeeledTopK) else size
+        share = shared(CONFIDENCE if self.confidence is None else self.confidence, among)
+        bounds = sides(counts.interval(values, confidence=share))
         if self.confidence is None:
-            return None
-        law = TwoSidedGeometric(mechanism.upper_rate, INFINITE)
-        return below_selected(law, found.values, size, self.confidence)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class TopKRelease(Release):
-    """The largest groups, largest noisy count first. Everything here is public.
-
-    keys: the selected groups. upper: a certain upper bound for each. candidates: how many groups
-    there were to select from; ``estimate`` is drawn towards 0 where noise alone would have led so
-    many to such values. lower: where a confidence was
-    asked for, lower bounds that hold all at once with it, whichever groups are selected. What is
-    not selected is not said to be smaller.
-
-    >>> import polars as pl, onesided as od
-    >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
-    >>> policy = od.policy.presence(max_groups=2)
-    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
-    >>> release = session.top_k(1, by="place", keys=["a", "b"], epsilon=90)
-    >>> print(repr(release))
-    Rows without a value of 'place' are in no group. A certain upper bound is about rows with a
-    value of 'place'.
-    ε = 90 on present -> not present is large: an answer may change the odds that somebody holds
-    about one person by a factor of e^90.
-    The largest number of units (person) by place.
-    place  estimate  upper (certain)
-    b             3                3
-    """
-
-    keys: PublicKeys
-    upper: IntArray
-    mechanism: Mechanism
-    candidates: int
-    lower: IntArray | None = None
-    confidence: Number | None = None
-
-    @property
-    def estimate(self) -> NDArray[Any]:
-        """The bounds less the noise's mean, shrunk by how many are expected to be noise alone."""
-        found: NDArray[Any] = self.mechanism.shrunk(self.upper, candidates=self.candidates)
-        return found
-
-    @property
-    def interval(self) -> Interval:
-        """From the lower bound, or 0, which no count is below, to the certain upper bound."""
-        lower = np.zeros_like(self.upper) if self.lower is None else self.lower
-        return Interval(lower, self.upper, self.lower is None, True)  # noqa: FBT003
-
-    @property
-    def labels(self) -> list[Any]:
-        """The groups, largest first."""
-        return self.keys.labels()
-
-    def columns(self) -> dict[str, list[Any]]:
-        """The keys, then estimate, the lower bound if there is one, upper, upper_certain."""
-        size = self.upper.size
-        below = {} if self.lower is None else {"lower": self.lower.tolist()}
-        sure = {} if self.lower is None else {"lower_certain": [False] * size}
-        return {
-            **self.keys.columns(),
-            "estimate": self.estimate.tolist(),
-            **below,
-            "upper": self.upper.tolist(),
-            **sure,
-            "upper_certain": [True] * size,
-        }
-
-    @property
-    def bound_words(self) -> str:
-        """How sure a bound is that is not certain."""
-        return "" if self.confidence is None else share_words(self.confidence, together=True)
+            for side in SIDES:
+                if not bounds[f"{side}_certain"]:
+                    bounds[side] = bounds[f"{side}_certain"] = None
+        return {"estimate": estimate, **bounds}

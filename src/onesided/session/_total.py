@@ -7,11 +7,11 @@ from fractions import Fraction
 from functools import reduce
 from itertools import product
 from operator import and_
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from onesided._numbers import INFINITE, Infinite, Loss
 from onesided.errors import ParameterError, PolicyError, PolicyMismatchError
-from onesided.ledger import Balance, Ledger
+from onesided.ledger import PURE, Balance, Ledger
 from onesided.policy import (
     ABSENT,
     Edge,
@@ -67,7 +67,8 @@ def total_guarantee(
     gets the sum over the accounts of the worst edge that its moves can lie on.
 
     With charges chosen in the light of earlier answers, "spent" holds answer by answer when all
-    δ are 0, and "budget" always: each edge is a privacy filter. The accounts must protect the
+    δ are 0, and "budget" always: each edge is a privacy filter. A renyi account's (ε, δ) add up
+    with the others' in the same way (docs/proofs/renyi.md). The accounts must protect the
     same units (all the people of one column, or all each row); those of 0.1.0 that do not say
     whom they protect are counted as if they did, and the statement says so.
     Errors: PolicyError if the accounts' policies have no move in common and none is asked about,
@@ -100,11 +101,16 @@ def total_guarantee(
             hint="Name the policy that you ask about.",
         )
     asked = reduce(and_, (own for own, _ in held)) if policy is None else policy
+    spent = of == "spent"
+    tables = [
+        (own, (one.spent, one.delta_spent) if spent else (one.budget, one.delta_budget))
+        for own, one in held
+    ]
     epsilon: dict[str, Loss] = {}
     delta: dict[str, Fraction] = {}
     for edge in asked.edges:
         wider = () if accept_unprotected else asked.wider(edge)
-        losses = [_worst(_along(asked, edge, own, wider), balance, of=of) for own, balance in held]
+        losses = [_worst(_along(asked, edge, own, wider), *told) for own, told in tables]
         # Two edges of one name would share a line: the line then tells the worse of them.
         epsilon[edge.name] = max(
             epsilon.get(edge.name, Fraction(0)), sum((loss for loss, _ in losses), Fraction(0))
@@ -114,8 +120,16 @@ def total_guarantee(
         )
     accounts = [own for own, _ in held]
     mended = _mended(asked, accounts, accepted=accept_unprotected)
-    about = _about(accounts, epsilon, of=of) + mended + unknown
+    renyi = any(one.accounting != PURE for one in balances)
+    about = _about(accounts, epsilon, of=of) + (_BY_RENYI if renyi and spent else "")
+    about += mended + unknown
     return Guarantee(asked.name, epsilon, delta, about, made_for=asked)
+
+
+_BY_RENYI: Final = (
+    " Of renyi accounts this is for charges that were fixed beforehand; where they were chosen "
+    "from earlier answers, their whole budget (ε, δ) is what holds."
+)
 
 
 def _refuse_other_units(balances: Iterable[Balance]) -> str:
@@ -164,12 +178,12 @@ def _policy_of(balance: Balance, known: Mapping[str, Policy]) -> Policy:
     return policy
 
 
-def _worst(along: Along, balance: Balance, *, of: Of) -> tuple[Loss, Fraction]:
+def _worst(
+    along: Along, epsilon: Mapping[str, Fraction], delta: Mapping[str, Fraction]
+) -> tuple[Loss, Fraction]:
     """The most that the account loses on any of the edges."""
     if along is None:
         return INFINITE, Fraction(0)
-    epsilon = balance.spent if of == "spent" else balance.budget
-    delta = balance.delta_spent if of == "spent" else balance.delta_budget
     return (
         max((epsilon[edge.name] for edge in along), default=Fraction(0)),
         max((delta[edge.name] for edge in along), default=Fraction(0)),
@@ -185,24 +199,21 @@ def _along(asked: Policy, edge: Edge, own: Policy, wider: Sequence[Policy]) -> A
     """
     if asked.identity == own.identity:
         return frozenset({edge})
-    pieces = [_along_part(asked, edge, part, wider or asked.parts) for part in own.parts]
-    if any(piece is None for piece in pieces):
-        return None
+    showing, pieces = wider or asked.parts, []
+    for needed in own.parts:
+        shown = [
+            found
+            for part, step in zip(asked.parts, asked.joins[edge], strict=True)
+            if part in showing and (found := _compare(part, step, needed)) is not None
+        ]
+        if not shown:
+            return None
+        pieces.append(frozenset.intersection(*shown))
     return frozenset(
         one
         for one, joint in own.joins.items()
-        if all(step in (piece or ()) for step, piece in zip(joint, pieces, strict=True))
+        if all(step in piece for step, piece in zip(joint, pieces, strict=True))
     )
-
-
-def _along_part(asked: Policy, edge: Edge, own: Policy, showing: Sequence[Policy]) -> Along:
-    steps = asked.joins[edge]
-    shown = [
-        found
-        for part, step in zip(asked.parts, steps, strict=True)
-        if part in showing and (found := _compare(part, step, own)) is not None
-    ]
-    return frozenset.intersection(*shown) if shown else None
 
 
 def _compare(asked: Policy, edge: Edge, own: Policy) -> Along:

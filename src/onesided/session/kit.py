@@ -2,26 +2,41 @@
 
 from typing import Any
 
-from onesided.session._asks import Asks
+from onesided.session._asks import QUESTIONS, Asks
 from onesided.session._groups import Groups
 from onesided.session._question import PreparedQuery, require_question
 from onesided.session._recall import kept, refuse_asserting
+from onesided.session._release import frame_of
 from onesided.session._session import Session
-from onesided.session.sql._questions import explains, question_of, refuse_changed
+from onesided.session.sql._questions import (
+    IN_SQL,
+    QUERIES,
+    explains,
+    question_of,
+    refuse_changed,
+    sql_of,
+)
 from onesided.session.values._shifts import value_shifts
 from onesided.session.values._sum_noise import SumNoise
+from onesided.session.written._json import required
 
 __all__ = [
+    "IN_SQL",
+    "QUERIES",
+    "QUESTIONS",
     "Asks",
     "Groups",
     "SumNoise",
     "explains",
+    "frame_of",
     "prepared",
     "question_of",
     "refuse_asserting",
     "refuse_changed",
     "rehearse",
     "require_question",
+    "required",
+    "sql_of",
     "value_shifts",
 ]
 

@@ -3,9 +3,7 @@
 Nothing here sees secret data: what comes in was published already.
 """
 
-from onesided.show._card import Card
 from onesided.show._chart import (
-    MOST_DOTS,
     Bars,
     Chart,
     Dots,
@@ -13,22 +11,39 @@ from onesided.show._chart import (
     Lines,
     Numbers,
     Outline,
+    Panels,
     Places,
     Shape,
     Side,
 )
-from onesided.show._figure import figure
 from onesided.show._folder import NewFolder, new_folder, unwritable
 from onesided.show._formats import FORMATS, require_formats, require_sheet, write_tables
+from onesided.show._libraries import figure
+from onesided.show._marks import ESTIMATE, GROUND, INK, UNSURE, element, long, text
 from onesided.show._outline import outline_around, read_outline
-from onesided.show._page import html_page
-from onesided.show._plotly import line_trace
-from onesided.show._spreadsheet import csv_text
-from onesided.show._svg import svg_text
+from onesided.show._page import TABLE_LIMIT, Card, Page, drawn_twice, fill, moment, resource
+from onesided.show._svg import MOST_PLACES, Picture, svg_text
+from onesided.show._table import (
+    EMPTY,
+    SIDES,
+    Role,
+    RoleColumn,
+    RoleTable,
+    Shown,
+    cell_text,
+    csv_text,
+)
 
 __all__ = [
+    "EMPTY",
+    "ESTIMATE",
     "FORMATS",
-    "MOST_DOTS",
+    "GROUND",
+    "INK",
+    "MOST_PLACES",
+    "SIDES",
+    "TABLE_LIMIT",
+    "UNSURE",
     "Bars",
     "Card",
     "Chart",
@@ -38,19 +53,32 @@ __all__ = [
     "NewFolder",
     "Numbers",
     "Outline",
+    "Page",
+    "Panels",
+    "Picture",
     "Places",
+    "Role",
+    "RoleColumn",
+    "RoleTable",
     "Shape",
+    "Shown",
     "Side",
+    "cell_text",
     "csv_text",
+    "drawn_twice",
+    "element",
     "figure",
-    "html_page",
-    "line_trace",
+    "fill",
+    "long",
+    "moment",
     "new_folder",
     "outline_around",
     "read_outline",
     "require_formats",
     "require_sheet",
+    "resource",
     "svg_text",
+    "text",
     "unwritable",
     "write_tables",
 ]

@@ -6,17 +6,20 @@ ends in a bar on a solid line, the second in an open end on a dotted line.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 Numbers: TypeAlias = NDArray[np.float64]
 
+_MOST_PANELS: Final = 24
+_MOST_POINTS: Final = 1_200  # in all panels
+
 Outline: TypeAlias = Sequence[tuple[Sequence[float], Sequence[float]]]
-MOST_DOTS: Final = 40  # more lines than that cannot be read; the largest are drawn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,36 +42,32 @@ class Side:
 class Dots:
     """A dot per group with its bounds, one group below the other.
 
-    estimate: NaN where there is only a bound.
+    estimate: NaN where there is only a bound. label_name: what a group is. limit: where a line
+    stands, of what the groups are certified to have at most.
 
     >>> import numpy as np
-    >>> dots = Dots(labels=["gym", "bar", "spa"], estimate=np.array([3.0, 1.0, 2.0]))
-    >>> dots.largest(2).labels
-    ['gym', 'spa']
+    >>> Dots(labels=["gym", "bar", "spa"], estimate=np.array([3.0, 1.0, 2.0])).sizes().tolist()
+    [3.0, 1.0, 2.0]
     """
 
     labels: Sequence[str]
     estimate: Numbers
     lower: Side | None = None
     upper: Side | None = None
+    label_name: str = ""
+    limit: float | None = None
 
-    def largest(self, most: int) -> Dots:
-        """The groups with the largest numbers, in their own order."""
-        if len(self.labels) <= most:
-            return self
-        size = np.where(np.isnan(self.estimate), _seen(self.upper, self.lower), self.estimate)
-        rows = np.sort(np.argsort(-size, kind="stable")[:most])
-        return Dots(
-            labels=[self.labels[row] for row in rows],
-            estimate=self.estimate[rows],
-            lower=_rows(self.lower, rows),
-            upper=_rows(self.upper, rows),
-        )
+    def sizes(self) -> Numbers:
+        """What groups are ranked by: the estimate, or a bound where there is none."""
+        seen = np.full(len(self.labels), -np.inf)
+        for _, bound in sides_of(self):
+            seen = np.where(np.isfinite(bound.values), bound.values, seen)
+        return np.where(np.isnan(self.estimate), seen, self.estimate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bars:
-    """A bar per bin, as wide as the bin, with its bounds.
+    """A bar per bin, as wide as the bin, with its bounds. x_name: whose bins they are.
 
     >>> import numpy as np
     >>> left, right = np.array([0.0, 18.0]), np.array([18.0, 65.0])
@@ -81,6 +80,7 @@ class Bars:
     estimate: Numbers
     lower: Side | None = None
     upper: Side | None = None
+    x_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,8 @@ class Heat:
 class Places:
     """Groups where they are, in degrees. outline: lines to draw below them, in degrees.
 
-    missing: how many groups have no position, and are not among them.
+    missing: how many groups have no position, and are not among them. certified: where that was
+    asked, which of them certainly have at most so many; they differ in shape and in colour.
 
     >>> import numpy as np
     >>> at = {"latitude": np.array([52.5]), "longitude": np.array([13.4])}
@@ -118,6 +119,13 @@ class Places:
     values: Numbers
     outline: Outline = ()
     missing: int = 0
+    certified: NDArray[np.bool_] | None = None
+
+    @property
+    def stretch(self) -> float:
+        """How long a degree of longitude is in the middle, of one of latitude."""
+        middle = float(np.mean(self.latitude)) if len(self.latitude) else 0.0
+        return max(math.cos(math.radians(middle)), 0.01)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +144,49 @@ class Lines:
     steps: bool = False
 
 
-Shape: TypeAlias = Dots | Bars | Heat | Places | Lines
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panels:
+    """A small picture per group: what it was each time, from left to right, with its bounds.
+
+    labels: the groups. times: what each time is called. dots: the groups of the first time, then
+    those of the next, in one order.
+
+    >>> import numpy as np
+    >>> dots = Dots(labels=["gym 1", "bar 1", "gym 2", "bar 2"], estimate=np.array([3.0, 1, 4, 2]))
+    >>> panels = Panels(labels=["gym", "bar"], times=["1", "2"], dots=dots)
+    >>> panels.drawn(), panels.group(1).estimate.tolist()
+    ([0, 1], [1.0, 2.0])
+    """
+
+    labels: Sequence[str]
+    times: Sequence[str]
+    dots: Dots
+
+    def drawn(self) -> list[int]:
+        """The groups that have room: of many the largest and the smallest."""
+        most = max(1, min(_MOST_PANELS, _MOST_POINTS // max(len(self.times), 1)))
+        size, few = len(self.labels), most // 2
+        if size <= most:
+            return list(range(size))
+        largest = self.dots.sizes().reshape(-1, size).max(axis=0)
+        order: list[int] = np.argsort(-largest, kind="stable").tolist()
+        return [*order[: most - few], *order[size - few :]]
+
+    def group(self, row: int) -> Dots:
+        """One group over time."""
+        part = slice(row, None, len(self.labels))
+
+        def some(side: Side | None) -> Side | None:
+            if side is None:
+                return None
+            return replace(side, values=side.values[part], certain=side.certain[part])
+
+        lower, upper = some(self.dots.lower), some(self.dots.upper)
+        own = self.dots.estimate[part]
+        return replace(self.dots, labels=self.times, estimate=own, lower=lower, upper=upper)
+
+
+Shape: TypeAlias = Dots | Bars | Heat | Places | Lines | Panels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,15 +213,11 @@ class Chart:
         return " ".join((*self.first, *self.notes, self.caption)).strip()
 
 
-def _rows(bound: Side | None, rows: NDArray[np.intp]) -> Side | None:
-    if bound is None:
-        return None
-    return Side(values=bound.values[rows], certain=bound.certain[rows], confidence=bound.confidence)
-
-
-def _seen(upper: Side | None, lower: Side | None) -> Numbers:
-    """What stands for a size where there is no estimate."""
-    for bound in (upper, lower):
-        if bound is not None:
-            return np.where(np.isfinite(bound.values), bound.values, -np.inf)
-    return np.zeros(1)
+def sides_of(shape: Dots | Bars) -> list[tuple[Literal["lower", "upper"], Side]]:
+    """The bounds that a shape has, by name."""
+    told: list[tuple[Literal["lower", "upper"], Side]] = []
+    if shape.lower is not None:
+        told.append(("lower", shape.lower))
+    if shape.upper is not None:
+        told.append(("upper", shape.upper))
+    return told

@@ -12,15 +12,15 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from onesided.errors import MissingDependencyError, ParameterError
-from onesided.show._spreadsheet import csv_text
+from onesided.show._table import RoleTable
 
-Columns = Mapping[str, Sequence[Any]]
 _STATEMENT: Final = "onesided.statement"
+_QUANTITIES: Final = ("estimate", "lower", "upper")
 _SHEET_ROWS: Final = 1_048_575  # that many fit below the heading of a sheet
 
 
 def write_tables(
-    columns: Columns,
+    table: RoleTable,
     stem: Path,
     formats: Sequence[str],
     *,
@@ -36,16 +36,17 @@ def write_tables(
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_tables({"place": ["gym"], "estimate": [3]}, Path(folder) / "release", ["csv"])
+    ...     table = RoleTable.of({"place": ["gym"], "estimate": [3]})
+    ...     write_tables(table, Path(folder) / "release", ["csv"])
     ...     print((Path(folder) / "release.csv").read_text().splitlines())
     ['place,estimate', '"gym",3']
     """
     for name in formats:
         path = stem.with_suffix(f".{name}")
         if name == "xlsx":
-            _xlsx(columns, path, first, about)
+            _xlsx(table, path, first, about)
         elif name in _WRITERS:
-            _WRITERS[name](columns, path, statement)
+            _WRITERS[name](table, path, statement)
 
 
 def require_formats(formats: Sequence[str]) -> tuple[str, ...]:
@@ -88,17 +89,16 @@ def require_sheet(rows: int) -> Any:
     return xlsxwriter
 
 
-def _csv(columns: Columns, path: Path, statement: Mapping[str, Any]) -> None:
+def _csv(table: RoleTable, path: Path, statement: Mapping[str, Any]) -> None:
     del statement  # a table alone; the statement is in the JSON beside it
-    text = csv_text(tuple(columns), zip(*columns.values(), strict=True))
-    path.write_text(text, encoding="utf-8")
+    path.write_text(table.csv(), encoding="utf-8")
 
 
-def _json(columns: Columns, path: Path, statement: Mapping[str, Any]) -> None:
+def _json(table: RoleTable, path: Path, statement: Mapping[str, Any]) -> None:
     """What the rows are about, and a list of them. JSON has no infinity: no bound is null."""
-    names = list(columns)
+    columns = table.columns()
     rows = [
-        {name: _finite(value) for name, value in zip(names, row, strict=True)}
+        {name: _finite(value) for name, value in zip(columns, row, strict=True)}
         for row in zip(*columns.values(), strict=True)
     ]
     told = {"statement": dict(statement), "rows": rows}
@@ -110,9 +110,9 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _parquet(columns: Columns, path: Path, statement: Mapping[str, Any]) -> None:
+def _parquet(table: RoleTable, path: Path, statement: Mapping[str, Any]) -> None:
     """By PyArrow, Polars or DuckDB, whichever is there. Errors: MissingDependencyError."""
-    plain = {name: list(values) for name, values in columns.items()}
+    plain = table.columns()
     about = {_STATEMENT: json.dumps(dict(statement), ensure_ascii=False)}
     for attempt in (_by_pyarrow, _by_polars, _by_duckdb):
         with contextlib.suppress(ImportError):
@@ -127,7 +127,14 @@ def _by_pyarrow(columns: dict[str, list[Any]], path: Path, about: dict[str, str]
     import pyarrow as pa  # noqa: PLC0415 - optional
     import pyarrow.parquet as pq  # noqa: PLC0415 - optional
 
-    table = pa.table(columns)
+    def typed(values: list[Any]) -> Any:
+        """Text where they have no type together, as where moments beyond Python's are text."""
+        try:
+            return pa.array(values)
+        except (TypeError, ValueError, OverflowError):
+            return pa.array([None if one is None else str(one) for one in values])
+
+    table = pa.table({name: typed(values) for name, values in columns.items()})
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), **about})
     pq.write_table(table, os.fspath(path))
 
@@ -149,16 +156,22 @@ def _by_duckdb(columns: dict[str, list[Any]], path: Path, about: dict[str, str])
         connection.table("release").write_parquet(os.fspath(path))
 
 
-def _xlsx(columns: Columns, path: Path, first: Sequence[str], about: Sequence[str]) -> None:
-    """Text is text, never a formula or a link. Errors: as :func:`require_sheet`."""
-    xlsxwriter = require_sheet(len(next(iter(columns.values()), ())))
+def _xlsx(table: RoleTable, path: Path, first: Sequence[str], about: Sequence[str]) -> None:
+    """Text is text, never a formula or a link. Errors: as :func:`require_sheet`.
+
+    Whole quantities are grouped as the sheet's reader does; what names a row stands as it is.
+    """
+    xlsxwriter = require_sheet(len(table))
     plainly = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     with xlsxwriter.Workbook(os.fspath(path), {**plainly, "in_memory": True}) as book:
         sheet, bold = book.add_worksheet("release"), book.add_format({"bold": True})
-        for column, (name, values) in enumerate(columns.items()):
-            sheet.write_string(0, column, str(name), bold)
+        thousands = book.add_format({"num_format": "#,##0"})
+        for column, part in enumerate(table.parts):
+            sheet.write_string(0, column, part.name, bold)
+            values = part.plain()
+            whole = part.role in _QUANTITIES and all(isinstance(one, int) for one in values)
             for row, value in enumerate(values, start=1):
-                _put(sheet, row, column, _finite(value))
+                _put(sheet, row, column, _finite(value), thousands if whole else None)
         sheet.freeze_panes(1, 0)
         sheet.autofit()
         if first or about:
@@ -177,19 +190,19 @@ def _put_sentences(book: Any, first: Sequence[str], about: Sequence[str]) -> Non
         sheet.activate()
 
 
-def _put(sheet: Any, row: int, column: int, value: Any) -> None:
+def _put(sheet: Any, row: int, column: int, value: Any, form: Any) -> None:
     """One cell. A whole number that a sheet's floats cannot hold stays exact, as text."""
     if value is None:
         return
     if isinstance(value, bool):
         sheet.write_boolean(row, column, value)
     elif isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**53):
-        sheet.write_number(row, column, value)
+        sheet.write_number(row, column, value, form)
     else:
         sheet.write_string(row, column, str(value))
 
 
-_WRITERS: Final[Mapping[str, Callable[[Columns, Path, Mapping[str, Any]], None]]] = {
+_WRITERS: Final[Mapping[str, Callable[[RoleTable, Path, Mapping[str, Any]], None]]] = {
     "csv": _csv,
     "json": _json,
     "parquet": _parquet,

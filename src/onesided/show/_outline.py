@@ -56,7 +56,9 @@ def outline_around(latitude: Numbers, longitude: Numbers, given: object = None) 
     west, east = float(longitude[known].min()), float(longitude[known].max())
     if given is None and max(north - south, east - west) < _WIDE:
         return ()
-    lines: Outline = given if isinstance(given, tuple) else _lines_of(given)
+    lines: Outline = _coast() if given is None else ()
+    if given is not None:
+        lines = given if isinstance(given, tuple) else read_outline(given)
     room = max(north - south, east - west, 0.1)
     return tuple(_within(lines, (south - room, north + room), (west - room, east + room)))
 
@@ -81,10 +83,6 @@ def read_outline(given: object) -> Outline:
     if not lines:
         raise _refused("It has no line and no area.", "Give LineStrings or Polygons.")
     return tuple(lines)
-
-
-def _lines_of(given: object) -> Outline:
-    return _coast() if given is None else read_outline(given)
 
 
 def _parsed(given: object) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -21,7 +21,7 @@ from onesided.errors import (
     PolicyMismatchError,
 )
 from onesided.monitor import Machine, Monitor, MonitorRelease
-from onesided.monitor.kit import Chain, PublishedStep, Rules, Visits
+from onesided.monitor.kit import Chain, Rules, Visits
 from onesided.spark._rows import NOTHING, Folder, Pairs, Rows, SparkWindow, located, readable, said
 from onesided.spark._sinks import Announced, Source, sink_of, source_of
 from onesided.store import DatabaseUrl, address, plain_text
@@ -217,7 +217,14 @@ class Following:
         self.monitor = SparkMonitor(spark, keys, seen=self._sink, **rules)
         try:
             if self._sink is not None:
-                self._told = _without_gap(self._sink.after(0))
+                # How many steps are published from the first on.
+                published = self._sink.after(0)
+                told = 0
+                for step in published:
+                    if step.step != told + 1:
+                        break
+                    told = step.step
+                self._told = told
             self._publish()
         except BaseException:
             self.close()
@@ -350,13 +357,3 @@ def _stopped(error: Exception) -> DataError:
         f"Spark could not follow the stream: {said(error)}",
         hint="Batches that were taken in are answered and stay. Mend the stream, and start again.",
     )
-
-
-def _without_gap(published: Sequence[PublishedStep]) -> int:
-    """How many steps are published from the first on."""
-    told = 0
-    for step in published:
-        if step.step != told + 1:
-            break
-        told = step.step
-    return told

@@ -344,11 +344,10 @@ def column_named(name: str) -> Column:
 # Where the rows of batches in the window are kept, and what Spark makes of them.
 #
 # What an observer of Spark sees. The keys of the noise, the noise and the secrets that prove rows
-# stay in the driver's Python process: Spark neither holds nor computes with them, so none can be
-# in a plan, an event log, a shuffle file or a task. Plans name columns, folders, public times and
+# stay in the driver's Python process: Spark neither holds nor computes with them, so none can be in
+# a plan, an event log, a shuffle file or a task. Plans name columns, folders, public times and
 # public places. The event log also tells how many rows each stage read and wrote, which is as
-# secret
-# as the rows themselves; so are shuffle files and the folder of rows.
+# secret as the rows themselves; so are shuffle files and the folder of rows.
 
 _SCHEMA: Final = {
     "int": "code bigint, person bigint, time bigint",
@@ -371,7 +370,7 @@ class SparkBatch:
     made: bytes
 
     def digest(self) -> bytes:
-        """As :func:`onesided.monitor._digest.rows_digest`; Spark made it."""
+        """As :func:`onesided.monitor._rows.ordered_digest`; Spark made it."""
         return self.made
 
     def content(self) -> bytes:

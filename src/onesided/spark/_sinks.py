@@ -252,8 +252,7 @@ def _foreign(release: MonitorRelease) -> LedgerFormatError:
 
 # Which public batches there are, and where their rows can be read.
 #
-# A stream is of *announcements*, one for each public batch, not of rows: a batch that nobody was
-# in
+# A stream is of *announcements*, one for each public batch, not of rows: a batch that nobody was in
 # is announced like any other, and neither ids nor times can follow rows, as a watermark does.
 
 _LISTING: Final = "path string, modificationTime timestamp, length bigint, content binary"
@@ -351,7 +350,14 @@ def files(
         if format not in _TYPED:
             reader = reader.option("timeZone", "UTC")
         if format == "json":
-            _refuse_halves(spark, one)
+            lines = spark.read.options(**WHOLE).text(literal(one.path))
+            if lines.where(F.col("value").rlike(_HALF)).limit(1).count():
+                raise DataError(
+                    f"{one.id!r} has half a letter in it (such as \\ud800 alone). Spark reads "
+                    "each as '?': two people could become one.",
+                    hint="Mend the file and send it again. Nothing was drawn or stored.",
+                    batch=one.id,
+                )
         table = (reader if schema is None else reader.schema(schema)).load(literal(one.path))
         return table if format in _TYPED else _known(table)
 
@@ -480,18 +486,6 @@ def source_of(given: object, read: Callable[[Any], DataFrame] | None) -> Source:
         hint="Give onesided.spark.files(...), queue(...), or a streaming DataFrame that announces "
         "batches.",
     )
-
-
-def _refuse_halves(spark: SparkSession, one: Announced) -> None:
-    """Errors: DataError for JSON in which Spark would make one text of two."""
-    lines = spark.read.options(**WHOLE).text(literal(one.path))
-    if lines.where(F.col("value").rlike(_HALF)).limit(1).count():
-        raise DataError(
-            f"{one.id!r} has half a letter in it (such as \\ud800 alone). Spark reads each as '?': "
-            "two people could become one.",
-            hint="Mend the file and send it again. Nothing was drawn or stored.",
-            batch=one.id,
-        )
 
 
 def _known(table: DataFrame) -> DataFrame:

@@ -72,7 +72,21 @@ class Database(ABC):
                 f"{self.name} is closed.", hint="Open it again.", **{self.kind.key: self.name}
             )
         if os.getpid() != self._owner:
-            self._after_fork()
+            # A forked child must not use its parent's connections.
+            if self._private:
+                # The child's copy would allow the same budget to be spent twice.
+                raise LedgerUnavailableError(
+                    f"{self.kind.noun} in memory belongs to the process that opened it.",
+                    hint="Use a file to share it among processes. "
+                    "Nothing was drawn and nothing was recorded.",
+                )
+            with self._mutex:
+                # Kept, so that the child never closes a connection of its parent.
+                self._inherited.append(self._engine.pool)
+                self._engine.dispose(close=False)
+                self._owner = os.getpid()
+                self._finalizer.detach()
+                self._finalizer = weakref.finalize(self, _dispose, self._engine, self._owner)
         return self._engine
 
     @contextmanager
@@ -101,23 +115,6 @@ class Database(ABC):
         """Let go of the database. Closing twice is fine."""
         self._closed = True
         self._finalizer()
-
-    def _after_fork(self) -> None:
-        """A forked child must not use its parent's connections."""
-        if self._private:
-            # The child's copy would allow the same budget to be spent twice.
-            raise LedgerUnavailableError(
-                f"{self.kind.noun} in memory belongs to the process that opened it.",
-                hint="Use a file to share it among processes. "
-                "Nothing was drawn and nothing was recorded.",
-            )
-        with self._mutex:
-            # Kept, so that the child never closes a connection of its parent.
-            self._inherited.append(self._engine.pool)
-            self._engine.dispose(close=False)
-            self._owner = os.getpid()
-            self._finalizer.detach()
-            self._finalizer = weakref.finalize(self, _dispose, self._engine, self._owner)
 
 
 def framed_out(error: BaseException) -> BaseException:

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
 
 from onesided.errors import LedgerError, LedgerUnavailableError, MissingDependencyError
-from onesided.store._url import DatabaseUrl
+from onesided.store._paths import DatabaseUrl
 from onesided.store.database import Database, Kind
 
 

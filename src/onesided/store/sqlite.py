@@ -26,7 +26,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
 from onesided.errors import LedgerError, LedgerFormatError, LedgerUnavailableError
-from onesided.store._files import make_private, tell_if_open_to_others
+from onesided.store._paths import make_private, tell_if_open_to_others
 from onesided.store.database import Database, Kind, framed_out
 
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
@@ -124,13 +124,30 @@ def open_memory(kind: Kind, *, name: str) -> SqliteDatabase:
     return SqliteDatabase(engine, name=name, kind=kind)
 
 
-def open_file(path: Path, *, kind: Kind, name: str, timeout: float) -> SqliteDatabase:
-    """The database in a file that is there; it is neither made nor looked into.
+def identified(
+    path: Path,
+    *,
+    kind: Kind,
+    name: str,
+    timeout: float,
+    found: Callable[[Connection], bool] = lambda _: True,
+    mark: bool = False,
+) -> SqliteDatabase:
+    """The database in a file that is there, if it is one of this kind and ``found`` agrees.
 
-    timeout: seconds to wait for other writers.
+    timeout: seconds to wait for other writers. mark: have the file, which is empty, be one.
+    Errors: LedgerFormatError.
     """
     engine = _engine(path, kind=kind, timeout=timeout)
-    return SqliteDatabase(engine, name=name, kind=kind, path=path)
+    database = SqliteDatabase(engine, name=name, kind=kind, path=path)
+    try:
+        if mark:
+            database.mark()
+        database.identify(found)
+    except BaseException:
+        database.close()
+        raise
+    return database
 
 
 def create_file(

@@ -1,32 +1,52 @@
 """Attempts to falsify our own promises, by running the shipped code against every noise."""
 
 from onesided.verify._aligned import AlignedReport, Misaligned, NoisePath, aligned
-from onesided.verify._audit import AuditReport, EachCount, audit
-from onesided.verify._catalogue import catalogue, own_checks, sources
+from onesided.verify._audit import (
+    Agreement,
+    AuditReport,
+    EachCount,
+    agrees,
+    audit,
+    geometric_law,
+    power,
+    two_sided_law,
+)
+from onesided.verify._catalogue import (
+    as_json,
+    as_junit,
+    catalogue,
+    markdown,
+    own_checks,
+    sources,
+    update,
+    verdicts,
+)
 from onesided.verify._enumerate import PathNoise, paths
-from onesided.verify._exact import estimate, exact
-from onesided.verify._formats import as_json, as_junit
-from onesided.verify._households import Households
-from onesided.verify._laws import Agreement, agrees, geometric_law, power, two_sided_law
+from onesided.verify._exact import Effort, ExactReport, Finding, estimate, exact
 from onesided.verify._line import (
+    Case,
     CheckResult,
     Line,
     Verdict,
+    cases_in,
     in_place_of,
     losses_of,
     program,
     shipped,
 )
-from onesided.verify._markdown import markdown, update
-from onesided.verify._own_case import Case
-from onesided.verify._own_file import cases_in
-from onesided.verify._progress import Effort
-from onesided.verify._report import ExactReport, Finding
 from onesided.verify._risk import RiskReport, risk
-from onesided.verify._run_all import verdicts
-from onesided.verify._sum_universe import SumUniverse
-from onesided.verify._table_moves import Row, Rows, Table, Tables, subsets, table_moves
-from onesided.verify._universe import Data, Universe
+from onesided.verify._universe import (
+    Data,
+    Households,
+    Row,
+    Rows,
+    SumUniverse,
+    Table,
+    Tables,
+    Universe,
+    subsets,
+    table_moves,
+)
 
 __all__ = [
     "Agreement",

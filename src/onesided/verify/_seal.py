@@ -1,12 +1,4 @@
-"""Close every other source of chance while a program is enumerated.
-
-What a program draws elsewhere is on no path, so the enumeration would not see it: a program with
-a generator of its own passes in most runs. The system's random numbers, Python's and numpy's
-generators, our own secure noise and the clock are therefore refused while a program runs, and so
-are devices, other threads and other processes, which might draw. Names are replaced for the thread
-that enumerates and no other; names that a program imported earlier are found by watching a few of
-its runs call by call.
-"""
+"""Close and watch every other source of chance while a program is enumerated."""
 
 from __future__ import annotations
 
@@ -18,33 +10,386 @@ import io
 import os
 import random
 import secrets
+import signal
+import struct
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from types import FrameType
-from typing import Any, Final, NoReturn, Self
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from types import FrameType, GetSetDescriptorType, MemberDescriptorType, ModuleType
+from typing import Any, Final, NoReturn, Self, TypeAlias
 from unittest.mock import patch
+from uuid import UUID
 
 import numpy as np
 
+from onesided._english import a
+from onesided._numbers import Infinite
 from onesided.errors import ParameterError
 from onesided.noise.kit import NotPrivateSeededBits, SecureBits
 
-_CLOCKS: Final = (
-    "time",
-    "time_ns",
-    "monotonic",
-    "monotonic_ns",
-    "perf_counter",
-    "perf_counter_ns",
-    "process_time",
-    "process_time_ns",
-    "thread_time",
-    "thread_time_ns",
+# What an observer can tell an output by: its type, order, dtype, bytes and every field.
+#
+# Two outputs are one to an observer only if nothing about them differs. ``==`` is far too kind:
+# it equates True, 1 and 1.0, and -0.0 and 0.0, sees no difference between int32 and int64,
+# ignores the order of a dictionary and the fields that a dataclass leaves out of its comparison.
+# A program that hides a secret in any of these would pass.
+
+
+Form: TypeAlias = tuple[Hashable, ...]
+
+# The real order of bases and the real contents of a class, whatever its own class says.
+MRO: Final = type.__dict__["__mro__"].__get__
+HELD: Final = type.__dict__["__dict__"].__get__
+_WORD: Final = struct.calcsize("P")
+_HINT: Final = (
+    "Return numbers, text, arrays, tuples, lists, dictionaries or objects whose fields hold them."
+)
+
+
+def form(output: object) -> Form:
+    """``output`` as a key that is equal only for outputs that no observer can tell apart.
+
+    NaN equals NaN of the same bits. Dictionaries are compared in order, objects field by field.
+    Errors: ParameterError for what has no fixed form: sets, iterators, functions, frames.
+    """
+    _MET.objects, _MET.kinds = [], set()
+    try:
+        key = _form(output)
+    except RecursionError:
+        raise ParameterError(
+            f"The program returned {a(type(output).__name__)} that holds itself.", hint=_HINT
+        ) from None
+    held, _MET.objects = _MET.objects, []
+    if _MET.kinds:
+        CLASSES.see(tuple(_MET.kinds))
+    met = [id(one) for one in held]
+    if len(met) == len(set(met)):
+        return key
+    # One list held twice is not two equal lists: who changes the one changes the other.
+    return _twice_held, tuple(map(met.index, met)), key
+
+
+def shown(key: Any) -> Any:
+    """What to show people of a form: plain numbers, text and tuples."""
+    kind, *parts = key
+    if isinstance(kind, np.dtype):
+        return np.frombuffer(parts[0], kind)[0].item()
+    show = _SHOWN.get(kind)
+    return show(parts) if show else parts[-1] if parts else None
+
+
+def numbers(key: Form) -> tuple[float, ...]:
+    """The numbers of an output, in order; empty if it holds anything else."""
+    found: list[float] = []
+    return tuple(found) if _gather(shown(key), found) else ()
+
+
+def _shown_fields(parts: list[Any]) -> Any:
+    """An object's type and fields."""
+    kind, *fields = parts
+    if len(fields) == 1 and not fields[0][0]:
+        return shown(fields[0][1])  # a number or a tuple of another name
+    held = ", ".join(f"{name}={shown(value)!r}" for name, value in fields)
+    return f"{kind.__qualname__}({held})"
+
+
+def _shown_array(parts: list[Any]) -> Any:
+    dtype, shape, _, held = parts
+    if isinstance(held, bytes):
+        return _nested(np.frombuffer(held, dtype).reshape(shape).tolist())
+    return tuple(shown(v[1]) if isinstance(v[0], str) else shown(v) for v in held)
+
+
+def _nested(values: Any) -> Any:
+    return tuple(map(_nested, values)) if isinstance(values, list) else values
+
+
+def _gather(part: Any, found: list[float]) -> bool:
+    if isinstance(part, tuple):
+        return all(_gather(one, found) for one in part)
+    if isinstance(part, bool | int | float):
+        found.append(float(part))
+        return True
+    return False
+
+
+def _form(output: Any) -> Form:
+    kind: Any = type(output)
+    make = _FORMS.get(kind)
+    if make is not None:
+        return make(output)
+    if issubclass(kind, np.generic):
+        return _scalar(output)
+    if issubclass(kind, type):
+        if output.__module__ != "builtins":
+            _MET.kinds.add(output)
+        return (type, output)
+    return _fields(output)
+
+
+def _scalar(value: Any) -> Form:
+    if type(value) not in _SCALARS:
+        raise _unknown(value)
+    dtype = value.dtype
+    if dtype.kind not in "biufcSUmM" or dtype.itemsize > 16:
+        raise _unknown(value)
+    if dtype.kind in "fc" and dtype in _PADDED:
+        raise _unknown(value)
+    return dtype, value.tobytes()
+
+
+def _array(array: Any) -> Form:
+    """An array: what it holds, how it lies in memory, and the larger one that it is a part of."""
+    dtype, base = array.dtype, array.base
+    if dtype.metadata is not None or dtype in _PADDED:
+        raise _unknown(array)
+    _MET.objects.append(array)
+    part = base is not None and not (
+        isinstance(base, np.ndarray)
+        and base.nbytes == array.nbytes
+        and (array.flags.c_contiguous or array.flags.f_contiguous)
+    )
+    lies = array.strides, array.flags.num, _form(base) if part else None
+    if dtype.kind == "O":
+        held: Any = tuple(map(_form, array.ravel().tolist()))
+    elif dtype.fields is not None:
+        held = tuple((name, _array(array[name].copy())) for name in dtype.names)
+    else:
+        held = array.tobytes()
+    return np.ndarray, dtype, array.shape, lies, held
+
+
+def _fields(output: Any) -> Form:
+    """Everything that an object holds: its base's value, its dictionary and its slots.
+
+    Asked of Python's own types, for a class may say of itself and of its objects what it likes.
+    """
+    kind = type(output)
+    if callable(output) or isinstance(output, Iterator | set | frozenset):
+        raise _unknown(output)
+    bases = MRO(kind)
+    base = next((b for b in bases if b in _FORMS), None)
+    own = [b for b in bases if b.__module__ != "builtins" and b not in _FORMS]
+    slots = [found for b in own for found in _slots(b)]
+    places = [HELD(b)["__dict__"] for b in bases if "__dict__" in HELD(b)]
+    tells = base is not None or slots or places
+    if base not in _BASES or not tells or _holds_more(kind, base or object, len(slots)):
+        raise _unknown(output)
+    if not all(isinstance(place, GetSetDescriptorType) for place in places):
+        raise _unknown(output)
+    _MET.kinds.add(kind)
+    _MET.objects.append(output)
+    parts = [(name, _form(held[0])) for name, slot in slots if (held := _filled(slot, output))]
+    held = places[-1].__get__(output) if places else {}
+    parts += [(name, _form(value)) for name, value in dict.items(held)]
+    value = () if base is None else (("", _BASES[base](output)),)
+    return _object, kind, *value, *parts
+
+
+def _filled(slot: Any, output: Any) -> tuple[Any, ...]:
+    try:
+        return (slot.__get__(output),)
+    except AttributeError:
+        return ()
+
+
+def _object() -> None:
+    """The mark of a form that was made field by field."""
+
+
+def _slots(kind: type) -> Iterator[tuple[str, Any]]:
+    """The slots that a class itself adds, also those that a class derived from it hides."""
+    for name, value in HELD(kind).items():
+        if isinstance(value, MemberDescriptorType):
+            yield name, value
+
+
+def _holds_more(kind: type, base: type, slots: int) -> bool:
+    """Whether objects have room for what neither a dictionary nor slots tell of, as in C."""
+    links = sum(
+        bool(_offset(kind, name)) and not _offset(base, name)
+        for name in ("__dictoffset__", "__weakrefoffset__")
+    )
+    size, least = (_offset(one, "__basicsize__") for one in (kind, base))
+    return size > least + _WORD * (slots + links)
+
+
+def _offset(kind: type, name: str) -> int:
+    return int(type.__dict__[name].__get__(kind))
+
+
+def _mutable(make: Callable[[Any], Form]) -> Callable[[Any], Form]:
+    """What can be changed is one thing or two, however equal."""
+
+    def made(value: Any) -> Form:
+        _MET.objects.append(value)
+        return make(value)
+
+    return made
+
+
+def _timed(kind: type) -> Callable[[Any], Form]:
+    """A time, and the zone by itself."""
+    return lambda value: (kind, repr(value.replace(tzinfo=None)), _form(value.tzinfo))
+
+
+def _twice_held() -> None:
+    """The mark of a form in which one thing is met more than once."""
+
+
+def _unknown(output: object) -> ParameterError:
+    name = type(output).__name__
+    if isinstance(output, set | frozenset):
+        return ParameterError(
+            f"The program returned {a(name)}, which cannot be compared: the order in which it is "
+            "listed may tell how it was made.",
+            hint="Return sorted(...) or a tuple.",
+        )
+    return ParameterError(f"The program returned {a(name)}, which cannot be compared.", hint=_HINT)
+
+
+_real: Final = complex.__dict__["real"].__get__
+_imag: Final = complex.__dict__["imag"].__get__
+_SCALARS: Final = frozenset(np.sctypeDict.values())
+_PADDED: Final = frozenset({np.dtype(np.longdouble), np.dtype(np.clongdouble)}) - {
+    np.dtype(np.float64),
+    np.dtype(np.complex128),
+}
+_SHOWN: Final[dict[Any, Callable[[list[Any]], Any]]] = {
+    tuple: lambda parts: tuple(map(shown, parts)),
+    list: lambda parts: tuple(map(shown, parts)),
+    dict: lambda parts: dict(zip(map(shown, parts[::2]), map(shown, parts[1::2]), strict=True)),
+    float: lambda parts: struct.unpack("<d", parts[0])[0],
+    np.ndarray: _shown_array,
+    _object: _shown_fields,
+    _twice_held: lambda parts: shown(parts[1]),
+}
+_FORMS: Final[dict[type, Callable[[Any], Form]]] = {
+    type(None): lambda _value: (None,),
+    bool: lambda value: (bool, value),
+    int: lambda value: (int, int.__int__(value)),
+    float: lambda value: (float, struct.pack("<d", float.__float__(value))),
+    complex: lambda value: (complex, struct.pack("<dd", _real(value), _imag(value))),
+    str: lambda value: (str, str.__str__(value)),
+    bytes: lambda value: (bytes, bytes.__getitem__(value, slice(None))),
+    bytearray: _mutable(lambda v: (bytearray, bytes(bytearray.__getitem__(v, slice(None))))),
+    tuple: lambda value: (tuple, *map(_form, tuple.__iter__(value))),
+    list: _mutable(lambda value: (list, *map(_form, list.__iter__(value)))),
+    dict: _mutable(lambda value: (dict, *(_form(p) for pair in dict.items(value) for p in pair))),
+    range: lambda value: (range, value.start, value.stop, value.step),
+    np.ndarray: _array,
+    Fraction: lambda value: (Fraction, Fraction(value)),
+    Decimal: lambda value: (Decimal, str(value)),
+    Infinite: lambda value: (Infinite, value),
+    UUID: lambda value: (UUID, str(value)),
+    PurePosixPath: lambda value: (PurePosixPath, str(value)),
+    PureWindowsPath: lambda value: (PureWindowsPath, str(value)),
+    type(Path()): lambda value: (type(Path()), str(value)),
+    dt.date: lambda value: (dt.date, repr(value)),
+    dt.datetime: _timed(dt.datetime),
+    dt.time: _timed(dt.time),
+    dt.timedelta: lambda value: (dt.timedelta, repr(value)),
+    dt.timezone: lambda value: (dt.timezone, repr(value)),
+}
+# What a class may be derived from: told by the base's own functions, which it cannot replace.
+_BASES: Final[dict[Any, Callable[[Any], Form]]] = {
+    **{base: _FORMS[base] for base in (int, float, complex, str, bytes, tuple, list, dict)},
+    bytearray: _FORMS[bytearray],
+    np.ndarray: lambda value: _array(np.ndarray.view(value, np.ndarray)),
+    None: lambda _value: (None,),
+}
+
+
+class _Met(threading.local):
+    """What the form at hand has met: objects that could be met again, and their classes.
+
+    The objects are held, not their ids: an id belongs to the next object once the first is gone.
+    """
+
+    def __init__(self) -> None:
+        self.objects: list[Any] = []
+        self.kinds: set[type] = set()
+
+
+_MET: Final = _Met()
+
+
+class Classes:
+    """What each class of an output held when it was first seen.
+
+    It is no field of any output, yet whoever is given the output can look at it. So it must be the
+    same after every data set: a program that notes anything there is refused.
+
+    >>> class Told:
+    ...     secret = 0
+    >>> known = Classes()
+    >>> known.see([Told])
+    >>> known.refuse_changed()
+    >>> Told.secret = 1
+    >>> known.refuse_changed()  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    onesided.errors.ParameterError: The program changes the class Told of what it returns.
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[type, Any] = {}
+        self._here = threading.local()  # others may be at a check of their own
+
+    def see(self, kinds: Iterable[type]) -> None:
+        """Remember these classes as they are, unless they were seen before."""
+        for kind in kinds:
+            if kind not in self._first:
+                self._first[kind] = _contents(kind)
+            vars(self._here).setdefault("kinds", set()).add(kind)
+
+    def begin(self) -> None:
+        """Forget which were seen lately."""
+        self._here.kinds = set()
+
+    def refuse_changed(self) -> None:
+        """Errors: ParameterError if a class that was seen lately is not as it was at first."""
+        for kind in vars(self._here).get("kinds", ()):
+            if self._first[kind] != _contents(kind):
+                raise ParameterError(
+                    f"The program changes the class {kind.__name__} of what it returns.",
+                    hint="Keep what is told in the object itself: its class is seen as well.",
+                )
+
+
+def _contents(kind: type) -> dict[Any, Any]:
+    """What a class and its bases hold: data by their form, all else by being itself."""
+    found: dict[Any, Any] = {}
+    for base in MRO(kind):
+        for name, value in HELD(base).items() if base.__module__ != "builtins" else ():
+            if name != "__annotations__" or value:  # Python itself adds empty ones when asked
+                try:
+                    found[base, name] = _form(value)
+                except ParameterError:
+                    found[base, name] = value
+    return found
+
+
+CLASSES: Final = Classes()
+"""The only mutable state of the module: what the classes of outputs were like at first."""
+
+# What a program draws elsewhere is on no path, so the enumeration would not see it: a program with
+# a generator of its own passes in most runs. The system's random numbers, Python's and numpy's
+# generators, our own secure noise and the clock are therefore refused while a program runs, and so
+# are devices, other threads and other processes, which might draw. Names are replaced for the
+# thread that enumerates and no other; names that a program imported earlier are found by watching
+# a few of its runs call by call.
+
+
+_CLOCKS: Final = tuple(
+    f"{clock}{unit}"
+    for clock in ("time", "monotonic", "perf_counter", "process_time", "thread_time")
+    for unit in ("", "_ns")
 )
 _NUMPY: Final = (
     *("default_rng", "RandomState", "random", "random_sample", "rand", "randn", "randint"),
@@ -242,3 +587,98 @@ _BUILT_IN: Final = {
     "_posixsubprocess": ("fork_exec",),
 }
 _GUARDS: Final = _Guards()
+
+
+PATIENCE: Final = 60.0
+
+
+class Watch:
+    """While open, raise ParameterError if ``progress()`` stands still for ``patience`` seconds.
+
+    Works in the main thread of systems that have interval timers; elsewhere nothing is watched.
+    """
+
+    def __init__(self, progress: Callable[[], int], *, patience: float) -> None:
+        self._progress, self._patience = progress, patience
+        self._seen = -1
+        self._before: Any = None
+        self._works = (
+            hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+        )
+
+    def __enter__(self) -> Self:
+        if self._works:
+            self._before = signal.signal(signal.SIGALRM, self._tick)
+            signal.setitimer(signal.ITIMER_REAL, self._patience, self._patience)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._works:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self._before)
+
+    def _tick(self, _signal: int, _frame: FrameType | None) -> None:
+        now = self._progress()
+        if now == self._seen:
+            raise ParameterError(
+                f"One run of the program took more than {self._patience:g} seconds.",
+                hint="A program that may not end cannot be checked. Bound its loops, or raise "
+                "patience= if it is only slow.",
+            )
+        self._seen = now
+
+
+# Generators of numpy's that a program made before: their draws cannot be refused, but are seen.
+
+_DEEP: Final = 6
+_MOST: Final = 20_000
+# Kept by other names: while another check is under way, numpy's own lead to refusals.
+_LEGACY: Final = np.random.RandomState
+_KINDS: Final = (np.random.Generator, _LEGACY, np.random.BitGenerator)
+
+
+@contextmanager
+def undrawn(program: object) -> Iterator[None]:
+    """Nothing is drawn from a generator that ``program`` can reach while this is open.
+
+    Methods of numpy's generators are compiled, and no watch sees their calls; what they draw
+    moves their state. A generator is reached by what the program holds, by the module that it is
+    written in, or it is numpy's own. Errors: ParameterError.
+
+    >>> generator = np.random.default_rng(1)
+    >>> with undrawn(lambda data, noise: generator):
+    ...     pass
+    """
+    # Only the ones that are there now: those made during a run are refused as they are made.
+    before = [(one, _state(one)) for one in _reached(program)]
+    yield
+    for one, state in before:
+        if _state(one) != state:
+            raise ParameterError(
+                f"The program drew from a numpy {type(one).__name__} while it was enumerated, "
+                "which no enumeration can see.",
+                hint="The program must take all of its chance from the noise it is given.",
+            )
+
+
+def _reached(program: object) -> Iterator[Any]:
+    seen: set[int] = set()
+    level: list[Any] = [program, type(program), np.random.mtrand._rand]  # noqa: SLF001 - numpy's own
+    for _ in range(_DEEP):
+        following: list[Any] = []
+        for one in level:
+            if id(one) in seen or isinstance(one, ModuleType) or len(seen) > _MOST:
+                continue
+            seen.add(id(one))
+            if isinstance(one, _KINDS):
+                yield one
+            else:
+                following += gc.get_referents(one)
+        level = following
+
+
+def _state(generator: Any) -> Form:
+    if isinstance(generator, _LEGACY):
+        return form(generator.get_state(legacy=False))
+    bits = getattr(generator, "bit_generator", generator)
+    return form(bits.state)

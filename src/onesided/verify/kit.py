@@ -1,21 +1,6 @@
-"""What catalogues of checks need beside the public names: certificates, and types of arguments."""
+"""What catalogues and the command line need beside the public names: walks, tables, arguments."""
 
 from onesided.verify._aligned import Alignment
-from onesided.verify._certificates import (
-    Certificate,
-    Said,
-    geometric_power,
-    of_interval,
-    of_statement,
-)
-from onesided.verify._households import Homes
-
-__all__ = [
-    "Alignment",
-    "Certificate",
-    "Homes",
-    "Said",
-    "geometric_power",
-    "of_interval",
-    "of_statement",
-]
+from onesided.verify._catalogue import Section, sections
+from onesided.verify._enumerate import Walk
+from onesided.verify._universe import Homes

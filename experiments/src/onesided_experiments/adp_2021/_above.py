@@ -151,7 +151,7 @@ def _adaptively(
     found = replace(mechanism, thresholds=level).release(counts, noise=noise)
     coarse, fine = (
         float(TwoSidedGeometric(rate, INFINITE).mean())
-        for rate in (mechanism.coarse_rate, mechanism.upper_rate)
+        for rate in (mechanism.coarse_rate, mechanism.rate)
     )
     values = found.values - np.where(found.coarse, coarse, fine)
     return found.answered, np.asarray(values[found.answered], dtype=np.float64)

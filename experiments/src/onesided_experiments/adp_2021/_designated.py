@@ -43,7 +43,7 @@ def certified(
         presence(max_groups=1), thresholds=threshold - 1, epsilon=epsilon, max_answers=None
     )
     updates, size = counts.shape
-    drawn = noise.geometric(mechanism.upper_rate, updates * rows * size)
+    drawn = noise.geometric(mechanism.rate, updates * rows * size)
     above = counts[:, None, :] + drawn.reshape(updates, rows, size) > threshold - 1
     return Said(~above, ~np.logical_or.accumulate(above, axis=0))
 

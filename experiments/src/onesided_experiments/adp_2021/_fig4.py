@@ -42,7 +42,7 @@ def measure(*, threshold: int, count: int, epsilon: str, repeats: int, seed: int
     mechanism = SparseVector.for_policy(
         presence(max_groups=1), thresholds=threshold - 1, epsilon=epsilon, max_answers=None
     )
-    drawn = noise.geometric(mechanism.upper_rate, repeats * UPDATES).reshape(UPDATES, repeats)
+    drawn = noise.geometric(mechanism.rate, repeats * UPDATES).reshape(UPDATES, repeats)
     rest = np.zeros(repeats, dtype=np.int64)
     asked, alarms, silent = np.zeros(UPDATES), np.zeros(UPDATES), np.zeros(UPDATES)
     for update in range(UPDATES):
@@ -87,7 +87,7 @@ def jobs(setup: Setup) -> list[Job]:
     ]
 
 
-def result(rows: list[Row], setup: Setup) -> Result:
+def result(rows: list[Row], _setup: Setup) -> Result:
     """The paper's two panels, and below them the same with rests as false negatives too."""
     panels = [
         Panel(
@@ -95,11 +95,7 @@ def result(rows: list[Row], setup: Setup) -> Result:
             x_label="count (people)",
             y_label="false-negative ratio",
             curves=[
-                Curve(
-                    look=look,
-                    x=[row["count"] for row in mine],
-                    y=[row[value] for row in mine],
-                )
+                Curve.of(look, mine, "count", value)
                 for epsilon, look in LOOKS.items()
                 if (mine := _of(rows, threshold, epsilon))
             ],
@@ -112,8 +108,7 @@ def result(rows: list[Row], setup: Setup) -> Result:
         for threshold in THRESHOLDS
     ]
     figure = Figure(title="ADP-2021 Figure 4: one place, by its count", panels=panels)
-    claims = [] if setup.quick else _claims(rows)
-    return Result(rows=rows, figures={"fig4": figure}, claims=claims, notes=_NOTES)
+    return Result(rows=rows, figures={"fig4": figure}, claims=lambda: _claims(rows), notes=_NOTES)
 
 
 def _of(rows: list[Row], threshold: int, epsilon: str) -> list[Row]:

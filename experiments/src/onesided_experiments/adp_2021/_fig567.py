@@ -110,7 +110,6 @@ def result(rows: list[Row], setup: Setup) -> Result:
     figures["fig7"] = _ratios(
         at_end, "threshold", "threshold T (people)", "Figure 7: false negatives by threshold"
     )
-    claims = [] if setup.quick else _claims(rows)
     notes = [
         "The paper has 5,835 categorised places of the Peopleflow data and five batches of 500. "
         "Our extract has no categories and 2,000 person-days; the other two sets are Foursquare. "
@@ -125,7 +124,7 @@ def result(rows: list[Row], setup: Setup) -> Result:
             for source, places in found
         ),
     ]
-    return Result(rows=rows, figures=figures, claims=claims, notes=notes)
+    return Result(rows=rows, figures=figures, claims=lambda: _claims(rows), notes=notes)
 
 
 def _counts_figure(found: Sequence[Places]) -> Figure:
@@ -181,17 +180,10 @@ def _ratios(rows: Sequence[Row], x: str, x_label: str, title: str) -> Figure:
     panels = []
     for reading, said in READINGS.items():
         for name in _names(rows):
-            curves = []
-            for epsilon, look in _LOOKS.items():
-                mine = _of(rows, name, epsilon, reading)
-                curves.append(
-                    Curve(
-                        look=look,
-                        x=[row[x] for row in mine],
-                        y=[row["ratio"] for row in mine],
-                        spread=[row["ratio_spread"] for row in mine],
-                    )
-                )
+            curves = [
+                Curve.of(look, _of(rows, name, epsilon, reading), x, "ratio", spread=True)
+                for epsilon, look in _LOOKS.items()
+            ]
             panels.append(
                 Panel(
                     title=f"{name}\n{said}",

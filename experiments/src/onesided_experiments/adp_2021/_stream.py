@@ -114,17 +114,16 @@ def jobs(setup: Setup) -> list[Job]:
     ]
 
 
-def result(rows: list[Row], setup: Setup) -> Result:
+def result(rows: list[Row], _setup: Setup) -> Result:
     """Certified shares by true count, beside the formula."""
     ours = Look(name="certified, measured", colour="blue")
     formula = Look(name="1 − e^−a(t+1−f)", colour="orange", marker="none", dashed=True)
     panels = []
     for level in LEVELS:
         mine = [row for row in rows if row["at_most"] == level and row["asked"]]
-        x = [row["count"] for row in mine]
         curves = [
-            Curve(look=formula, x=x, y=[row["formula"] for row in mine]),
-            Curve(look=ours, x=x, y=[row["share"] for row in mine], kind="dots"),
+            Curve.of(formula, mine, "count", "formula"),
+            Curve.of(ours, mine, "count", "share", dots=True),
         ]
         panels.append(
             Panel(
@@ -136,8 +135,7 @@ def result(rows: list[Row], setup: Setup) -> Result:
             )
         )
     figure = Figure(title="Monitor on Foursquare New York: certified share, a = 1", panels=panels)
-    claims = [] if setup.quick else _claims(rows)
-    return Result(rows=rows, figures={"stream": figure}, claims=claims, notes=_NOTES)
+    return Result(rows=rows, figures={"stream": figure}, claims=lambda: _claims(rows), notes=_NOTES)
 
 
 def _claims(rows: list[Row]) -> list[Claim]:

@@ -116,6 +116,18 @@ def sweep_jobs(setup: Setup, function: Callable[..., list[Row]]) -> list[Job]:
     return jobs
 
 
+def quick_notes(rows: Sequence[Row], setup: Setup) -> list[str]:
+    """What the quick form left out."""
+    if not setup.quick:
+        return []
+    times = [int(row["repetitions"]) for row in rows]
+    return [
+        f"Quick form: {len(datasets(rows))} data sets, at most 3 of 10 settings, {min(times)} to "
+        f"{max(times)} repetitions where the whole form has up to 10,000. Its errors and "
+        "precisions are rough, not exact; the columns ..._spread say how rough."
+    ]
+
+
 def base_row(file: ClickFile, setting: Setting, repeats: int) -> Row:
     """What all rows of one data set at one setting say."""
     data = file.read()
@@ -200,14 +212,7 @@ def _curves(rows: Sequence[Row], reading: Judged, value: str) -> list[Curve]:
             continue
         mine = [row for row in rows if row["method"] == method and row["estimate"] == estimate]
         if mine:
-            curves.append(
-                Curve(
-                    look=look,
-                    x=[float(row[row["varying"]]) for row in mine],
-                    y=[row[value] for row in mine],
-                    spread=[row[f"{value}_spread"] for row in mine],
-                )
-            )
+            curves.append(Curve.of(look, mine, mine[0]["varying"], value, spread=True))
     return curves
 
 

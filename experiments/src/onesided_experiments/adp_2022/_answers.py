@@ -32,7 +32,7 @@ def methods(epsilon: str, fall: int) -> list[Method]:
         mechanism = SparseVector.for_policy(
             policy, thresholds=0, epsilon=epsilon, max_answers=limit
         )
-        found.append(Method(name, limit, mechanism.upper_rate))
+        found.append(Method(name, limit, mechanism.rate))
     return found
 
 

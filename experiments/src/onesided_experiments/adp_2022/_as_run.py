@@ -1,5 +1,7 @@
 """SALap as the authors ran it: places drawn with replacement until one comes out above t.
 
+They count the different places drawn, the one that stopped it among them.
+
 Their scripts (run_high_sens_nquery_beta.py of adp-algorithms) call ``data_to_states`` with
 ``limit_sens=True``. The module that defines it is at no commit of their repository, so what it
 limits cannot be read. Their notebook for ADP-2021 leaves each person one random place; we show
@@ -34,7 +36,7 @@ def day_counts(places: Places, day: int, reading: str, random: np.random.Generat
 def right_answers(
     counts: IntArray, *, epsilon: float, threshold: int, repeats: int, random: np.random.Generator
 ) -> IntArray:
-    """By repetition: how many different places were called safe before the first that was not.
+    """By repetition: how many different places were drawn, up to the first not called safe.
 
     The noise is exponential and the test ``z <= t``, as printed: a place with count f at most t
     is called safe with probability ``1 - e^-ε(t - f)``.
@@ -44,7 +46,9 @@ def right_answers(
     stop = 1 - safe.mean()
     draws = random.geometric(stop, repeats) - 1
     weights = np.cumsum(safe) / safe.sum() if safe.any() else safe
+    last = np.searchsorted(np.cumsum(1 - safe) / (1 - safe).sum(), random.random(repeats))
     found = np.zeros(repeats, dtype=np.int64)
     for place, number in enumerate(draws.tolist()):
-        found[place] = np.unique(np.searchsorted(weights, random.random(number))).size
+        before = np.searchsorted(weights, random.random(number))
+        found[place] = np.unique(np.append(before, last[place])).size
     return found

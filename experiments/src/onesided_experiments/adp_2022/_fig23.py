@@ -111,7 +111,7 @@ def result(rows: list[Row], setup: Setup) -> Result:
         "For 'dangerous' a one-sided policy that protects visits gives nothing: ADP then does what "
         "ε-DP does.",
     ]
-    return Result(rows=rows, figures=figures, claims=_claims(rows), notes=notes)
+    return Result(rows=rows, figures=figures, claims=lambda: _claims(rows), notes=notes)
 
 
 def _maps(places: Places, figure: str, alpha: str, seed: int) -> Figure:

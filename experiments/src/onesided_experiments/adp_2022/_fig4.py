@@ -95,9 +95,8 @@ def jobs(setup: Setup) -> list[Job]:
     ]
 
 
-def result(rows: list[Row], setup: Setup) -> Result:
+def result(rows: list[Row], _setup: Setup) -> Result:
     """One row of panels per data set."""
-    del setup
     panels = []
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         for varying, label in _LABELS.items():
@@ -119,13 +118,12 @@ def result(rows: list[Row], setup: Setup) -> Result:
         panels=panels,
         columns=4,
     )
-    return Result(rows=rows, figures={"fig4": figure}, claims=_claims(rows), notes=_notes())
+    return Result(rows=rows, figures={"fig4": figure}, claims=lambda: _claims(rows), notes=_notes())
 
 
 def _curve(rows: Sequence[Row], varying: str, name: str) -> Curve:
     mine = [row for row in rows if row["varying"] == varying and row["method"] == name]
-    x = [float(row[varying]) for row in mine]
-    return Curve(look=LOOKS[name], x=x, y=[row["power"] for row in mine])
+    return Curve.of(LOOKS[name], mine, varying, "power")
 
 
 def _claims(rows: Sequence[Row]) -> list[Claim]:

@@ -44,7 +44,7 @@ def curve(
     drawn = LOOKS[look]
     if dashed:
         drawn = Look(name=drawn.name, colour=drawn.colour, marker="none", dashed=True)
-    return Curve(look=drawn, x=[row[x] for row in mine], y=[row[y] for row in mine])
+    return Curve.of(drawn, mine, x, y)
 
 
 def level(look: str, xs: Sequence[float], y: float) -> Curve:

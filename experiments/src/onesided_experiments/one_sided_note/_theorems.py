@@ -99,9 +99,8 @@ def jobs(setup: Setup) -> list[Job]:
     ]
 
 
-def result(rows: list[Row], setup: Setup) -> Result:
+def result(rows: list[Row], _setup: Setup) -> Result:
     """Losses of Theorem 6 by the share kept, for each rate of the noise inside."""
-    del setup
     panels = [
         Panel(
             title=f"noise above at rate {rate}",
@@ -112,7 +111,9 @@ def result(rows: list[Row], setup: Setup) -> Result:
         for rate in _RATES
     ]
     figure = Figure(title="Theorem 6: each direction by its own law", panels=panels)
-    return Result(rows=rows, figures={"theorems": figure}, claims=_claims(rows), notes=_NOTES)
+    return Result(
+        rows=rows, figures={"theorems": figure}, claims=lambda: _claims(rows), notes=_NOTES
+    )
 
 
 def _curves(rows: Sequence[Row], rate: str) -> list[Curve]:
@@ -123,10 +124,7 @@ def _curves(rows: Sequence[Row], rate: str) -> list[Curve]:
         "removal": [-log(1 - p) for p in shares],
     }
     lines = [Curve(look=look, x=shares, y=laws[name]) for name, look in _LINES.items()]
-    dots = Curve(
-        look=_FOUND, x=[row["p"] for row in mine], y=[row["found"] for row in mine], kind="dots"
-    )
-    return [*lines, dots]
+    return [*lines, Curve.of(_FOUND, mine, "p", "found", dots=True)]
 
 
 def _claims(rows: Sequence[Row]) -> list[Claim]:

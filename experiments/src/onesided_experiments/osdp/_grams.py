@@ -13,6 +13,7 @@ from onesided.noise import BoolArray, IntArray, NotPrivateSeededNoise
 from onesided.numbers import round_up
 from onesided.policy import bounded, sensitive
 from onesided_experiments.baselines import DiscreteLaplace
+from onesided_experiments.osdp._real import GRID, per_step, real
 from onesided_experiments.osdp._trajectories import ZONES, Trace
 
 Floats = NDArray[np.float64]
@@ -80,14 +81,14 @@ def without_noise(grams: Grams, found: IntArray) -> Errors:
 def laplace(
     grams: Grams, truncated: IntArray, epsilon: str, limit: int, noise: NotPrivateSeededNoise
 ) -> Errors:
-    """The Laplace mechanism (whole-number noise) for records of at most ``limit`` n-grams.
+    """The Laplace mechanism for records of at most ``limit`` n-grams.
 
     Only n-grams that occur are drawn; each absent one errs by the mean size of the noise.
     """
-    mechanism = DiscreteLaplace.for_policy(bounded(), epsilon=epsilon, max_groups=limit)
-    noisy = mechanism.release(truncated, noise=noise)
-    ratio = math.exp(-round_up(mechanism.noise_rate))
-    return _errors(grams, noisy.astype(np.float64), absent=2 * ratio / (1 - ratio * ratio))
+    mechanism = DiscreteLaplace.for_policy(bounded(), epsilon=per_step(epsilon), max_groups=limit)
+    noisy = real(mechanism.release, truncated, noise=noise)
+    size = 1 / math.sinh(round_up(mechanism.noise_rate))  # the mean, in steps
+    return _errors(grams, noisy, absent=size / GRID)
 
 
 def unknown_keys(

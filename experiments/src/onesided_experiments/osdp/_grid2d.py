@@ -15,7 +15,6 @@ from onesided.noise import IntArray, NotPrivateSeededNoise
 from onesided_experiments._files import locate
 from onesided_experiments._model import (
     Claim,
-    Curve,
     Experiment,
     Figure,
     Job,
@@ -27,7 +26,14 @@ from onesided_experiments._model import (
     judge,
 )
 from onesided_experiments._repeat import measured
-from onesided_experiments.osdp._regret import LOOKS, POLICY, average, errors_of, with_regrets
+from onesided_experiments.osdp._regret import (
+    LOOKS,
+    POLICY,
+    average,
+    curves,
+    errors_of,
+    with_regrets,
+)
 from onesided_experiments.osdp._rescaling import released
 from onesided_experiments.osdp._sampling import GENERATORS
 
@@ -63,7 +69,7 @@ def algorithms(epsilon: str, records: int) -> dict[str, Algorithm]:
         "DAWA": lambda x, _open, noise: dawa.release(x, noise=noise),
         "AGrid": lambda x, _open, noise: grid.release(x, noise=noise),
         "OsdpLaplaceL1": lambda x, o, noise: back.release(o.ravel(), noise=noise).reshape(x.shape),
-        "DAWAz": lambda x, o, noise: released(learnt, x, o, noise, "totals stay"),
+        "DAWAz": lambda x, o, noise: released(learnt, x, o, noise=noise, rescaling="totals stay"),
         "DAWAz, zeros left out": lambda x, o, noise: left_out.release(x, o, noise=noise),
         "AGridz": lambda x, o, noise: grid_zeros.release(x, o, noise=noise),
         "OpenShape": lambda x, o, noise: shape.release(x - o, o, noise=noise),
@@ -140,9 +146,8 @@ def jobs(setup: Setup) -> list[Job]:
     ]
 
 
-def result(rows: list[Row], setup: Setup) -> Result:
+def result(rows: list[Row], _setup: Setup) -> Result:
     """Mean regrets by ratio, a panel for each measure and ε."""
-    del setup
     methods = list(dict.fromkeys(row["method"] for row in rows))
     made = with_regrets(rows, methods, MEASURES)
     ratios = sorted({row["ratio"] for row in rows}, reverse=True)
@@ -151,17 +156,14 @@ def result(rows: list[Row], setup: Setup) -> Result:
             title=f"{label}, ε = {epsilon}",
             x_label="share of records that are open",
             y_label="regret",
-            curves=[
-                Curve(
-                    look=_LOOKS[method],
-                    x=range(len(ratios)),
-                    y=[
-                        average(made, name, method=method, ratio=ratio, epsilon=epsilon)
-                        for ratio in ratios
-                    ],
-                )
-                for method in methods
-            ],
+            curves=curves(
+                [row for row in made if row["epsilon"] == epsilon],
+                methods,
+                name,
+                "ratio",
+                ratios,
+                looks=_LOOKS,
+            ),
             log_y=True,
             x_names=[f"{ratio:g}" for ratio in ratios],
         )
@@ -169,7 +171,7 @@ def result(rows: list[Row], setup: Setup) -> Result:
         for name, label in MEASURES.items()
     ]
     figure = Figure(title="Regret on seven maps, both policies together", panels=panels, columns=3)
-    return Result(rows=made, figures={"maps": figure}, claims=_claims(made), notes=_notes())
+    return Result(rows=made, figures={"maps": figure}, claims=lambda: _claims(made), notes=_notes())
 
 
 def _claims(rows: Sequence[Row]) -> list[Claim]:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from functools import partial
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onesided.mechanism import Counts, RecordSample
-from onesided.mechanism.histograms import Dawa, OpenShape, SplitHistogram, zeros
+from onesided.mechanism.histograms import OpenShape, SplitHistogram
 from onesided.noise import BoolArray, IntArray, NotPrivateSeededNoise
-from onesided.policy import bounded, sensitive
-from onesided_experiments.baselines import DiscreteLaplace
 from onesided_experiments.osdp._policies import ZonePolicy, choose_zones
-from onesided_experiments.osdp._rescaling import NAMES, RESCALINGS, Rescaling, released
+from onesided_experiments.osdp._real import per_step, real
+from onesided_experiments.osdp._regret import PAPERS, POLICY, algorithms, median_out
 from onesided_experiments.osdp._trajectories import ZONES, Trace
 
 Floats = NDArray[np.float64]
@@ -76,49 +74,23 @@ def _parts(visits: Visits, chosen: ZonePolicy, *, mixed: bool) -> Parts:
 
 Holds = Literal["sensitive", "open", "mixed"]
 Algorithm = Callable[[Parts, str, NotPrivateSeededNoise], NDArray[np.generic]]
-_POLICY: Final = sensitive("marked")
+
+
+def _shared(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise, *, name: str) -> Any:
+    """One that estimates the DPBench histograms too, and takes nothing from the generator."""
+    return algorithms(epsilon)[name](
+        parts.everybody, parts.open_part, noise, np.random.default_rng(0)
+    )
 
 
 def _laplace(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> Floats:
     """All records as if sensitive; negative answers become 0, which is free."""
-    found = DiscreteLaplace.for_policy(bounded(), epsilon=epsilon)
-    return np.maximum(found.release(parts.everybody, noise=noise), 0).astype(np.float64)
-
-
-def _dawa(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> Floats:
-    """As in its paper: a partition always, without asking first whether one is worth it."""
-    found = Dawa.for_policy(bounded(), epsilon=epsilon, clip=True, look_share=None)
-    return found.release(parts.everybody, noise=noise)
-
-
-def _dawa_looks(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> Floats:
-    """Ours: asks first, at a small part of ε."""
-    found = Dawa.for_policy(bounded(), epsilon=epsilon, clip=True)
-    return found.release(parts.everybody, noise=noise)
-
-
-def _zeros_left_out(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> Floats:
-    """Ours: cells that are known to be 0 are left out before a partition is learnt."""
-    found = zeros(Dawa).for_policy(_POLICY, epsilon=epsilon, clip=True)
-    return found.release(parts.everybody, parts.open_part, noise=noise)
+    found: Floats = np.maximum(_shared(parts, epsilon, noise, name="Laplace"), 0)
+    return found
 
 
 def _sample(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> IntArray:
-    return RecordSample.for_policy(_POLICY, epsilon=epsilon).release(parts.open_part, noise=noise)
-
-
-def _below(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> NDArray[np.generic]:
-    """Noise below the open counts at rate ε, as it falls."""
-    found = Counts.for_policy(_POLICY, epsilon=epsilon, counted=["open"])
-    return found.release(parts.open_part, noise=noise)
-
-
-def _below_clipped(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> NDArray[np.generic]:
-    """... clipped at 0, and the noise's median taken out."""
-    found = Counts.for_policy(
-        _POLICY, epsilon=epsilon, counted=["open"], correction="median", clip=True
-    )
-    return found.release(parts.open_part, noise=noise)
+    return RecordSample.for_policy(POLICY, epsilon=epsilon).release(parts.open_part, noise=noise)
 
 
 def _hybrid(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> Floats:
@@ -127,26 +99,18 @@ def _hybrid(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> Floats:
     Loss: a move out of a sensitive zone falls there (ε/2) and rises once, there or among the open
     (ε/2). The paper adds the parts up, which would be ε for the first and ε/2 for the second.
     """
-    half = Fraction(epsilon) / 2
-    found = _below_clipped(parts, str(half), noise).astype(np.float64)
-    closed = Counts(half, half).release(parts.everybody[parts.closed_cells], noise=noise)
-    found[parts.closed_cells] = np.maximum(closed, 0)
+    fine, cells = per_step(epsilon) / 2, parts.closed_cells
+    found = real(median_out(fine).release, parts.open_part, noise=noise)
+    closed = real(Counts(fine, fine).release, parts.everybody[cells], noise=noise)
+    found[cells] = np.maximum(closed, 0)
     return found
-
-
-def _dawa_zeros(
-    parts: Parts, epsilon: str, noise: NotPrivateSeededNoise, *, rescaling: Rescaling
-) -> Floats:
-    """Algorithm 3, with a tenth of ε for the zeros: cells without an open record become 0."""
-    found = zeros(Dawa).for_policy(_POLICY, epsilon=epsilon, clip=True, look_share=None)
-    return released(found, parts.everybody, parts.open_part, noise, rescaling)
 
 
 def _split(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> IntArray:
     """Both kinds counted apart at once, charged per edge; a cell of a sensitive zone has one."""
     rest: Holds = "mixed" if parts.mixed else "open"
     holds: list[Holds] = ["sensitive" if closed else rest for closed in parts.closed_cells]
-    found = SplitHistogram.for_policy(_POLICY, epsilon=epsilon, holds=holds)
+    found = SplitHistogram.for_policy(POLICY, epsilon=epsilon, holds=holds)
     hidden = parts.everybody - parts.open_part
     return found.estimate(found.release(hidden, parts.open_part, noise=noise))
 
@@ -154,7 +118,7 @@ def _split(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> IntArray
 def _open_shape(parts: Parts, epsilon: str, noise: NotPrivateSeededNoise) -> IntArray:
     """Sensitive totals of buckets that the open counts show, spread in the open counts' shape."""
     hidden = parts.everybody - parts.open_part
-    return OpenShape.for_policy(_POLICY, epsilon=epsilon).release(
+    return OpenShape.for_policy(POLICY, epsilon=epsilon).release(
         hidden, parts.open_part, noise=noise
     )
 
@@ -166,15 +130,12 @@ def _nothing(parts: Parts, _epsilon: str, _noise: NotPrivateSeededNoise) -> IntA
 
 ALGORITHMS: Final[dict[str, Algorithm]] = {
     "zeros": _nothing,
+    **{name: partial(_shared, name=name) for name in PAPERS},
     "Laplace": _laplace,
-    "DAWA": _dawa,
     "OsdpRR": _sample,
-    "OsdpLaplace": _below,
-    "OsdpLaplaceL1": _below_clipped,
     "hybrid": _hybrid,
-    **{NAMES[one]: partial(_dawa_zeros, rescaling=one) for one in RESCALINGS},
-    "ours: DAWA that looks first": _dawa_looks,
-    "ours: DAWAz, zeros left out": _zeros_left_out,
+    "ours: DAWA that looks first": partial(_shared, name="DAWA, looks first"),
+    "ours: DAWAz, zeros left out": partial(_shared, name="DAWAz, zeros left out"),
     "ours: split": _split,
     "ours: open shape": _open_shape,
 }

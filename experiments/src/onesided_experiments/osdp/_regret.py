@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,9 +16,10 @@ from onesided.mechanism.histograms import Ahp, Dawa, OpenShape, SplitHistogram, 
 from onesided.noise import IntArray, NotPrivateSeededNoise
 from onesided.policy import sensitive
 from onesided_experiments._files import locate
-from onesided_experiments._model import Look, Row
+from onesided_experiments._model import Curve, Look, Row
 from onesided_experiments._repeat import measured
 from onesided_experiments.baselines import Suppress
+from onesided_experiments.osdp._real import per_step, real
 from onesided_experiments.osdp._rescaling import NAMES, RESCALINGS, Rescaling, released
 from onesided_experiments.osdp._sampling import GENERATORS
 
@@ -38,13 +41,22 @@ OPEN_ONLY: Final = ("OsdpRR", "OsdpLaplace", "OsdpLaplaceL1")
 PAPER_POOLS: Final[dict[Rescaling, tuple[str, ...]]] = {
     one: ("Laplace", "DAWA", *OPEN_ONLY, NAMES[one]) for one in RESCALINGS
 }
-OWN: Final = ("DAWA, looks first", "DAWAz, zeros left out", "AHP", "AHPz", "Split", "OpenShape")
-POOL: Final = ("Laplace", "DAWA", *OPEN_ONLY, *NAMES.values(), *OWN)
+OWN: Final = (
+    "OsdpLaplaceL1, whole numbers",
+    "DAWA, looks first",
+    "DAWAz, zeros left out",
+    "AHP",
+    "AHPz",
+    "Split",
+    "OpenShape",
+)
+PAPERS: Final = ("Laplace", "DAWA", *OPEN_ONLY, *NAMES.values())
+POOL: Final = (*PAPERS, *OWN)
 SUPPRESS: Final = {"Suppress10": 10, "Suppress100": 100}
 MEASURES: Final = {"mre": "MRE", "rel95": "Rel95"}
 
 LOOKS: Final = {
-    "Laplace": Look(name="Laplace (whole numbers)", colour="grey", dashed=True),
+    "Laplace": Look(name="Laplace", colour="grey", dashed=True),
     "DAWA": Look(name="DAWA", colour="black", marker="square"),
     "OsdpRR": Look(name="OsdpRR", colour="sky", marker="triangle", dashed=True),
     "OsdpLaplace": Look(name="OsdpLaplace", colour="yellow", dashed=True),
@@ -67,6 +79,7 @@ LOOKS: Final = {
 }
 
 
+@lru_cache(maxsize=8)
 def algorithms(epsilon: str) -> dict[str, Algorithm]:
     """All of them at one ε, under the policy of sensitive and open records."""
     return {
@@ -77,30 +90,43 @@ def algorithms(epsilon: str) -> dict[str, Algorithm]:
 
 
 def _papers(epsilon: str) -> dict[str, Algorithm]:
-    """The paper's six, the sixth in three readings. DAWA always makes a partition."""
-    both = Counts.for_policy(POLICY, epsilon=epsilon)
-    below = Counts.for_policy(POLICY, epsilon=epsilon, counted=["open"])
-    back = Counts(below.upper_rate, below.lower_rate, correction="median", clip=True)
-    dawa = Dawa.for_policy(POLICY, epsilon=epsilon, clip=True, look_share=None)
+    """The paper's six with real-valued noise, the sixth in three readings of its line 9.
+
+    DAWA always makes a partition.
+    """
+    fine = per_step(epsilon)
+    both = Counts.for_policy(POLICY, epsilon=fine)
+    below = Counts.for_policy(POLICY, epsilon=fine, counted=["open"])
+    back = median_out(fine)
+    dawa = Dawa.for_policy(POLICY, epsilon=fine, clip=True, look_share=None)
     kept = -float(np.expm1(-float(epsilon)))
     return {
-        "Laplace": lambda x, _open, noise, _random: both.release(x, noise=noise),
-        "DAWA": lambda x, _open, noise, _random: dawa.release(x, noise=noise),
+        "Laplace": lambda x, _open, noise, _random: real(both.release, x, noise=noise),
+        "DAWA": lambda x, _open, noise, _random: real(dawa.release, x, noise=noise),
         # As RecordSample gives, without a coin for each of up to 28 million records.
         "OsdpRR": lambda _x, o, _noise, random: random.binomial(o, kept),
-        "OsdpLaplace": lambda _x, o, noise, _random: below.release(o, noise=noise),
-        "OsdpLaplaceL1": lambda _x, o, noise, _random: back.release(o, noise=noise),
+        "OsdpLaplace": lambda _x, o, noise, _random: real(below.release, o, noise=noise),
+        "OsdpLaplaceL1": lambda _x, o, noise, _random: real(back.release, o, noise=noise),
         **{NAMES[one]: _dawaz(epsilon, one) for one in RESCALINGS},
     }
 
 
+def median_out(epsilon: str | Fraction) -> Counts:
+    """Noise below the open counts, its median taken out, clipped at 0."""
+    return Counts.for_policy(
+        POLICY, epsilon=epsilon, counted=["open"], correction="median", clip=True
+    )
+
+
 def _dawaz(epsilon: str, rescaling: Rescaling) -> Algorithm:
-    recipe = zeros(Dawa).for_policy(POLICY, epsilon=epsilon, clip=True, look_share=None)
-    return lambda x, o, noise, _random: released(recipe, x, o, noise, rescaling)
+    recipe = zeros(Dawa).for_policy(POLICY, epsilon=per_step(epsilon), clip=True, look_share=None)
+    release = partial(released, recipe, rescaling=rescaling)
+    return lambda x, o, noise, _random: real(release, x, o, noise=noise)
 
 
 def _own(epsilon: str) -> dict[str, Algorithm]:
-    """What the paper does not have: AHP, and what is ours."""
+    """What the paper does not have, all in whole numbers: its best, AHP, and what is ours."""
+    back = median_out(epsilon)
     looks = Dawa.for_policy(POLICY, epsilon=epsilon, clip=True)
     looks_zeros = zeros(Dawa).for_policy(POLICY, epsilon=epsilon, clip=True)
     ahp = Ahp.for_policy(POLICY, epsilon=epsilon)
@@ -109,6 +135,7 @@ def _own(epsilon: str) -> dict[str, Algorithm]:
     # The measures are relative errors of cells: what keeps records is measured in the benchmarks.
     shape = OpenShape.for_policy(POLICY, epsilon=epsilon, keep="cells")
     return {
+        "OsdpLaplaceL1, whole numbers": lambda _x, o, noise, _random: back.release(o, noise=noise),
         "DAWA, looks first": lambda x, _open, noise, _random: looks.release(x, noise=noise),
         "DAWAz, zeros left out": lambda x, o, noise, _random: looks_zeros.release(
             x, o, noise=noise
@@ -122,14 +149,9 @@ def _own(epsilon: str) -> dict[str, Algorithm]:
 
 def _suppress(epsilon: str, times: int) -> Algorithm:
     """Sensitive records are dropped, the others counted at τ = ``times`` ε."""
-    threshold = times * both_ways(epsilon)
-    mechanism = Suppress(threshold, accept="open to exclusion attacks")
-    return lambda _x, o, noise, _random: np.maximum(mechanism.release(o, noise=noise), 0)
-
-
-def both_ways(epsilon: str) -> float:
-    """The rate at which changing a record, one count down and one up, costs ε in all."""
-    return float(epsilon) / 2
+    # Changing a record, one count down and one up, then costs τ in all.
+    mechanism = Suppress(times * per_step(epsilon) / 2, accept="open to exclusion attacks")
+    return lambda _x, o, noise, _random: real(mechanism.release, o, noise=noise)
 
 
 def errors_of(truth: IntArray, found: NDArray[Any]) -> tuple[float, float]:
@@ -210,19 +232,32 @@ def average(rows: Iterable[Row], measure_name: str, **wanted: object) -> float:
     )
 
 
+def curves(
+    rows: Sequence[Row],
+    methods: Iterable[str],
+    measure_name: str,
+    along: str,
+    values: Sequence[Any],
+    *,
+    looks: Mapping[str, Look] = LOOKS,
+    dots: bool = False,
+) -> list[Curve]:
+    """The mean regret of each method, at each of the values of one column."""
+    return [
+        Curve(
+            look=looks[method],
+            x=range(len(values)),
+            y=[average(rows, measure_name, method=method, **{along: one}) for one in values],
+            kind="dots" if dots else "line",
+        )
+        for method in methods
+    ]
+
+
 def mean(values: Iterable[float]) -> float:
     """The mean of those that are numbers."""
     kept = [value for value in values if not np.isnan(value)]
     return float(np.mean(kept)) if kept else float("nan")
-
-
-def table(rows: Sequence[Row], **wanted: object) -> Mapping[str, dict[str, float]]:
-    """Per method, the mean regret of each measure over the rows that fit."""
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    return {
-        method: {name: average(rows, name, method=method, **wanted) for name in MEASURES}
-        for method in methods
-    }
 
 
 def _input(row: Row) -> tuple[Any, ...]:

@@ -34,6 +34,7 @@ def released(
     recipe: Zeroed,
     everybody: IntArray,
     opened: IntArray,
+    *,
     noise: NotPrivateSeededNoise,
     rescaling: Rescaling,
 ) -> NDArray[Any]:

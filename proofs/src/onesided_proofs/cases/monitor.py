@@ -7,7 +7,8 @@ visits of one person. Batches come at public times; what they hold is the data.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 
 from onesided import policy as policies
 from onesided.monitor import Batch, Machine, rules_for
-from onesided.monitor.kit import MemoryJournal, Recorder, Rules, StepAnswer, Transaction
+from onesided.monitor.kit import Recorder, Rules, StepAnswer
 from onesided.noise import BoolArray, FreshNoise, Noise
 from onesided.verify import Data, Line, Universe
 
@@ -77,7 +78,7 @@ class Stream:
             seen.append(_seen(recorder.step(batch).answer))
         return tuple(seen)
 
-    def _recorder(self, journal: MemoryJournal, noise: Noise) -> Recorder:
+    def _recorder(self, journal: Any, noise: Noise) -> Recorder:
         return self.recorder(
             self.rules,
             journal=journal,
@@ -98,16 +99,53 @@ class _Died(Exception):  # noqa: N818 - the end of a process, not an error
     """The process was killed here."""
 
 
-class _FailingJournal(MemoryJournal):
-    """Dies just before or just after a commit, when told to."""
+@dataclass(slots=True)
+class _Kept:
+    """What a state holds, as a recorder reads and writes it."""
+
+    past: list[Any] = field(default_factory=list)
+    rows: list[Any] = field(default_factory=list)
+    secret: bytes = b""
+
+    def last(self) -> Any:
+        return self.past[-1] if self.past else None
+
+    def find(self, batch: str) -> Any:
+        return next((step for step in self.past if step.batch == batch), None)
+
+    def steps(self, *, clock_after: int | None = None) -> list[Any]:
+        return [one for one in self.past if clock_after is None or one.clock > clock_after]
+
+    def numbers(self, *, time_after: int | None) -> list[int]:
+        return [one.number for one in self.past if time_after is None or one.time > time_after]
+
+    def kept(self, batch: str | None = None) -> list[Any]:
+        return [one for one in self.rows if batch is None or one.batch == batch]
+
+    def key(self) -> bytes:
+        return self.secret
+
+    def append(self, step: Any, kept: Any, *, key: bytes, forget: int | None) -> None:
+        held = [one for one in (*self.rows, kept) if forget is None or one.time > forget]
+        self.past, self.rows, self.secret = [*self.past, step], held, key
+
+
+class _FailingJournal:
+    """A state in memory; dies just before or just after a commit, when told to."""
 
     fail = ""
 
-    def _commit(self, staged: Any) -> None:
+    def __init__(self) -> None:
+        self._kept = _Kept()
+
+    @contextmanager
+    def write(self) -> Iterator[_Kept]:
         when, self.fail = self.fail, ""
+        staged = replace(self._kept)
+        yield staged
         if when == "before":
             raise _Died
-        super()._commit(staged)
+        self._kept = staged
         if when == "after":
             raise _Died
 
@@ -170,7 +208,7 @@ class _MarksLost(Machine):
 class _DrawnAgain(Recorder):
     """Broken: publishes before it stores, so that a crash shows two draws of one answer."""
 
-    def _draw(self, machine: Machine, batch: Any, transaction: Transaction) -> Any:
+    def _draw(self, machine: Machine, batch: Any, transaction: Any) -> Any:
         step = super()._draw(machine, batch, transaction)
         self.leaked = (_seen(self._release(step).answer),)
         return step

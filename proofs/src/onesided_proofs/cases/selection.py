@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from onesided import policy as policies
-from onesided.mechanism import AdaptiveSparseVector, AGeo, ALap, Counts, SparseVector, TopK
+from onesided.mechanism import (
+    AdaptiveSparseVector,
+    AGeo,
+    ALap,
+    Counts,
+    CubeThresholds,
+    NoisyTopK,
+    PeeledTopK,
+    SparseVector,
+    TopK,
+)
 from onesided.numbers import INFINITE
 from onesided.policy import GroupCount, Policy
 from onesided.verify import Line, Universe, in_place_of, shipped
@@ -17,18 +28,22 @@ _ABC = Universe(groups=("a", "b", "c"), units=2)
 _AB = Universe(groups=("a", "b"), units=2)
 _ONE = Universe(groups=("a", "b", "c"), units=1)
 _SELECTED = "reached as selected counts go far above the others"
+_PEELED = "picking loses all of its half as others lag far behind"
 _HALF = "reached by more queries only"
 
 
 def cases() -> Iterator[Line]:
     """The sound first."""
     yield from _top_k()
+    yield from _top_k_both_ways()
     yield from _sparse_vector()
     yield from _half_price()
+    yield from _mirrored()
     yield from _asymmetric()
     yield from _broken_top_k()
     yield from _broken_sparse_vector()
     yield from _broken_half_price()
+    yield from _broken_mirror()
     yield from _wrong_direction()
 
 
@@ -47,6 +62,22 @@ def _top_k() -> Iterator[Line]:
         loose=_SELECTED,
         epsilon=6,
     )
+
+
+def _top_k_both_ways() -> Iterator[Line]:
+    """Where counts rise, or rise and fall."""
+    one, three = (GroupCount(max_groups=n) for n in (1, 3))
+    for policy, query in (
+        (policies.removal_only(), three),
+        (policies.unbounded(), one),
+        (policies.bounded(), one),
+    ):
+        world = replace(_ONE, max_groups=query.max_groups)
+        noisy = NoisyTopK.for_policy(policy, k=1, epsilon=6, query=query)
+        yield shipped(noisy, policy, query, universe=world, loose=_SELECTED, tail=1e-11, epsilon=6)
+        for k in (1, 2):
+            peeled = PeeledTopK.for_policy(policy, k=k, epsilon=6, query=query)
+            yield shipped(peeled, policy, query, universe=world, loose=_PEELED, epsilon=6)
 
 
 def _sparse_vector() -> Iterator[Line]:
@@ -72,6 +103,31 @@ def _half_price() -> Iterator[Line]:
         yield shipped(mechanism, policy, universe=_AB, loose=_HALF, epsilon=6)
     each = AdaptiveSparseVector([0, 1], upper_rate=4, max_answers=1, margin=0)
     yield shipped(each, policies.presence(max_groups=2), universe=_AB, loose=_HALF)
+
+
+def _mirrored() -> Iterator[Line]:
+    """At least, certified: where counts only rise."""
+    open_too = policies.sensitive("private"), GroupCount(max_groups=2, counted=frozenset({"open"}))
+    for answers in (None, 1, 2):
+        asked: dict[str, Any] = {"thresholds": 1, "epsilon": 6, "max_answers": answers}
+        for policy, query in ((policies.removal_only(), GroupCount(max_groups=3)), open_too):
+            world = replace(_ONE, max_groups=2) if policy.name == "sensitive" else _ABC
+            vector = SparseVector.for_policy(policy, query=query, below=True, **asked)
+            lines: dict[str, Any] = {"universe": world, "loose": _HALF}
+            yield shipped(vector, policy, query, name="SparseVector (at least)", epsilon=6, **lines)
+            if answers != 1:  # which more queries than are here would reach
+                stream, name = zoo.Adaptive(vector), "SparseVector (at least, stream)"
+                yield shipped(stream, policy, query, name=name, **lines)
+    removed, two = policies.removal_only(), GroupCount(max_groups=2)
+    half = AdaptiveSparseVector.for_policy(
+        removed, thresholds=1, epsilon=6, max_answers=1, margin=1, query=two, below=True
+    )
+    name = "AdaptiveSparseVector (at least)"
+    yield shipped(half, removed, two, name=name, universe=_AB, loose=_HALF, epsilon=6)
+    once = CubeThresholds(1, noise_rate=6, below=True)
+    yield shipped(
+        once, removed, two, name="CubeThresholds (at least)", universe=_AB, loose=_HALF, epsilon=6
+    )
 
 
 def _asymmetric() -> Iterator[Line]:
@@ -102,6 +158,18 @@ def _broken_top_k() -> Iterator[Line]:
         (one, zoo.true_values, "noisy winners, true values", "report noisy max misread"),
     ):
         yield _in_one(first, _wrong(run, rate=3), policy, flaw, seen, universe=_ABC)
+    removed, wide = policies.removal_only(), GroupCount(max_groups=3)
+    right = NoisyTopK.for_policy(removed, k=1, epsilon=6, query=wide)
+    flaw, seen = "unselected counts that rise are free", "TopK turned round without its proof"
+    capped = NoisyTopK(1, upper_rate=INFINITE, lower_rate=6)
+    yield _in_one(right, capped, removed, flaw, seen, query=wide)
+    peeled = PeeledTopK.for_policy(removed, k=2, epsilon=6, query=wide)
+    at_once = replace(peeled, pick_rate=6)
+    flaw, seen = "two rounds at the price of a half", "peeling charged once"
+    yield _in_one(peeled, at_once, removed, flaw, seen, query=wide)
+    same = _wrong(zoo.picked_and_told, right=peeled)
+    flaw, seen = "groups picked privately, true values told", "report noisy max misread"
+    yield _in_one(peeled, same, removed, flaw, seen, query=wide)
 
 
 def _broken_sparse_vector() -> Iterator[Line]:
@@ -134,6 +202,22 @@ def _broken_half_price() -> Iterator[Line]:
         (zoo.spends_more, "half a unit left buys a fine answer"),
     ):
         yield _in_one(right, _wrong(run, right=right), two, flaw, ding, universe=_AB)
+
+
+def _broken_mirror() -> Iterator[Line]:
+    removed, three, one = policies.removal_only(), *(GroupCount(max_groups=n) for n in (3, 1))
+    read, search = "'at most' read as 'at least'", "a search for the largest bound"
+    alone = Universe(groups=("a",), units=2)
+    for run, limit, query, world, flaw, seen in (
+        (zoo.upwards, 1, three, _ONE, "noise above the truth for what may rise", "a lost sign"),
+        (zoo.pays_for_certified, 1, three, _ONE, "what is not certified is free", read),
+        (zoo.lowers_threshold, 2, one, alone, "thresholds tried at the price of one", search),
+    ):
+        right = SparseVector.for_policy(
+            removed, thresholds=limit, epsilon=4, max_answers=1, query=query, below=True
+        )
+        wrong = _wrong(run, right=right)
+        yield _in_one(right, wrong, removed, flaw, seen, query=query, universe=world)
 
 
 def _wrong_direction() -> Iterator[Line]:

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from itertools import combinations
 from typing import Any, Final
 
+import narwhals as nw
 import numpy as np
 
 from onesided import policy as policies
@@ -48,6 +49,7 @@ def cases() -> Iterator[Line]:
     yield from _possible()
     yield from _broken()
     yield _priced_as_recorded()
+    yield _priced_by_one_row()
 
 
 def has_engine() -> bool:
@@ -80,9 +82,69 @@ def _counts() -> Iterator[Line]:
         yield _line(policy, asked, Universe(groups=_PLACES, units=1, max_groups=most))
     rest: dict[str, Any] = {"by": "place", "keys": _PLACES[:1], "others": True, "max_groups": 2}
     yield _line(added, questions.Count(epsilon=_EPSILON, **rest), wide, "with all others")
-    for policy in (added, both):
-        yield _line(policy, questions.Count(epsilon=_EPSILON), wide, "of everybody")
+    for policy in (added, both, private):
+        world = wide if policy is added else _world(policy, 1, 1)
+        yield _line(policy, questions.Count(epsilon=_EPSILON), world, "of everybody")
+    yield from _by_cells(private)
     yield from _at_once(wide)
+
+
+def _by_cells(private: Policy) -> Iterator[Line]:
+    """Where what is asked moves one way, or not at all, though a unit moves both ways."""
+    proposed = policies.proposition("kind = 'open'")
+    for policy, kind in ((private, "sensitive"), (proposed, "protected")):
+        world = _world(policy, 1, 1)
+        asked: dict[str, Any] = {"counted": kind, "epsilon": _EPSILON}
+        yield _line(policy, questions.Count(**asked), world, f"of all {kind}")
+        yield _line(policy, questions.AtMost(0, **asked), world, f"of all {kind}")
+    yield from _mirrored(private)
+    some = questions.Count(where="kind = 'open'", epsilon=_EPSILON)
+    yield _line(proposed, some, _world(proposed, 1, 1), "of a condition of the policy")
+    one: dict[str, Any] = {"by": "place", "max_groups": 1, "epsilon": _EPSILON}
+    both = policies.bounded()
+    for policy in (both, private):
+        here = questions.Count(keys=_PLACES[:1], **one)
+        yield _line(policy, here, _world(policy, 1, 1), "at one place")
+        some = questions.Count(where="v > 1", epsilon=_EPSILON)
+        yield _line(policy, some, _world(policy, 1, 2), "of a condition")
+    yield from _by_rows()
+    for policy in (policies.attributes({"place": _PLACES[:1]}), _directed()):
+        world = Universe(groups=(*_PLACES, "r"), units=1, max_groups=1)
+        first, second, other = ({**one, "keys": [place]} for place in world.groups)
+        yield _line(policy, questions.AtMost(0, **first), world, "of one value")
+        yield _line(policy, questions.Count(**second), world, "of one value")
+        yield _line(policy, questions.Count(**other), world, "of another value")
+
+
+def _mirrored(private: Policy) -> Iterator[Line]:
+    """Certified from below: counts of open units only rise."""
+    asked: dict[str, Any] = {"counted": "open", "epsilon": _EPSILON}
+    alone, one, two = _world(private, 1, 1), *(Universe(groups=_PLACES, units=n) for n in (1, 2))
+    yield _line(private, questions.AtLeast(1, **asked), alone, "of all open")
+    asked |= {"by": "place", "keys": _PLACES, "max_groups": 1}
+    yield _line(private, questions.AtLeast(1, **asked), one, "by place")
+    yield _line(private, questions.AtLeast(1, **asked, on_excess="truncate"), one, "of one place")
+    yield _line(private, questions.AtLeast(1, **asked, of={"all": _PLACES}), two, "of a compound")
+    yield _line(private, questions.Below(1, max_answers=1, **asked), one, "by place")
+    for policy, more in ((private, {}), (policies.bounded(), {"counted": None})):
+        top = questions.TopK(k=1, **{**asked, **more, "on_excess": "truncate"})
+        yield _line(policy, top, one, "where counts rise")
+
+
+def _by_rows() -> Iterator[Line]:
+    """Where each row is a unit, and its kind says what a condition is."""
+    rows = (("sensitive", "p2"), ("sensitive", f"p{_NONE}"), ("open", "p1"))
+    values = tuple(Record(kind, frozenset((held,))) for kind, held in rows)
+    world = Universe(units=1, values=values)
+    for where in ("v > 1", "v <= 1", "NOT v > 1", "COALESCE(v > 1, TRUE)", "v > 1 OR v = 1"):
+        for unknown in ("possible", "recorded"):
+            asked = questions.Count(where=where, unknown=unknown, epsilon=_EPSILON)
+            words = f"of rows with {where}, {unknown}"
+            yield _line(policies.sensitive("v > 1"), asked, world, words, unit=None)
+
+
+def _directed() -> Policy:
+    return policies.graph([_PLACES], directed=True, values=["r"])
 
 
 def _at_once(wide: Universe) -> Iterator[Line]:
@@ -156,10 +218,40 @@ def _values() -> Iterator[Line]:
         yield _line(
             dropped, here, _world(dropped, low, high, many=True), f"of several {low} .. {high}"
         )
+    yield from _both_ends()
     yield from _of_rows()
     yield from _by_place()
     runs = questions.Quantile("v", q=0, candidates=[0, 1], epsilon=_EPSILON, max_groups=2)
     yield _line(added, runs, _world(added, 0, 1), "cumulative")
+
+
+def _both_ends() -> Iterator[Line]:
+    """Means and variances of sums from both ends of the bounds, which one span moves together.
+
+    Or of a count and sums about the middle, where a unit's value may change.
+    """
+    one_way: tuple[Policy, ...]
+    one_way = policies.addition_only(), policies.removal_only(), policies.unbounded()
+    private: Policy = policies.sensitive("kind = 'sensitive'")
+    asked: dict[str, Any] = {"epsilon": _EPSILON, "bounds": (1, 3)}
+    policy: Policy
+    for policy in (*one_way, private):
+        more: dict[str, Any] = {"counted": "open"} if policy is private else {}
+        for question in (questions.Mean, questions.Variance):
+            world = _world(policy, 1, 3)
+            some = question("v", **asked, **more)
+            loose = "" if question is questions.Mean else _SHARED  # but for far tails
+            yield _line(policy, some, world, "of both ends", loose=loose)
+    replaced: tuple[Policy, ...] = (private, policies.bounded())
+    for policy in replaced:
+        for question in (questions.Mean, questions.Variance):
+            some = question("v", where="v > 1", **asked)
+            yield _line(policy, some, _world(policy, 1, 3), "of some")
+        here = questions.Mean("v", by="place", keys=_PLACES[:1], max_groups=1, **asked)
+        yield _line(policy, here, _world(policy, 1, 3), "at one place")
+    for policy in (one_way[-1], _dropped(1)):
+        rows = questions.Mean("v", of="rows", max_rows=2, **asked)
+        yield _line(policy, rows, _world(policy, 1, 3, many=True), "of rows")
 
 
 def _totals(low: int, high: int, **more: Any) -> questions.Sum:
@@ -235,12 +327,13 @@ def _world(policy: Policy, low: int, high: int, *, many: bool = False) -> Univer
 class Asked:
     """What a session draws for a question, of a table that holds this data.
 
-    made: the session that is asked, made of the one over the rows.
+    made: the session that is asked, made of the one over the rows. unit: None if each row is one.
     """
 
     policy: Policy
     question: Any
     made: Callable[[questions.Session], questions.Session] | None = None
+    unit: str | None = "person"
     _read: dict[Data, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __call__(self, data: Data, noise: Noise) -> Any:
@@ -253,7 +346,10 @@ class Asked:
 
     def session(self, data: Data) -> questions.Session:
         """A session over a table of this data."""
-        found = questions.Session(table_of(data), policy=self.policy, unit="person", budget=10**6)
+        table = table_of(data)
+        if self.policy.name == "graph":  # it names no column, so that no other text stands beside
+            table = nw.from_native(table).drop("kind").to_native()
+        found = questions.Session(table, policy=self.policy, unit=self.unit, budget=10**6)
         return found if self.made is None else self.made(found)
 
 
@@ -299,9 +395,10 @@ def _line(
     *,
     claims: int | None = None,
     made: Callable[[questions.Session], questions.Session] | None = None,
+    unit: str | None = "person",
     **options: Any,
 ) -> Line:
-    asked = Asked(policy, question, made)
+    asked = Asked(policy, question, made, unit)
     charge = asked.session(()).plan(question).charge
     bound: dict[Any, Any] = {edge: charge[edge.name] for edge in policy.edges}
     if claims is not None:
@@ -390,21 +487,49 @@ class Mispriced(Asked):
 def _priced_as_recorded() -> Line:
     """Wrong: ``v > 1`` is true of open rows alone, and rows for which it is unknown count, too."""
     policy, world = _unsure()
-    shared: dict[str, Any] = {"by": "place", "keys": _PLACES, "epsilon": _EPSILON, "max_groups": 1}
-    priced = questions.Count(counted="open", **shared)
-    read = questions.Count(where="v > 1", unknown="possible", **shared)
-    return Line(
-        "session: Count of what is possible",
+    return _priced_for_open(
+        "of what is possible",
         policy,
-        Mispriced(policy, priced, read=read),
+        world,
+        {"by": "place", "keys": _PLACES, "where": "v > 1", "unknown": "possible"},
+        "priced for rows of which the condition is true, where unknown ones count",
+        "where a kind is taken to add nothing to a condition that it never makes true",
+    )
+
+
+def _priced_by_one_row() -> Line:
+    """Wrong: who was at p is sensitive, also at q."""
+    been = (("sensitive", "pq"), ("sensitive", "p"), ("open", "q"))
+    values = tuple(Record(kind, frozenset(f"{at}1" for at in places)) for kind, places in been)
+    return _priced_for_open(
+        "of who was elsewhere",
+        policies.sensitive("place = 'p'"),
+        Universe(units=1, values=values),
+        {"by": "place", "keys": ["q"]},
+        "priced as if no row of a sensitive unit lay where no row makes it sensitive",
+        "where one of several rows decides a kind, and is taken for all of them",
+    )
+
+
+def _priced_for_open(
+    what: str, policy: Policy, world: Universe, asked: dict[str, Any], *wrong: str
+) -> Line:
+    """A count of all units, by noise for open ones alone."""
+    shared: dict[str, Any] = {"epsilon": _EPSILON, "max_groups": 1}
+    places = {name: given for name, given in asked.items() if name in ("by", "keys")}
+    priced = questions.Count(counted="open", **places, **shared)
+    return Line(
+        f"session: Count {what}",
+        policy,
+        Mispriced(policy, priced, read=questions.Count(**asked, **shared)),
         dict.fromkeys(policy.edges, Fraction(_EPSILON)),
         universe=world,
         epsilon=_EPSILON,
         tail=1e-8,
         unseen=1e-3,
         sealed=False,
-        flaw="priced for rows of which the condition is true, where unknown ones count",
-        seen="where a kind is taken to add nothing to a condition that it never makes true",
+        flaw=wrong[0],
+        seen=wrong[1],
     )
 
 

@@ -36,6 +36,7 @@ def cases() -> Iterator[Line]:
     yield from _cumulative()
     yield from _broken()
     yield from _broken_stairs()
+    yield from _broken_shares()
 
 
 def _single_sums() -> Iterator[Line]:
@@ -311,6 +312,40 @@ def _broken_stairs() -> Iterator[Line]:
     yield _mispriced(policies.addition_only(), (1, 3), low_stairs, flaw=forgotten)
     forgotten = "stairs above, though values below 0 may go"
     yield _mispriced(policies.addition_only(), (-1, 3), one_sum, flaw=forgotten)
+
+
+def _broken_shares() -> Iterator[Line]:
+    """Sums that add up to one span for each unit, priced as if a move changed one of them."""
+    whole = "priced as one span, though a value that changes moves it from one sum to another"
+    for policy in (policies.bounded(), policies.sensitive("minor")):
+        for squared in (False, True):
+            yield Line(
+                f"Shares of {'squares' if squared else 'values'} of 1 .. 3",
+                policy,
+                _Shares(Sums(*(2 * [Fraction(_EPSILON, 4 if squared else 2)])), 1, 3, squared),
+                {edge: _EPSILON * edge.weight for edge in policy.edges},
+                universe=Universe(units=1, values=_records(policy, 1, 3, optional=False, most=1)),
+                flaw=whole,
+                seen="in means and variances of sums from both ends",
+                tail=1e-9,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """Of each unit's value how far it lies above the lowest and below the highest, or squares."""
+
+    mechanism: Sums
+    low: int
+    high: int
+    squared: bool
+
+    def __call__(self, data: Data, noise: Noise) -> tuple[int, ...]:
+        values = [int(held[1:]) for record in data for held in _held(record)]
+        ends = [(value - self.low, self.high - value) for value in values]
+        told = [(a * a, 2 * a * b, b * b) if self.squared else (a, b) for a, b in ends]
+        sums = np.sum([(0,) * (3 if self.squared else 2), *told], axis=0, dtype=np.int64)
+        return tuple(self.mechanism.release(sums, noise=noise).tolist())
 
 
 def _private_candidate(data: Data, noise: Noise) -> str:

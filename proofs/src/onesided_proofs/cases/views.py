@@ -44,8 +44,9 @@ def cases() -> Iterator[Line]:
     coin = partial(zoo.homes_sampled, world=whole, sample=RecordSample(_EPSILON))
     yield Line("sample of whole households", homes, coin, _costs(homes), universe=whole)
     if has_engine():
-        yield _session(whole)
-        yield _session(Households(policy=there))
+        for kind, first in ((questions.Count, ()), (questions.AtLeast, (1,))):
+            yield _session(whole, kind, *first)
+            yield _session(Households(policy=there), kind, *first)
     yield from _broken(homes)
 
 
@@ -69,12 +70,12 @@ class OfHouseholds:
     _read: dict[Homes, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __call__(self, data: Homes, noise: Noise) -> Any:
-        """The noisy counts. Rows are read once for each data set."""
+        """What the ledger keeps. Rows are read once for each data set."""
         if data not in self._read:
             step = prepared(self.session(data), self.question)
             self._read[data] = step.draw, step.read()
         draw, secret = self._read[data]
-        return tuple(draw(secret, noise)["noisy"].tolist())
+        return tuple(tuple(part.tolist()) for part in draw(secret, noise).values())
 
     def session(self, data: Homes) -> questions.Session:
         """A session over tables of this data."""
@@ -116,15 +117,15 @@ def _table(rows: list[tuple[Any, ...]], names: tuple[str, ...]) -> Any:
     return table.table("rows")
 
 
-def _session(world: Households) -> Line:
-    asked = questions.Count(
-        epsilon=_EPSILON, by="place", keys=world.groups, max_groups=1, counted="open"
+def _session(world: Households, kind: Any, *first: int) -> Line:
+    asked = kind(
+        *first, epsilon=_EPSILON, by="place", keys=world.groups, max_groups=1, counted="open"
     )
     run = OfHouseholds(world, asked)
     charge = run.session(next(world.data_sets())).plan(asked).charge
     claims = {edge: charge[edge.name] for edge in world.policy.edges}
     where = " of another table" if world.policy.table else ""
-    name = f"session: Count under a view{where}"
+    name = f"session: {kind.__name__} under a view{where}"
     return Line(name, world.policy, run, claims, universe=world, epsilon=_EPSILON, sealed=False)
 
 

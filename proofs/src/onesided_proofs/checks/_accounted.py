@@ -21,6 +21,7 @@ from onesided.errors import ParameterError, PolicyError
 from onesided.mechanism import AtMost, Counts
 from onesided.numbers import INFINITE, Infinite, Loss
 from onesided.policy import Policy, Shift
+from onesided_proofs.checks._filtered import filtered_checks
 from onesided_proofs.checks._samplers import Sampled, exp_neg
 
 _NAME: Final = "losses, by the laws of both data sets"
@@ -63,6 +64,7 @@ def accounted_checks() -> Iterator[Sampled]:
         ("a note that was believed", _unbelieved("2")),
     ):
         yield Sampled(_NAME, subject, fault, sound=False)
+    yield from filtered_checks(_NAME)
 
 
 def _against(told: LossDistribution, real: Law, other: Law, *, close: float = _CLOSE) -> str:

@@ -31,6 +31,7 @@ from onesided.mechanism import (
     UnknownKeys,
 )
 from onesided.mechanism.histograms import SplitHistogram
+from onesided.mechanism.kit import decide
 from onesided.mechanism.local import (
     Channel,
     RandomisedResponse,
@@ -39,7 +40,13 @@ from onesided.mechanism.local import (
 )
 from onesided.noise import IntArray, Noise, TwoSidedGeometric
 from onesided.numbers import INFINITE, Loss
-from onesided.verify.kit import Certificate, Said, geometric_power, of_interval, of_statement
+from onesided_proofs.checks._certificates import (
+    Certificate,
+    Said,
+    geometric_power,
+    of_interval,
+    of_statement,
+)
 
 _SURE: Final = Fraction(95, 100)
 _PAIR: Final = ((0, 3), (5, 20))
@@ -119,6 +126,7 @@ def _statements() -> Iterator[Certificate]:
     for threshold in (0, 3):
         yield _at_most(AtMost(threshold, upper_rate=1))
         yield _sparse(SparseVector(threshold, upper_rate=1))
+        yield _sparse(SparseVector(threshold, lower_rate=1))
     # Which later queries are reached depends on the answers, so only what is said is checked.
     stops = SparseVector(1, upper_rate=1, max_answers=1)
     yield replace(_sparse(stops), name="SparseVector(1), one answer", power=None)
@@ -154,20 +162,25 @@ def _at_most(mechanism: AtMost) -> Certificate:
 
 
 def _sparse(mechanism: SparseVector | AdaptiveSparseVector) -> Certificate:
-    """Certified: at most the threshold. Answered: above it, and never below the truth."""
-    limit = int(np.max(mechanism.thresholds))
+    """Certified: at most the threshold. Answered: above it, and never below the truth.
+
+    With noise below the other way round.
+    """
+    limit, sign = int(np.max(mechanism.thresholds)), mechanism.sign
+    chance = geometric_power(1.0, sign * limit)
 
     def read(told: Any, truth: IntArray) -> Said:
-        said = of_statement(told.certified, truth <= limit, truth == limit)
-        right = ~told.answered | ((told.values > limit) & (told.values >= truth))
+        within, far = sign * (limit - truth), sign * (told.values - truth)
+        said = of_statement(told.certified, within >= 0, within == 0)
+        right = ~told.answered | ((sign * told.values > sign * limit) & (far >= 0))
         return replace(said, certain=said.certain & right)
 
     return Certificate(
-        name=f"SparseVector({limit})",
+        name=f"SparseVector({limit}{', at least' * (sign < 0)})",
         run=lambda truth, noise: mechanism.release(truth, noise=noise),
         read=read,
         truths=((limit, limit + 1), (0, limit + 2)),
-        power=geometric_power(1.0, limit),
+        power=lambda count: chance(sign * count),
     )
 
 
@@ -235,6 +248,14 @@ def _broken() -> Iterator[Certificate]:
         looser,
         name="SparseVector, certifies one more than the threshold",
         run=lambda truth, noise: SparseVector(4, upper_rate=1).release(truth, noise=noise),
+        sound=False,
+    )
+    yield replace(
+        _sparse(SparseVector(3, lower_rate=1)),
+        name="SparseVector, certifies at least with noise above",
+        run=lambda truth, noise: decide(
+            Counts(1, INFINITE).noisy(truth, noise=noise), np.full(2, 3), left=None, sign=-1
+        ),
         sound=False,
     )
     yield from _broken_intervals(counts)

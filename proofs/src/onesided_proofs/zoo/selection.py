@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onesided.mechanism import AdaptiveSparseVector, SparseVector
+from onesided.mechanism import AdaptiveSparseVector, PeeledTopK, SparseVector
 from onesided.noise import IntArray, Noise
 from onesided.numbers import Loss
 from onesided.policy import Shift
@@ -78,6 +78,12 @@ def true_values(values: IntArray, noise: Noise, *, rate: int) -> Selected:
     return winner, int(values[winner])
 
 
+def picked_and_told(values: IntArray, noise: Noise, *, right: PeeledTopK) -> Selected:
+    """Picks a half, and tells the true counts of what was picked."""
+    found = right.release(values, noise=noise)
+    return tuple(zip(found.indices.tolist(), values[found.indices].tolist(), strict=True))
+
+
 def never_stops(values: IntArray, noise: Noise, *, right: SparseVector) -> Selected:
     """Answers on and on at the price of one."""
     return _answers(values, noise, right, stops=False)
@@ -85,7 +91,7 @@ def never_stops(values: IntArray, noise: Noise, *, right: SparseVector) -> Selec
 
 def shared_noise(values: IntArray, noise: Noise, *, right: SparseVector) -> Selected:
     """One draw for all queries."""
-    same = int(noise.geometric(right.upper_rate, 1)[0])
+    same = int(noise.geometric(right.rate, 1)[0])
     above = values + same > right.thresholds
     first = int(np.argmax(above)) if above.any() else -1
     return first, int(values[first]) + same if first >= 0 else 0
@@ -98,7 +104,7 @@ def true_answer(values: IntArray, noise: Noise, *, right: SparseVector) -> Selec
 
 def fresh_answer(values: IntArray, noise: Noise, *, right: SparseVector) -> Selected:
     """The answer is measured anew: two looks at the price of one."""
-    draw = partial(noise.geometric, right.upper_rate, 1)
+    draw = partial(noise.geometric, right.rate, 1)
     return _answers(values, noise, right, shown=lambda count, _noisy: count + int(draw()[0]))
 
 
@@ -143,7 +149,7 @@ def _halves(
         if left < least:
             break
         coarse = count + int(noise.geometric(right.coarse_rate, 1)[0])
-        near = count + int(noise.geometric(right.upper_rate, 1)[0])
+        near = count + int(noise.geometric(right.rate, 1)[0])
         if coarse > level + right.margin:
             said.append(coarse)
             left -= 1
@@ -153,6 +159,31 @@ def _halves(
         else:
             said.append(None)
     return tuple(said)
+
+
+def upwards(values: IntArray, noise: Noise, *, right: SparseVector) -> Selected:
+    """Certifies "at least" with noise above the truth."""
+    noisy = values + noise.geometric(right.rate, values.size)
+    return tuple(np.where(noisy >= right.thresholds, -1, noisy).tolist())
+
+
+def pays_for_certified(values: IntArray, noise: Noise, *, right: SparseVector) -> Selected:
+    """Takes what is certified for what costs: "not certified" is told for nothing, for ever."""
+    said: list[bool] = []
+    for count in values.tolist():
+        said.append(bool(np.all(count - noise.geometric(right.rate, 1) >= right.thresholds)))
+        if sum(said) == right.max_answers:
+            break
+    return tuple(said)
+
+
+def lowers_threshold(values: IntArray, noise: Noise, *, right: SparseVector) -> Selected:
+    """Asks again below a threshold that was not certified, at the price of one answer."""
+    tried = range(int(np.max(right.thresholds)), 0, -1)
+    return tuple(
+        next((t for t in tried if count - int(noise.geometric(right.rate, 1)[0]) >= t), 0)
+        for count in values.tolist()
+    )
 
 
 def cut_noise(values: IntArray, noise: Noise, *, rate: int) -> IntArray:
@@ -173,7 +204,7 @@ def _answers(
     """A sparse vector with one answer, unless told otherwise; ``shown`` makes the answer."""
     said: list[int | None] = []
     for count in values.tolist():
-        noisy = count + int(noise.geometric(right.upper_rate, 1)[0])
+        noisy = count + int(noise.geometric(right.rate, 1)[0])
         if np.all(noisy <= np.asarray(right.thresholds)):
             said.append(noisy if certified else None)
             continue

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TextIO
 
-from onesided.engine._protocol import Engine, Taking
+from onesided.engine._protocol import opened
 from onesided.engine._sql import CAPITALS, NAMED, SqlTerms, literal, quoted
 from onesided.errors import MissingDependencyError
 from onesided.schema import (
@@ -64,7 +64,7 @@ def connected(native: Any = None) -> Any:
             hint="pip install 'onesided[pandas]' or 'onesided[pyarrow]'.",
         ) from None
     spilled = tempfile.mkdtemp(dir=_folder(os.getpid()))
-    connection = duckdb.connect(config={**_CLOSED, "temp_directory": spilled})
+    connection = opened(duckdb.connect(config={**_CLOSED, "temp_directory": spilled}))
     connection.execute("SET enable_progress_bar = false")  # it is drawn among the answers
     for name, value in _allowed(native).items():
         connection.execute(f"SET {name} = {literal(value)}")
@@ -239,13 +239,6 @@ _CASTS: Final[Mapping[str, tuple[str, str]]] = {
     "time": ("TIME", ""),
 }
 column = str  # SQL of a column of a snapshot: its name
-
-
-def plain(engine: Engine, name: str, place: str, how: Taking) -> str:
-    """A column before it is read, in which NaN is null."""
-    if engine.types[name].is_float() and name not in engine.readings and not how.records:
-        return f"CASE WHEN isnan({place}) THEN NULL ELSE {place} END"
-    return place
 
 
 def lost(text: str, made: str) -> str:

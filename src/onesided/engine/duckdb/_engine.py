@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import count
@@ -18,23 +19,85 @@ from onesided.engine._protocol import (
     ORDER,
     ROW,
     Column,
-    Engine,
     KeyTypes,
     Lazy,
+    SteppedEngine,
     Taking,
     Words,
 )
-from onesided.engine._snapshot import Draw, Samples, sampler, unclean
+from onesided.engine._snapshot import Draw, Samples, Subject, sampler, unclean
 from onesided.engine._sql import quoted
 from onesided.engine.duckdb import _condition
-from onesided.engine.duckdb._callers import Caller, RelationCaller
 from onesided.engine.duckdb._condition import DuckDBTerms, column_type, connected
 from onesided.engine.duckdb._sources import RelationSource, Source
+from onesided.noise import IntArray
+from onesided.schema import Reading
 
 if TYPE_CHECKING:
-    from onesided.engine._snapshot import Subject
-    from onesided.noise import IntArray
-    from onesided.schema import Reading
+    import pyarrow as pa
+
+
+# Whose table DuckDB reads: answers and samples go back in the form in which the table came.
+
+
+class Caller(ABC):
+    """The form of the caller's own table."""
+
+    @abstractmethod
+    def read_as(self, names: Iterable[str]) -> None:
+        """Forget the types of columns that are now read as others."""
+
+    @abstractmethod
+    def answer(self, relation: Any, names: Sequence[str]) -> Any:
+        """A small public relation in the caller's form, its columns called ``names``."""
+
+    @abstractmethod
+    def sample(self, table: pa.Table) -> Any:
+        """Rows of the caller's own table, as DuckDB gave them back, in the caller's form."""
+
+
+class RelationCaller(Caller):
+    """A DuckDB relation. An ENUM becomes text: its list would name values of suppressed rows."""
+
+    def __init__(self, native: Any) -> None:
+        self._native, self._declared = native, frozenset[str]()
+
+    def read_as(self, names: Iterable[str]) -> None:
+        self._declared = frozenset(names)
+
+    def answer(self, relation: Any, names: Sequence[str]) -> Any:
+        if find_spec("pyarrow") is None:
+            pairs = zip(relation.columns, names, strict=True)
+            return relation.project(", ".join(f"{c} AS {quoted(name)}" for c, name in pairs))
+        return _handed_over(self._native, read(relation, names))
+
+    def sample(self, table: pa.Table) -> Any:
+        kinds = ("VARCHAR" if kind.id == "enum" else kind for kind in self._native.types)
+        columns = zip(self._native.columns, kinds, strict=True)
+        wanted = ", ".join(
+            quoted(c) if c in self._declared else f"CAST({quoted(c)} AS {kind}) AS {quoted(c)}"
+            for c, kind in columns
+        )
+        return _handed_over(self._native, table).project(wanted)
+
+
+def read(relation: Any, names: Sequence[str]) -> pa.Table:
+    table: pa.Table = relation.to_arrow_table()
+    return table.rename_columns(list(names))
+
+
+def _handed_over(native: Any, table: pa.Table) -> Any:
+    """A public table beside the caller's own, or on a connection of ours where that gives another.
+
+    The caller's connection may not let Python's tables be found, or hold one of that name.
+    """
+    onesided_small = table  # noqa: F841 - DuckDB finds it by its name
+    with contextlib.suppress(Exception):
+        made = native.query("onesided_data", "SELECT * FROM onesided_small").select("*")
+        if made.to_arrow_table() == table:
+            return made
+    return connected().from_arrow(table)
+
 
 _LOST: Final = ("TIME WITH TIME ZONE", "UHUGEINT", "TIME_NS", "BIT[")
 
@@ -45,7 +108,7 @@ def relation_engine(native: Any) -> DuckDBEngine:
     return DuckDBEngine(RelationSource(native, connection), RelationCaller(native), connection)
 
 
-class DuckDBEngine(Engine):
+class DuckDBEngine(SteppedEngine):
     """A source of columns, and the connection on which they are asked. caller: whose they are."""
 
     reader: ClassVar[Any] = _condition
@@ -64,6 +127,11 @@ class DuckDBEngine(Engine):
         ]
         with self._source.lay(self._connection, columns, steps, rows=how.rows) as laid:
             yield nw.from_native(laid)
+
+    def plain(self, name: str, place: str, how: Taking) -> str:
+        if self.types[name].is_float() and name not in self.readings and not how.records:
+            return f"CASE WHEN isnan({place}) THEN NULL ELSE {place} END"
+        return place
 
     def read_as(self, readings: Mapping[str, Reading]) -> None:
         super().read_as(readings)

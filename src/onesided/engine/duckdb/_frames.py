@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from onesided.engine._protocol import Objects
-from onesided.engine.duckdb._callers import Caller, read
 from onesided.engine.duckdb._condition import connected
-from onesided.engine.duckdb._engine import DuckDBEngine
+from onesided.engine.duckdb._engine import Caller, DuckDBEngine, read
 from onesided.engine.duckdb._sources import ArrowSource
 
 # Arrow columns as DuckDB reads them: a closed list of types, each mapped to one that it keeps.
@@ -215,7 +214,12 @@ class PandasCaller(Caller):
         return read(relation, names).to_pandas()
 
     def sample(self, table: pa.Table) -> Any:
-        return as_pandas(table, self._types)
+        # An Arrow table as pandas', each column of its type in ``types``.
+        made = {
+            name: _series(column, self._types[name]) if name in self._types else column.to_pandas()
+            for name, column in zip(table.column_names, table.columns, strict=True)
+        }
+        return pd.DataFrame(made, columns=table.column_names)
 
 
 def as_arrow(frame: pd.DataFrame) -> tuple[pa.Table, dict[str, str], dict[str, Objects]]:
@@ -282,15 +286,6 @@ def _of_objects(series: pd.Series[Any]) -> tuple[Any, Objects | None]:
         same = (one is None or one.encode(errors="replace").decode() == one for one in texts)
         plain = [one if kept else None for one, kept in zip(texts, same, strict=True)]
         return pa.array(plain, pa.string(), from_pandas=True), found
-
-
-def as_pandas(table: pa.Table, types: Mapping[str, Any]) -> pd.DataFrame:
-    """An Arrow table as pandas', each column of its type in ``types``."""
-    made = {
-        name: _series(column, types[name]) if name in types else column.to_pandas()
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    }
-    return pd.DataFrame(made, columns=table.column_names)
 
 
 def _series(column: Any, dtype: Any) -> Any:

@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from onesided.engine._protocol import KIND
 from onesided.engine._snapshot import BATCH, Kinds, Rows, Subject
-from onesided.engine.duckdb._callers import Caller
+from onesided.engine.duckdb._engine import Caller
 from onesided.noise import BoolArray
 
 # A byte for each number up to so many times the units takes less memory than their rows.
@@ -93,13 +93,18 @@ class DuckDBRows(Rows):
 def _anew(table: Any) -> Any:
     """The table from what it shows and no more: written to Parquet and read back.
 
-    A filtered column may still hold bits beyond its end, and values under its nulls.
+    A filtered column may still hold bits beyond its end, and values under its nulls. Moments in
+    seconds pass as numbers: Parquet has milliseconds, in which the far ones do not fit.
     """
     # Parquet has no such type: those few columns are made of Python's own values.
     aside = [
         name for name in table.column_names if "interval" in str(table.schema.field(name).type)
     ]
-    store, written = pa.BufferOutputStream(), table.drop_columns(aside)
+    passing = table.drop_columns(aside)
+    written = passing.cast(
+        pa.schema([field.with_type(_stored(field.type)) for field in passing.schema])
+    )
+    store = pa.BufferOutputStream()
     parquet.write_table(written, store, compression="none", write_statistics=False)
     read = parquet.read_table(pa.BufferReader(store.getvalue())).combine_chunks()
     columns = {
@@ -109,6 +114,22 @@ def _anew(table: Any) -> Any:
         for field in table.schema
     }
     return pa.table(columns)
+
+
+def _stored(kind: Any) -> Any:
+    """The type by which a type passes through Parquet."""
+    types = pa.types
+    if types.is_timestamp(kind) and kind.unit == "s":
+        return pa.int64()
+    if types.is_map(kind):
+        return pa.map_(_stored(kind.key_type), _stored(kind.item_type))
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_stored(field.type)) for field in kind])
+    if types.is_fixed_size_list(kind):
+        return pa.list_(_stored(kind.value_type), kind.list_size)
+    if types.is_list(kind):
+        return pa.list_(_stored(kind.value_type))
+    return pa.large_list(_stored(kind.value_type)) if types.is_large_list(kind) else kind
 
 
 def _wrapped(column: Any) -> NDArray[np.uint64]:

@@ -19,8 +19,7 @@ from ibis.backends.sql.compilers import PostgresCompiler
 
 from onesided.conditions import Scalar
 from onesided.engine._sql import CAPITALS, NAMED, SqlTerms
-from onesided.engine.duckdb._callers import Caller
-from onesided.engine.duckdb._engine import DuckDBEngine, relation_engine
+from onesided.engine.duckdb._engine import Caller, DuckDBEngine, relation_engine
 from onesided.errors import ConditionError
 from onesided.schema import (
     BOOLEAN,

@@ -2,25 +2,402 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 import ibis
+import ibis.expr.operations as ops
 import narwhals as nw
 import numpy as np
+import psycopg
+import pyarrow as pa
+import sqlglot as sg
 from numpy.typing import NDArray
+from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
 
+from onesided.engine._keys import plain
 from onesided.engine._protocol import Column, Engine, KeyTypes, Lazy, Taking, Words, places_of
-from onesided.engine._snapshot import Draw, Samples
-from onesided.engine.ibis._condition import PostgresTerms, column_type, duckdb_engine, written_of
-from onesided.engine.ibis._plan import as_arrow, ibis_type, spelt
-from onesided.engine.ibis._postgres import Postgres
-from onesided.errors import DataError, SchemaError
+from onesided.engine._snapshot import Draw, Samples, Subject
+from onesided.engine.ibis._condition import (
+    Exact,
+    PostgresTerms,
+    column_type,
+    duckdb_engine,
+    written_of,
+)
+from onesided.errors import DataError, SchemaError, first_line
+from onesided.schema import Reading
 
-if TYPE_CHECKING:
-    from onesided.engine._snapshot import Subject
-    from onesided.schema import Reading
+# What a table of Ibis is made of: steps that give the same rows whenever they are taken.
+
+
+_STEPS: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    DatabaseTable InMemoryTable Project Filter DropColumns DropNull FillNull Sort Distinct Union
+    Intersection Difference SelfReference JoinTable JoinReference JoinLink JoinChain Aggregate
+    Reference Field SortKey Alias Literal Cast TryCast
+    Add Subtract Multiply Divide FloorDivide Modulus Negate Abs Sign Ceil Floor Round Greatest Least
+    Equals NotEquals Less LessEqual Greater GreaterEqual IdenticalTo Between And Or Xor Not
+    InValues InSubquery ExistsSubquery NotExistsSubquery IsNull NotNull IsNan IsInf NullIf Coalesce
+    SearchedCase SimpleCase IfElse
+    Lowercase Uppercase StringLength Strip LStrip RStrip Substring StrRight StringConcat StringJoin
+    StringReplace StringContains StartsWith EndsWith StringSQLLike StringSQLILike RegexSearch
+    RegexReplace RegexExtract Translate LPad RPad Reverse StringFind
+    ExtractYear ExtractQuarter ExtractMonth ExtractDay ExtractDayOfYear ExtractHour ExtractMinute
+    ExtractSecond ExtractEpochSeconds DayOfWeekIndex Date Time DateTruncate TimestampTruncate
+    DateAdd DateSub DateDiff TimestampAdd TimestampSub TimestampDiff IntervalFromInteger
+    DateFromYMD TimestampFromYMDHMS TimestampFromUNIX
+    Count CountStar CountDistinct Sum Min Max Mean Any All
+    """,
+    )
+)
+# Of rows that tie, other joins take any one.
+_JOINS: Final = frozenset(["inner", "left", "right", "outer", "semi", "anti", "cross"])
+
+
+def refuse_unrepeatable(native: Any) -> Sequence[Any]:
+    """The stored tables that a table of Ibis is made of.
+
+    Errors: DataError for a step that may give other rows the next time, such as a limit, a sample,
+    a window, the time of day, a random number, SQL text or a function of somebody's own.
+    """
+    found = []
+    for node in native.op().find(ops.Node):
+        name = type(node).__name__
+        if isinstance(node, ops.DatabaseTable):
+            found.append(node)
+            continue
+        if isinstance(node, ops.JoinLink) and node.how not in _JOINS:
+            name = f"a join of kind {node.how!r}"
+        elif name in _STEPS:
+            continue
+        raise DataError(
+            f"This table of Ibis is computed by {name}, of which it is not known that it gives "
+            "the same rows each time.",
+            hint="A question reads the table more than once. Write it to a table of the "
+            "warehouse first.",
+            step=name,
+        )
+    return found
+
+
+# Public values beside the rows: as digits on the way in, as a table in memory on the way out.
+
+_ROW: Final = "onesided_spelt"
+# Between rows, and between the values of one: in no number, no date and no hexadecimal text.
+_ROWS: Final = ";"
+_VALUES: Final = ","
+
+
+@ibis.udf.scalar.builtin  # type: ignore[untyped-decorator] # the server's own
+def decode(text: str, kind: str) -> bytes:  # type: ignore[empty-body]
+    """The bytes that digits stand for."""
+
+
+@ibis.udf.scalar.builtin  # type: ignore[untyped-decorator] # the server's own
+def convert_from(held: bytes, encoding: str) -> str:  # type: ignore[empty-body]
+    """The text that bytes stand for."""
+
+
+def spelt(columns: Mapping[str, Column], types: Mapping[str, Any]) -> Any:
+    """Public columns as a table of Ibis that needs nothing in the warehouse, not even a place.
+
+    They travel as one literal of digits: text as the hexadecimal digits of its UTF-8, so that no
+    word of anybody's gets into SQL. What no column of text can hold is null, and in no group.
+    types: of those columns that are to have one of the warehouse's.
+    """
+    lists = {name: list(map(plain, column)) for name, column in columns.items()}
+    kinds = {name: types.get(name) or _kind_of(values) for name, values in lists.items()}
+    rows = zip(*(map(_digits, values) for values in lists.values()), strict=True)
+    literal = ibis.literal(_ROWS.join(map(_VALUES.join, rows)), "string")
+    table = literal.split(_ROWS).unnest().name(_ROW).as_table()
+    made = {}
+    for place, (name, kind) in enumerate(kinds.items()):
+        digits = table[_ROW].split(_VALUES)[place].nullif("")
+        if kind.is_string():
+            # A first digit that means nothing: text without a letter is no null.
+            made[name] = convert_from(decode(digits.substr(1), "hex"), "UTF8")
+        else:
+            made[name] = digits.cast(kind)
+    return table.select(**made)
+
+
+def _digits(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return "" if "\0" in value else "x" + value.encode().hex()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, dt.date) else str(value)
+
+
+def _kind_of(values: Sequence[Any]) -> Any:
+    first: Any = next((value for value in values if value is not None), 0)
+    if isinstance(first, dt.datetime):
+        return ibis.dtype("timestamp('UTC')" if first.tzinfo else "timestamp")
+    kinds = ((bool, "boolean"), (int, "int64"), (float, "float64"), (dt.date, "date"))
+    return ibis.dtype(next((kind for made, kind in kinds if isinstance(first, made)), "string"))
+
+
+def ibis_type(dtype: nw.dtypes.DType) -> Any:
+    """Ibis's type for public values that meet a column; None where their own will do."""
+    if isinstance(dtype, nw.Datetime):
+        return ibis.dtype("timestamp" if dtype.time_zone is None else "timestamp('UTC')")
+    kinds = {nw.Int64: "int64", nw.String: "string", nw.Boolean: "boolean", nw.Date: "date"}
+    name = kinds.get(type(dtype))
+    return name and ibis.dtype(name)
+
+
+def as_arrow(columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> pa.Table:
+    """Values as a table of PyArrow, which Ibis needs itself; ``types`` of those that have one."""
+    made = {}
+    for name, column in columns.items():
+        kind = _arrow_type(types.get(name))
+        if kind is None and isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+            kind = pa.from_numpy_dtype(column.dtype)  # also where there is no row to tell it by
+        made[name] = pa.array(list(map(plain, column)), type=kind)
+    return pa.table(made)
+
+
+def _arrow_type(kind: nw.dtypes.DType | None) -> Any:
+    if isinstance(kind, nw.Datetime):
+        return pa.timestamp("us", tz=kind.time_zone)
+    kinds = {
+        nw.Int64: pa.int64(),
+        nw.Int32: pa.int32(),
+        nw.Int16: pa.int16(),
+        nw.String: pa.string(),
+        nw.Boolean: pa.bool_(),
+        nw.Date: pa.date32(),
+    }
+    return kinds.get(type(kind))  # type: ignore[arg-type] # None has no type there
+
+
+# PostgreSQL through Ibis: SQL that rounds nothing, in one transaction for a question.
+
+
+# By the server's own numbers, which types columns may have; a domain is told as what it is made of.
+_TYPES: Final = frozenset([16, 20, 21, 23, 25, 700, 701, 1043, 1082, 1083, 1114, 1184, 1700])
+
+
+# Whoever may make functions in a schema of the caller's path could make one that is taken for the
+# server's own, such as = for two varchar. So they are looked up there alone, and tables by their
+# full names.
+_OWN: Final = "SET TRANSACTION READ ONLY; SET LOCAL search_path TO pg_catalog"
+_PATH: Final = "SELECT pg_catalog.set_config('search_path', %s, true)"
+_OWN_PATH: Final = "SELECT pg_catalog.current_setting('search_path')"
+# The schema of a table by its name, what it is, and whether it shows other rows than it holds.
+_RELATION: Final = """
+WITH RECURSIVE found AS (
+    SELECT c.oid, c.relkind, n.nspname
+    FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.oid = pg_catalog.to_regclass(CASE WHEN %(space)s::text IS NULL
+        THEN pg_catalog.format('%%I', %(name)s::text)
+        ELSE pg_catalog.format('%%I.%%I', %(space)s::text, %(name)s::text) END)
+), parts AS (
+    SELECT oid FROM found
+    UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i JOIN parts AS p ON i.inhparent = p.oid
+)
+SELECT nspname, relkind::text, pg_catalog.row_security_active(oid), EXISTS (
+    SELECT FROM parts AS p JOIN pg_catalog.pg_class AS c ON c.oid = p.oid
+    WHERE c.relkind NOT IN ('r', 'p', 'm')
+) FROM found
+"""
+
+_COMPILER: Final = Exact()
+
+
+class Postgres:
+    """A server, by the connection of a table's own backend.
+
+    refused: columns that may not be used, with what they hold.
+    """
+
+    refused: Mapping[str, str]
+
+    def __init__(self, backend: Any, native: Any) -> None:
+        self._backend = backend
+        backend._run_pre_execute_hooks(native)  # noqa: SLF001 - tables in memory are handed over
+        self._named = {one: self._in_full(one) for one in refuse_unrepeatable(native)}
+        # Text must be Unicode, and a backslash in it a letter like any other.
+        wanted = {"server_encoding": "UTF8", "standard_conforming_strings": "on"}
+        for name, value in wanted.items():
+            ((held,),) = self._asked("SELECT current_setting(%s)", [name])
+            if held != value:
+                raise DataError(
+                    f"The server has {name} = {held}, with which text is read in another way.",
+                    hint=f"Set it to {value}.",
+                    setting=name,
+                )
+        # Refuse versions of Ibis and its parser of which public keys do not arrive as they are.
+        keys: dict[str, Column] = {
+            "a": ["o'é;", "", None],
+            "b": np.array([-(2**63), 0, 7]),
+            "c": [True, False, None],
+        }
+        found = self.rows(spelt(keys, {}).order_by("b"))
+        if found != [("o'é;", -(2**63), True), ("", 0, False), (None, 7, None)]:
+            raise DataError(
+                "These versions of Ibis and sqlglot write SQL that PostgreSQL reads otherwise.",
+                hint="pip install --upgrade ibis-framework sqlglot",
+            )
+        self.refused = self._refused(self.settled(native))
+
+    def settled(self, native: Any) -> Any:
+        """The table as questions read it, whatever is set later: names in full, NaN unknown."""
+        table = native.op().replace(self._named).to_expr()
+        odd = ibis.literal("NaN")
+        made = {
+            name: table[name].nullif(odd.cast("decimal" if kind.is_decimal() else kind))
+            for name, kind in table.schema().items()
+            if kind.is_decimal() or kind.is_floating()
+        }
+        return table.mutate(**made)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Within, every statement finds the same stored rows. Errors: DataError."""
+        connection = self._backend.con
+        with _answering(), connection.cursor(row_factory=tuple_row) as cursor:
+            if connection.info.transaction_status == TransactionStatus.INTRANS:
+                ((held,),) = cursor.execute("SHOW transaction_isolation").fetchall()
+                if held not in ("repeatable read", "serializable"):
+                    raise DataError(
+                        "The connection is in a transaction of its own, with isolation level "
+                        f"{held!r}: each statement may find other rows.",
+                        hint="Commit it before the question, or begin it with ISOLATION LEVEL "
+                        "REPEATABLE READ.",
+                    )
+                yield
+                return
+            with connection.transaction():
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                yield
+
+    def rows(self, table: Any) -> list[tuple[Any, ...]]:
+        """The rows of a table of Ibis: aggregates, or groups, never anybody's own."""
+        return self._asked(written(table))
+
+    def refuse_collated(self, table: Any, names: Sequence[str]) -> None:
+        """Refuse columns of text in which different words count as equal. Errors: DataError."""
+        schema = table.schema()
+        for name in names:
+            if name not in schema or not schema[name].is_string():
+                continue
+            column = sg.column(name, quoted=True).sql("postgres")
+            probe = (
+                f"SELECT bool_and(c.collisdeterministic) FROM pg_catalog.pg_collation AS c "  # noqa: S608 - quoted
+                f"JOIN (SELECT pg_collation_for(x) AS told FROM (SELECT {column} AS x FROM "
+                f"({written(table)}) AS onesided_rows WHERE false UNION ALL SELECT NULL) AS t) "
+                "AS f ON c.oid = f.told::regcollation"
+            )
+            ((plain,),) = self._asked(probe)
+            if not plain:
+                raise DataError(
+                    f"The column {name!r} has a collation, in which texts that differ count as "
+                    "equal.",
+                    hint="Keys are told apart byte by byte: give the column a collation that is "
+                    "deterministic.",
+                    column=name,
+                )
+
+    def _asked(self, text: str, values: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
+        """Rows of one statement, in a transaction that may only read."""
+        with self._reading() as cursor:
+            return list(cursor.execute(text, values).fetchall())
+
+    @contextmanager
+    def _reading(self, *, named: bool = False) -> Iterator[Any]:
+        """A transaction that may only read; named: which also finds tables on the caller's path."""
+        connection = self._backend.con
+        inside = connection.info.transaction_status == TransactionStatus.INTRANS
+        with (
+            _answering(),
+            connection.cursor(row_factory=tuple_row) as cursor,
+            connection.transaction(),
+        ):
+            path = ""
+            if inside or named:
+                ((path,),) = cursor.execute(_OWN_PATH).fetchall()
+            cursor.execute(_OWN)
+            if named and path:
+                cursor.execute(_PATH, [f"pg_catalog, {path}"])
+            yield cursor
+            if inside:  # of the caller's own transaction, which goes on with the caller's path
+                cursor.execute(_PATH, [path])
+
+    def _refused(self, native: Any) -> Mapping[str, str]:
+        """Columns of types that are not of the list, by the server's own word."""
+        text = f"SELECT * FROM ({written(native)}) AS onesided_rows LIMIT 0"  # noqa: S608 - Ibis's own
+        with self._reading() as cursor:
+            described = cursor.execute(text).description or ()
+        odd = {column.name: column.type_code for column in described}
+        odd = {name: number for name, number in odd.items() if number not in _TYPES}
+        named = {
+            number: self._asked("SELECT format_type(%s, NULL)", [number])[0][0]
+            for number in set(odd.values())
+        }
+        return {name: named[number] for name, number in odd.items()}
+
+    def _in_full(self, relation: Any) -> Any:
+        """A stored table by its full name.
+
+        Errors: DataError for a view, or a table elsewhere, which may give other rows each time;
+        and for one of which a policy of the server's shows some rows alone.
+        """
+        space = relation.namespace.database
+        given = {"space": space, "name": relation.name}
+        with self._reading(named=True) as cursor:
+            found = cursor.execute(_RELATION, given).fetchall()
+        (held, kind, hidden, elsewhere) = found[0] if found else (None, None, False, False)
+        if kind not in ("r", "p", "m") or elsewhere:
+            raise DataError(
+                f"{relation.name} is no stored table of this database, or a part of it is none, so "
+                "it may give other rows each time.",
+                hint="A question reads the table more than once. Name the tables that a view is "
+                "made of, or make it a materialized view.",
+                table=relation.name,
+            )
+        if hidden:
+            raise DataError(
+                f"A row security policy decides which rows of {relation.name} this role sees, and "
+                "it may decide otherwise the next time.",
+                hint="A question reads the table more than once. Read it as a role that sees all "
+                "rows, or copy the rows into a table of their own.",
+                table=relation.name,
+            )
+        whole = ops.Namespace(catalog=relation.namespace.catalog, database=held)
+        return relation.copy(namespace=whole)
+
+
+def written(table: Any) -> str:
+    """The SQL of a table of Ibis.
+
+    A copy is written: the generator changes what it writes, and Ibis shares parts of it.
+    """
+    return str(_COMPILER.to_sqlglot(table).copy().sql(dialect="postgres"))
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """Errors: DataError for whatever the server says, or where it can no longer be reached."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise DataError(
+            f"The warehouse could not be read: {first_line(error)}",
+            hint="Nothing was drawn. Connect again and ask again: what was charged before stays "
+            "charged, and is answered under its id.",
+            sqlstate=error.sqlstate,
+        ) from error
+
 
 # Which warehouse a table of Ibis lies in, and how it is read there.
 
@@ -31,8 +408,6 @@ def open_table(native: Any) -> Engine:
     if backend.name == "duckdb":
         return duckdb_engine(native, backend)
     if backend.name == "postgres":
-        from onesided.engine.ibis._postgres import Postgres  # noqa: PLC0415 - optional
-
         return WarehouseEngine(native, Postgres(backend, native))
     raise DataError(
         f"This table of Ibis lies in {backend.name}, where the answers were never compared with "

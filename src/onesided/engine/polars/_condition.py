@@ -7,12 +7,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
 from onesided.conditions import Scalar
-from onesided.engine._protocol import Taking
 from onesided.engine._sql import OPERATORS, Operators
 from onesided.schema import (
     BOOLEAN,
@@ -33,9 +32,6 @@ from onesided.schema import (
     local_offsets,
     moment_type,
 )
-
-if TYPE_CHECKING:
-    from onesided.engine.polars._engine import PolarsEngine
 
 # Conditions as Polars' expressions.
 
@@ -282,16 +278,6 @@ def _python(value: Scalar, kind: Type) -> object:
 
 _MINUTE: Final = 60_000_000
 column = pl.col
-
-
-def plain(engine: PolarsEngine, name: str, place: str, how: Taking) -> pl.Expr:
-    """A column before it is read, in which NaN is null."""
-    kind, held = engine.callers[name], pl.col(place)
-    if kind in (pl.Categorical, pl.Enum):
-        return held.cast(pl.String)
-    if kind == pl.Duration:  # as from Arrow: whole numbers of its unit
-        return held.to_physical()
-    return held.fill_nan(None) if kind.is_float() and not how.records else held
 
 
 def lost(text: str, made: pl.Expr) -> pl.Expr:

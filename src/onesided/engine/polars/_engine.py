@@ -16,9 +16,9 @@ from onesided.engine._protocol import (
     KIND,
     ROW,
     Column,
-    Engine,
     KeyTypes,
     Lazy,
+    SteppedEngine,
     Taking,
     Words,
     places_of,
@@ -91,7 +91,7 @@ _LEAST_BITS: Final = 34
 _WORD: Final = 64
 
 
-class PolarsEngine(Engine):
+class PolarsEngine(SteppedEngine):
     """native: a DataFrame or a LazyFrame; answers are of the same.
 
     callers: the types of the caller's own columns.
@@ -119,6 +119,14 @@ class PolarsEngine(Engine):
         for step in self.steps(columns, how) if columns else ():
             taken = taken.select(**step)
         yield nw.from_native(taken)
+
+    def plain(self, name: str, place: str, how: Taking) -> pl.Expr:
+        kind, held = self.callers[name], pl.col(place)
+        if kind in (pl.Categorical, pl.Enum):
+            return held.cast(pl.String)
+        if kind == pl.Duration:  # as from Arrow: whole numbers of its unit
+            return held.to_physical()
+        return held.fill_nan(None) if kind.is_float() and not how.records else held
 
     def _taken(self, columns: Sequence[str], *, rows: bool) -> Any:
         """The columns as they are, by where they stand: names may be patterns to Polars."""
@@ -178,6 +186,10 @@ class PolarsEngine(Engine):
                 raise unclean(name, "Python objects", "a plain type")
             if dtype.is_nested() and "Enum(" in str(dtype):
                 raise unclean(name, "Enum in a nested type", "Categorical")
+            try:
+                _anew(pl.DataFrame(schema={"c0": dtype}))
+            except pl.exceptions.PolarsError:
+                raise unclean(name, str(dtype), "a plain type") from None
 
     def sampler(self, subject: Subject, samples: Samples) -> Draw:
         return sampler(PolarsRows(subject, callers=self.callers, lazy=self.lazy), samples)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.types import DoubleType, FloatType, StringType
 
 from onesided.conditions import Scalar
-from onesided.engine._protocol import Taking
 from onesided.engine._sql import OPERATORS, Operators
 from onesided.errors import SchemaError
 from onesided.schema import (
@@ -28,12 +26,10 @@ from onesided.schema import (
     Type,
     bits,
     date_text,
+    local_offsets,
     moment_text,
     moment_type,
 )
-
-if TYPE_CHECKING:
-    from onesided.engine.spark._engine import SparkEngine
 
 # Conditions as Spark's columns.
 
@@ -164,7 +160,20 @@ class SparkTerms(Operators):
 
     def extract(self, unit: str, part: Column, kind: Type) -> Column:
         if kind.zoned:
-            return _of_micros(unit, F.unix_micros(part))
+            # A part of an instant in UTC, whatever the session's zone.
+            micros = F.unix_micros(part)
+            clock = F.pmod(micros, F.lit(DAY))
+            day = F.date_from_unix_date(
+                F.call_function("div", micros - clock, F.lit(DAY)).cast("int")
+            )
+            if unit in ("YEAR", "MONTH", "DAY", "ISODOW"):
+                return SparkTerms({}).extract(unit, day, DATE)
+            size, most = {
+                "HOUR": (3_600_000_000, 24),
+                "MINUTE": (60_000_000, 60),
+                "SECOND": (1_000_000, 60),
+            }[unit]
+            return F.call_function("div", clock, F.lit(size)) % F.lit(most)
         if unit == "ISODOW":
             return (F.weekday(part) + F.lit(1)).cast("bigint")
         made: Column = getattr(F, "dayofmonth" if unit == "DAY" else unit.lower())(part)
@@ -187,20 +196,6 @@ class SparkTerms(Operators):
         seconds = F.lit(Decimal(micros).scaleb(-6)).cast("decimal(18,6)")
         zero = F.lit(0)
         return part + F.make_dt_interval(F.lit(days).cast("int"), zero, zero, seconds)
-
-
-def _of_micros(unit: str, micros: Column) -> Column:
-    """A part of an instant in UTC, whatever the session's zone."""
-    clock = F.pmod(micros, F.lit(DAY))
-    day = F.date_from_unix_date(F.call_function("div", micros - clock, F.lit(DAY)).cast("int"))
-    if unit in ("YEAR", "MONTH", "DAY", "ISODOW"):
-        return SparkTerms({}).extract(unit, day, DATE)
-    size, most = {
-        "HOUR": (3_600_000_000, 24),
-        "MINUTE": (60_000_000, 60),
-        "SECOND": (1_000_000, 60),
-    }[unit]
-    return F.call_function("div", clock, F.lit(size)) % F.lit(most)
 
 
 def _long_division(left: Column, divisor: Column) -> Column:
@@ -235,19 +230,6 @@ _MINUTE: Final = 60_000_000
 column = F.col
 
 
-def plain(engine: SparkEngine, name: str, place: str, how: Taking) -> Column:
-    """A column before it is read. Bytes that are no UTF-8 are unknown: told, they look alike.
-
-    Such bytes stay where another type is read: there they are what could not be read.
-    """
-    kind, held = engine.native.schema[engine.places[name]].dataType, F.col(place)
-    typed = name in engine.readings and engine.readings[name].kind != "text"
-    if type(kind) is StringType and not typed:
-        return F.try_validate_utf8(held)
-    floats = isinstance(kind, FloatType | DoubleType)
-    return F.nanvl(held, F.lit(None)) if floats and not how.records else held
-
-
 def lost(text: str, made: Column) -> Column:
     """Whether a text has no value."""
     return F.col(text).isNotNull() & made.isNull()
@@ -255,7 +237,25 @@ def lost(text: str, made: Column) -> Column:
 
 def value(name: str, reading: Reading) -> Column:
     """A column in canonical form as its type; null for what is not of its form."""
-    return strict(name, reading.kind)
+    made = strict(name, reading.kind)
+    return F.coalesce(made, _local(F.col(name), reading.zone)) if reading.zone else made
+
+
+def _local(text: Column, zone: str) -> Column:
+    """A moment of a place's clock as an instant, by halves of our own list of its changes."""
+    changes, offsets = local_offsets(zone)
+
+    def away(at: Column, first: int, last: int) -> Column:
+        if first == last:
+            return F.lit(offsets[first]).cast("bigint")
+        middle = (first + last) // 2
+        below, above = away(at, first, middle), away(at, middle + 1, last)
+        return F.when(at < changes[middle], below).otherwise(above)
+
+    micros = _micros(F.when(text.rlike(rf"\A(?:{PATTERNS['datetime']})\z"), text))
+    # Within a list of one, the moment has a name.
+    found = F.transform(F.array(micros), lambda at: at - away(at, 0, len(offsets) - 1))
+    return F.timestamp_micros(found[0])
 
 
 def known(name: str, reading: Reading) -> Column:
@@ -265,16 +265,7 @@ def known(name: str, reading: Reading) -> Column:
 
 
 def canonical(name: str, reading: Reading) -> Column:
-    """A column of text in the canonical form of its type; null for other forms.
-
-    Errors: SchemaError for zones, whose changes Spark reads by a list of its own.
-    """
-    if reading.zone:
-        raise SchemaError(
-            f"The schema declares the zone {reading.zone!r}, which is not read in Spark.",
-            hint="Write moments with their offsets, or read the table with another engine.",
-            zone=reading.zone,
-        )
+    """A column of text in the canonical form of its type; null for other forms."""
     text = made = F.col(name)
     if reading.words:
         for word, other in reading.words[::-1]:

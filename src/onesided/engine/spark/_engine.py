@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import narwhals as nw
 import numpy as np
@@ -22,9 +22,9 @@ from onesided.engine._protocol import (
     AFTER,
     KIND,
     Column,
-    Engine,
     KeyTypes,
     Lazy,
+    SteppedEngine,
     Taking,
     Words,
     places_of,
@@ -38,9 +38,6 @@ from onesided.mechanism import RecordSample
 from onesided.noise import BoolArray, Noise
 from onesided.noise.kit import PartNoise, new_secret
 
-if TYPE_CHECKING:
-    from onesided.engine._snapshot import Subject
-
 # True-record samples of Spark tables: coins are flipped where the rows are.
 #
 # Open units (rows, if that is the unit) are dealt to parts by a hash of what they hold, and sorted
@@ -53,14 +50,12 @@ if TYPE_CHECKING:
 # depends on how Spark read or split the table: the same open units get the same coins, whichever
 # task runs when, so an attempt that fails does not get another chance. Units that hold the same are
 # interchangeable. A hash of the unit in place of a stream would give rows that are repeated one
-# coin
-# for all, which is no sample of rows.
+# coin for all, which is no sample of rows.
 #
 # What is returned. Coins are flipped once: the kept rows are stored in the executors and the plan
 # behind them is cut off, for it holds the secret, and Spark's estimates of the table's size; column
 # metadata may name values of rows that were left out. The parts and their order are functions of
-# the
-# kept rows alone, as the table's own splits would tell where rows are missing.
+# the kept rows alone, as the table's own splits would tell where rows are missing.
 #
 # Who could learn the secret: whoever reads the memory, or Spark's own traffic and temporary files,
 # of the driver and the executors while the sample is drawn. They hold the table itself too.
@@ -75,7 +70,14 @@ Numbers = NDArray[Any]
 def sampler(subject: Subject, samples: Samples) -> Draw:
     """As :func:`onesided.engine._snapshot.look`; the coins are flipped by the executors."""
     check(subject)
-    _try_rows(subject, samples)
+    # Compute every column and condition on every row once: what fails then fails now.
+    unit, native = subject.unit, nw.to_native(subject.table.frame)
+    with reading():
+        found = (
+            _open_rows(subject, samples) if unit is None else _open_units(subject, unit, samples)
+        )
+        for rows in (native, found):
+            rows.agg(sql.max(sql.xxhash64(*rows.columns))).collect()
 
     def draw(noise: Noise | None) -> Cut:
         with reading(AFTER):
@@ -99,26 +101,8 @@ def check(subject: Subject) -> None:
             hint="Write it as text, for example with to_json. Nothing was drawn and nothing was "
             "recorded.",
         ) from error
-    _probe(native.sparkSession)
-
-
-def _try_rows(subject: Subject, samples: Samples) -> None:
-    """Compute every column and condition on every row once: what fails then fails now.
-
-    Errors: DataError, before anything is charged.
-    """
-    unit, native = subject.unit, nw.to_native(subject.table.frame)
-    with reading():
-        found = (
-            _open_rows(subject, samples) if unit is None else _open_units(subject, unit, samples)
-        )
-        for rows in (native, found):
-            rows.agg(sql.max(sql.xxhash64(*rows.columns))).collect()
-
-
-def _probe(session: Any) -> None:
-    """One empty draw, so that what is missing in the executors is missed before the charge."""
-    parts = session.range(1).select(sql.lit(0).alias(_PART), sql.lit(-1).alias(_NUMBER))
+    # One empty draw, so that what is missing in the executors is missed before the charge.
+    parts = native.sparkSession.range(1).select(sql.lit(0).alias(_PART), sql.lit(-1).alias(_NUMBER))
     try:
         coin = _coins(bytes(40), 1, [])
         parts.select(coin(_PART, _NUMBER)).collect()
@@ -282,7 +266,7 @@ _COLLATED: Final = " collate "
 _LONGEST: Final = 2**31 - 1  # no array of Spark's has more
 
 
-class SparkEngine(Engine):
+class SparkEngine(SteppedEngine):
     """A DataFrame of a classic session."""
 
     packs = False
@@ -314,6 +298,18 @@ class SparkEngine(Engine):
             yield nw.from_native(held)
         finally:
             held._jdf.queryExecution().analyzed().rdd().unpersist(False)  # noqa: FBT003, SLF001 - no public way
+
+    def plain(self, name: str, place: str, how: Taking) -> Any:
+        """Bytes that are no UTF-8 are unknown: told, they look alike.
+
+        Such bytes stay where another type is read: there they are what could not be read.
+        """
+        kind, held = self.native.schema[self.places[name]].dataType, sql.col(place)
+        typed = name in self.readings and self.readings[name].kind != "text"
+        if type(kind) is types.StringType and not typed:
+            return sql.try_validate_utf8(held)
+        floats = isinstance(kind, types.FloatType | types.DoubleType)
+        return sql.nanvl(held, sql.lit(None)) if floats and not how.records else held
 
     def _taken(self, columns: Sequence[str]) -> Any:
         """The columns as they are, by where they stand."""

@@ -1,27 +1,354 @@
-"""DAWA: learn a partition into intervals by noisy costs, then measure each bucket's total."""
+"""Totals over trees, and DAWA: intervals found to hold nearly equal counts."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import Any, Final, Literal
+from functools import lru_cache
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import INFINITE, Loss, Number, positive, rate, strict_share
-from onesided.errors import DataError, NoiseError, ParameterError
-from onesided.fields import Field, Rate, one_of
-from onesided.mechanism._counts import Counts
-from onesided.mechanism._rates import rates_for
-from onesided.mechanism.histograms._dawa_tree import Prices, cheapest, lead, least
-from onesided.mechanism.histograms._hierarchical import TreeTotals, edges_of, tree_rate
-from onesided.mechanism.histograms._interval_costs import deviations
-from onesided.mechanism.histograms._two_phase import Partition, TwoPhase
-from onesided.mechanism.histograms._z_order import z_order
-from onesided.noise import IntArray, Noise, TwoSidedGeometric
-from onesided.policy import GroupCount, Policy, Shift
+from onesided._numbers import (
+    INFINITE,
+    MIN_RATE,
+    Infinite,
+    Loss,
+    Number,
+    exact,
+    rate,
+    strict_share,
+    whole,
+)
+from onesided.errors import DataError, NoiseError, ParameterError, called
+from onesided.fields import Field, MaybeWhole, Rate, one_of, settle
+from onesided.linear.kit import (
+    FloatArray,
+    best_branching,
+    consistent,
+    level_weights,
+    non_negative_tree,
+    tree_sums,
+)
+from onesided.mechanism._fit import Move, TwoRates, choose, part_of
+from onesided.mechanism.histograms._two_phase import Partition, TwoPhase, z_order
+from onesided.mechanism.law import Counts
+from onesided.noise import BoolArray, IntArray, Noise, TwoSidedGeometric
+from onesided.policy import Policy, Shift
+
+
+def deviations(counts: IntArray) -> Iterator[IntArray]:
+    """For lengths 2, 4, 8, ...: ``sum |x_i - median|`` over each aligned interval.
+
+    At length w the intervals are [0, w), [w, 2w), ...; the last one is cut off at the end and
+    left out if nothing but one interval of length w/2 remains of it, for it is that interval.
+    Stops when one interval holds everything.
+    Direction: one count that moves by 1, either way, moves a deviation by -1, 0 or 1. For it is
+    the least over t of ``sum |x_i - t|``, each of which moves by at most 1.
+    Time O(n log^2 n), memory O(n). Exact while the total of ``counts`` is below 2^62.
+
+    >>> import numpy as np
+    >>> [level.tolist() for level in deviations(np.array([1, 5, 2, 2]))]
+    [[4, 0], [4]]
+    """
+    line = counts.copy()
+    size = line.size
+    width = 1
+    while width < size:
+        half, width = width, 2 * width
+        whole = size // width * width
+        # Both halves of a row are sorted already, which the stable sort is quick to merge.
+        rows = line[:whole].reshape(-1, width)
+        rows.sort(axis=1, kind="stable")
+        found = rows[:, half:].sum(axis=1) - rows[:, :half].sum(axis=1)
+        if size - whole > half:
+            rest = line[whole:]
+            rest.sort(kind="stable")
+            middle = rest.size // 2
+            last = rest[rest.size - middle :].sum() - rest[:middle].sum()
+            found = np.append(found, last)
+        yield found
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a bucket costs besides its deviation, in whole public units.
+
+    deviation: units per count of deviation. cell, interval: the price of having one more bucket.
+
+    >>> Prices(deviation=1, cell=3, interval=3).cell
+    3
+    """
+
+    deviation: int
+    cell: int
+    interval: int
+
+
+def cheapest(cells: IntArray, intervals: Iterable[IntArray], prices: Prices) -> BoolArray:
+    """Where buckets start in the cheapest partition.
+
+    cells: the noisy deviation of each cell as a bucket of its own, shape (n,). intervals: those
+        of the intervals that :func:`deviations` lists, level by level.
+    A tie goes to the longer interval at each node, a rule that looks at nothing but the node's
+    two prices: among equally cheap partitions the choice is by a fixed order of partitions.
+
+    >>> cells, wider = np.zeros(4, dtype=np.int64), [np.array([0, 9]), np.array([9])]
+    >>> cheapest(cells, wider, Prices(deviation=1, cell=3, interval=3)).tolist()
+    [True, False, True, True]
+    """
+    best = prices.deviation * cells + prices.cell
+    merged: list[BoolArray] = []
+    for noisy in intervals:
+        pairs = best[0 : 2 * noisy.size : 2] + best[1 : 2 * noisy.size : 2]
+        own = prices.deviation * noisy + prices.interval
+        keep = own <= pairs
+        merged.append(keep)
+        # An interval without a neighbour goes up as it is.
+        best = np.concatenate([np.where(keep, own, pairs), best[2 * noisy.size :]])
+    return _starts(merged, cells.size)
+
+
+def least(cells: int, intervals: Iterable[IntArray], prices: Prices) -> int:
+    """What the cheapest partition costs, from true deviations: whole public units.
+
+    Direction: a count that moves by 1 moves it by at most ``prices.deviation``, either way, for
+    that is how far it moves the cost of any one partition.
+
+    >>> import numpy as np
+    >>> from onesided.mechanism.histograms._dawa import deviations
+    >>> least(4, deviations(np.array([1, 5, 2, 2])), Prices(10, 3, 3))
+    9
+    """
+    best = np.full(cells, prices.cell, dtype=np.int64)
+    for deviation in intervals:
+        pairs = best[0 : 2 * deviation.size : 2] + best[1 : 2 * deviation.size : 2]
+        own = prices.deviation * deviation + prices.interval
+        best = np.concatenate([np.minimum(own, pairs), best[2 * deviation.size :]])
+    return int(best.sum())
+
+
+def _starts(merged: list[BoolArray], size: int) -> BoolArray:
+    """From the top: the first merged interval on the way down is a bucket; else each cell is."""
+    starts = np.zeros(size, dtype=np.bool_)
+    covered = np.zeros(1, dtype=np.bool_)
+    for level in range(len(merged), 0, -1):
+        width = 1 << level
+        keep = np.zeros(covered.size, dtype=np.bool_)
+        keep[: merged[level - 1].size] = merged[level - 1]
+        starts[np.flatnonzero(keep & ~covered) * width] = True
+        below = -(-size // (width // 2))
+        covered = np.repeat(covered | keep, 2)[:below]
+    starts[~covered] = True
+    return starts
+
+
+@lru_cache(maxsize=256)
+def lead(rate: Loss) -> float:
+    """What a binary tree of geometric noise can gain per bucket; a public number.
+
+    Among the 2^k ways down a binary tree, the largest sum of k independent geometrics is about
+    ``k x`` where the chance of such a sum, ``exp(-k I(x))``, has fallen to 2^-k (the speed of a
+    branching random walk). A partition with more buckets has more noise to gain by, so each
+    bucket is charged x: about 2.68 means of the noise. Below it, chance alone splits everything.
+    """
+    if isinstance(rate, Infinite) or rate > 100:
+        return 0.0
+    mean = 1 / math.expm1(float(rate))
+
+    def unlikely(x: float) -> float:
+        return x * math.log(x / mean * (1 + mean) / (1 + x)) - math.log((1 + x) / (1 + mean))
+
+    low, high = mean, 4 * mean + 4
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if unlikely(middle) < math.log(2) else (low, middle)
+    return high
+
+
+_PARTS: Final = 2**12
+
+
+@dataclass(frozen=True, slots=True)
+class TreeTotals:
+    """Noisy totals of every node of a tree, and the lowest nodes that fit them best.
+
+    Promise: along a move with ``Shift(rise, fall)`` the loss is exactly
+    ``upper_rate * fall + lower_rate * rise``, whatever the number of nodes: a lowest node that
+    moves by one moves one node on each level by one, and the levels' shares of the rates add up
+    to 1. (A move whose two cells share a node cancels there and loses less.)
+    """
+
+    upper_rate: Loss
+    lower_rate: Loss
+    branching: int | None = None
+    shares: tuple[Fraction, ...] | None = None
+
+    def release(self, totals: IntArray, edges: IntArray, *, noise: Noise) -> FloatArray:
+        """Consistent estimates of the lowest nodes, float64; unbiased.
+
+        edges: public; where each lowest node starts, and the end, in cells.
+        """
+        fan = self._fan(edges)
+        laws = self._laws(edges, fan)
+        levels: list[FloatArray] = []
+        for sums, law in zip(tree_sums(totals, fan), laws, strict=True):
+            if law is None:
+                levels.append(np.zeros(sums.size))
+                continue
+            noisy = sums + noise.two_sided(law.upper, law.lower, sums.size)
+            levels.append(noisy.astype(np.float64) - law.mean())
+        variances = [math.inf if law is None else law.variance() for law in laws]
+        return consistent(levels, variances, fan)
+
+    def non_negative(self, found: FloatArray, edges: IntArray) -> FloatArray:
+        """The lowest nodes' totals with none below 0, from what :meth:`release` gave; free.
+
+        The whole tree is projected from the total down. Nodes are not cut at 0 one by one, which
+        would lift every sum of many.
+        """
+        return non_negative_tree(found, self._fan(edges))
+
+    def _fan(self, edges: IntArray) -> int:
+        return best_branching(edges) if self.branching is None else self.branching
+
+    def _laws(self, edges: IntArray, fan: int) -> list[TwoSidedGeometric | None]:
+        """Each level's noise, from the lowest nodes up; None where it is not measured."""
+        chosen = level_shares(edges, fan)
+        shares = chosen if self.shares is None else self.shares
+        if len(shares) != len(chosen):
+            raise ParameterError(
+                f"{len(shares)} shares do not fit a tree of {len(chosen)} levels.",
+                hint="Give one share per level, from the lowest nodes up to the one total.",
+            )
+        return [
+            TwoSidedGeometric(self.upper_rate * share, self.lower_rate * share) if share else None
+            for share in shares
+        ]
+
+    def loss(self, shift: Shift) -> Loss:
+        """``upper_rate * fall + lower_rate * rise``."""
+        return self.upper_rate * shift.fall + self.lower_rate * shift.rise
+
+
+def tree_rate(value: Loss | Number, *, name: str) -> Loss:
+    """``value`` as a rate of which every level's share can be drawn; at least 2^-28.
+
+    Refused here, not at the draw: by then the charge is on record.
+    """
+    found = rate(value, name=name)
+    if found >= MIN_RATE * _PARTS:
+        return found
+    raise ParameterError(
+        f"{name} must be at least 2^-28 for a tree, got {value!r}.",
+        hint="Each level gets a share of it; use a larger ε, or no tree.",
+        value=value,
+    )
+
+
+def level_shares(edges: IntArray, branching: int) -> list[Fraction]:
+    """What each level gets of the rates, from the lowest nodes up: exact, and in sum exactly 1.
+
+    Public: from the tree alone. A share of 0 leaves a level unmeasured.
+    """
+    parts = np.floor(level_weights(edges, branching) * _PARTS).astype(int).tolist()
+    # What rounding leaves goes to the lowest nodes, which must be measured.
+    parts[0] += _PARTS - sum(parts)
+    return [Fraction(part, _PARTS) for part in parts]
+
+
+def edges_of(partition: Partition) -> IntArray:
+    """Where each bucket starts, and the end, in cells: for buckets in a row."""
+    return np.concatenate([[0], np.cumsum(partition.sizes)])
+
+
+@dataclass(frozen=True)
+class Hierarchical(TwoRates, TwoPhase):
+    """A histogram for ranges: noise on every level of a tree, made consistent by least squares.
+
+    Every level is measured at its share of both rates; shares are chosen for all ranges of cells,
+    from public facts (the idea of GreedyH), and so is the branching, unless they are given. In two
+    dimensions the tree is over the Z-order curve, so with ``branching=4`` it is a quadtree.
+    Nothing is learnt: each cell is its own bucket. Estimates are unbiased, and so are their sums;
+    ``clip``, or :meth:`non_negative` afterwards, projects the whole tree onto counts of at least
+    0, from the total down.
+
+    Promise: along a move with ``Shift(rise, fall)`` the loss is exactly
+    ``upper_rate * fall + lower_rate * rise``.
+    Direction: one-sided noise where the policy moves counts one way only; its mean is taken out,
+    so no answer is certain on a side.
+    Units: rates in nats per count, for all levels together.
+    Source: Hay, Rastogi, Miklau and Suciu 2010; GreedyH of Li, Hay, Miklau and Wang 2014.
+    Errors: ParameterError for invalid rates or an invalid branching.
+
+    >>> from onesided.mechanism import Hierarchical
+    >>> Hierarchical(upper_rate=1, lower_rate=1, branching=4).branching
+    4
+    """
+
+    _: KW_ONLY
+    upper_rate: Rate = Field(tree_rate)
+    lower_rate: Rate = Field(tree_rate)
+    branching: MaybeWhole = Field(whole, least=2, most=2**20, default=None, optional=True)
+    clip: bool = False
+    shares: tuple[Fraction, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.shares is None:
+            return
+        given = tuple(exact(one, name="share") for one in self.shares)
+        small = any(0 < one < Fraction(1, _PARTS) for one in given)
+        if not given or sum(given) != 1 or given[0] <= 0 or min(given) < 0 or small:
+            raise ParameterError(
+                f"The levels' shares must add up to exactly 1, got {self.shares!r}.",
+                hint="From the cells up; that of the cells above 0, none between 0 and 2^-12.",
+                value=self.shares,
+            )
+        settle(self, shares=given)
+
+    def learn(self, counts: IntArray, *, noise: Noise) -> Partition:  # noqa: ARG002 - learns nothing
+        """One bucket per cell, in the order of the Z-curve in two dimensions."""
+        return self._partition(counts.shape)
+
+    def learn_loss(self, shift: Shift) -> Loss:  # noqa: ARG002 - learns nothing
+        """Nothing."""
+        return Fraction(0)
+
+    def measure(self, counts: IntArray, partition: Partition, *, noise: Noise) -> NDArray[Any]:
+        """Consistent estimates of the buckets' totals: float64, shape (m,)."""
+        edges = edges_of(partition)
+        found = self._tree().release(partition.totals(counts), edges, noise=noise)
+        return self._tree().non_negative(found, edges) if self.clip else found
+
+    def non_negative(self, estimate: FloatArray) -> FloatArray:
+        """A histogram with no count below 0: each total's parts are the nearest that add up to it.
+
+        Free of charge. estimate: what :meth:`release` gave without ``clip``.
+        """
+        partition = self._partition(estimate.shape)
+        line = np.empty(estimate.size)
+        line[partition.labels.ravel()] = estimate.ravel()
+        return self._tree().non_negative(line, edges_of(partition))[partition.labels]
+
+    def measure_loss(self, shift: Shift) -> Loss:
+        """``upper_rate * fall + lower_rate * rise``."""
+        return self.loss(shift)
+
+    @staticmethod
+    def _partition(shape: tuple[int, ...]) -> Partition:
+        if len(shape) == 1:
+            return Partition.of_cells(shape)
+        cells = math.prod(shape)
+        place = np.empty(cells, dtype=np.int64)
+        place[z_order(shape)] = np.arange(cells)
+        return Partition(place.reshape(shape))
+
+    def _tree(self) -> TreeTotals:
+        return TreeTotals(self.upper_rate, self.lower_rate, self.branching, self.shares)
+
 
 Workload = Literal["cells", "ranges"]
 LEARN_SHARE: Final = Fraction(1, 3)
@@ -144,44 +471,30 @@ class Dawa(TwoPhase):
                 tree_rate(one.lower_rate, name="lower_rate")
 
     @classmethod
-    def for_policy(
+    def fit(
         cls,
-        policy: Policy,
+        policy: Policy,  # noqa: ARG003
+        moves: Sequence[Move],
         *,
-        epsilon: Number,
         learn_share: Number = LEARN_SHARE,
         look_share: Number | None = LOOK_SHARE,
-        query: GroupCount | None = None,
-        workload: Workload = "cells",
-        clip: bool = False,
-    ) -> Dawa:
+        **options: Any,
+    ) -> Self:
         """``learn_share`` of ε on every edge for the partition, the rest for the totals.
 
         look_share: of ε on every edge, before that, for whether neighbours are alike; None does
-            not ask.
-        query: how units are counted; None is one group per unit, or presence's own bound.
+            not ask. options: ``workload`` and ``clip``.
         """
-        count = GroupCount() if query is None else query
-        whole, share = (
-            positive(epsilon, name="epsilon"),
-            strict_share(learn_share, name="learn_share"),
-        )
-        look = None
+        share, look = strict_share(learn_share, name="learn_share"), None
         if look_share is not None:
-            first = whole * strict_share(look_share, name="look_share")
-            above, below = rates_for(policy, count, whole - first)
-            asked = both_ways_rate(policy, count, first)
+            first = strict_share(look_share, name="look_share")
+            above, below = choose(part_of(moves, 1 - first))
+            asked = _both_ways_rate(part_of(moves, first))
             look = Look(asked, upper_rate=above, lower_rate=below)
-            whole -= first
-        upper, lower = rates_for(policy, count, whole * (1 - share))
-        return cls(
-            both_ways_rate(policy, count, whole * share),
-            upper_rate=upper,
-            lower_rate=lower,
-            workload=workload,
-            clip=clip,
-            look=look,
-        )
+            moves = part_of(moves, 1 - first)
+        upper, lower = choose(part_of(moves, 1 - share))
+        learnt = _both_ways_rate(part_of(moves, share))
+        return called(cls, learnt, upper_rate=upper, lower_rate=lower, look=look, **options)
 
     @property
     def by_cells(self) -> bool:
@@ -282,20 +595,10 @@ def _error(upper: Loss, lower: Loss) -> float:
     return math.sqrt(TwoSidedGeometric(upper, lower).variance() / 2)
 
 
-def both_ways_rate(policy: Policy, query: GroupCount, epsilon: Fraction) -> Loss:
-    """The largest rate r with ``r * (rise + fall) <= epsilon * weight`` on every move.
-
-    INFINITE if no move changes a count.
-    """
-    return min(
-        (
-            epsilon * edge.weight / (shift.rise + shift.fall)
-            for edge, many in policy.shifts(query).items()
-            for shift in many
-            if shift.rise + shift.fall
-        ),
-        default=INFINITE,
-    )
+def _both_ways_rate(moves: Iterable[Move]) -> Loss:
+    """The largest rate r with ``r * (rise + fall)`` within what each move may lose."""
+    each = (move.loss / (move.shift.rise + move.shift.fall) for move in moves)
+    return min(each, default=INFINITE)
 
 
 def _drawn(noise: Noise, rate: Loss, size: int) -> IntArray:

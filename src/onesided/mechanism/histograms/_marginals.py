@@ -3,24 +3,100 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import Loss, Number, positive, regular, strict_share, whole
+from onesided._numbers import Loss, Number, regular, strict_share, whole
 from onesided.errors import DataError, ParameterError
 from onesided.fields import settle
-from onesided.mechanism._counts import Counts
-from onesided.mechanism._rates import rates_for
-from onesided.mechanism.histograms._ahp import plain
-from onesided.mechanism.histograms._tree_model import Edges, TreeModel
+from onesided.mechanism._fit import Fitted, Move, part_of
+from onesided.mechanism.histograms._grids import plain
 from onesided.mechanism.histograms._two_phase import histogram_of
+from onesided.mechanism.law import Counts
 from onesided.noise import IntArray, Noise, SecureNoise
-from onesided.policy import GroupCount, Policy, Shift
+from onesided.policy import Policy, Shift
+
+Edges: TypeAlias = tuple[tuple[int, int], ...]
+_MOST: Final = 1 << 24
+
+
+class TreeModel(NamedTuple):
+    """A published tree over attributes: every attribute depends on its parent alone.
+
+    sizes: how many values each attribute has. edges: ``(parent, child)``, parents first.
+    tables: for each edge, noisy joint counts of shape (parent's size, child's size).
+
+    >>> TreeModel((2, 2), ((0, 1),), (np.array([[3.0, 0.0], [1.0, 4.0]]),)).marginal([1]).tolist()
+    [4.0, 4.0]
+    """
+
+    sizes: tuple[int, ...]
+    edges: Edges
+    tables: tuple[NDArray[np.float64], ...]
+
+    @property
+    def total(self) -> float:
+        """The estimated number of records, at least 0: the mean of what the tables add up to."""
+        return max(0.0, float(np.mean([table.sum() for table in self.tables])))
+
+    def marginal(self, attributes: Sequence[int]) -> NDArray[np.float64]:
+        """Estimated counts over the given attributes, in their order; none is negative.
+
+        All answers of one model agree with each other: they are margins of one histogram. Over all
+        attributes it is a synthetic histogram.
+        Errors: ParameterError for unknown or repeated attributes and for more than 2^24 cells.
+        """
+        wanted = [
+            whole(one, name="attribute", most=len(self.sizes) - 1) for one in tuple(attributes)
+        ]
+        cells = math.prod(self.sizes[one] for one in wanted)
+        if not wanted or len(set(wanted)) < len(wanted) or cells > _MOST:
+            raise ParameterError(
+                f"Counts over the attributes {wanted} cannot be given: they must differ, and have "
+                "at most 2^24 cells together.",
+                hint="Ask for a few attributes at a time.",
+                attributes=wanted,
+            )
+        parts: list[Any] = [self._root(), [self.edges[0][0]]]
+        for (parent, child), table in zip(self.edges, self.tables, strict=True):
+            parts += [_given_parent(table), [parent, child]]
+        found: NDArray[np.float64] = np.einsum(*parts, wanted, optimize="greedy")
+        return found * self.total
+
+    def _root(self) -> NDArray[np.float64]:
+        """The shares of the root's values: the mean over the tables that hold it."""
+        root = self.edges[0][0]
+        known = [
+            np.maximum(table, 0).sum(axis=1)
+            for (parent, _), table in zip(self.edges, self.tables, strict=True)
+            if parent == root
+        ]
+        root_shares: NDArray[np.float64] = _shares(np.sum(known, axis=0)[None])[0]
+        return root_shares
+
+
+def _given_parent(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The shares of the child's values for each of the parent's.
+
+    A value of the parent that seems not to occur gets the child's shares overall.
+    """
+    counts = np.maximum(table, 0)
+    overall = _shares(counts.sum(axis=0)[None])
+    return np.where(counts.sum(axis=1, keepdims=True) > 0, _shares(counts), overall)
+
+
+def _shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each row over its sum; a row of zeros is taken as even."""
+    sums = counts.sum(axis=1, keepdims=True)
+    even = np.full(counts.shape, 1 / counts.shape[1])
+    shares: NDArray[np.float64] = np.divide(counts, sums, out=even, where=sums > 0)
+    return shares
+
 
 MAX_ATTRIBUTES: Final = 50
 MAX_CELLS: Final = 1 << 24
@@ -34,7 +110,7 @@ class _Table(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Marginals:
+class Marginals(Fitted):
     """A model of a table with many attributes: a tree of pairs, each with a noisy joint table.
 
     sizes: how many values each attribute has; public.
@@ -74,22 +150,19 @@ class Marginals:
         plain(self.measuring, name="measuring")
 
     @classmethod
-    def for_policy(
+    def fit(
         cls,
         policy: Policy,
+        moves: Sequence[Move],
         *,
         sizes: Sequence[int],
-        epsilon: Number,
-        counted: Iterable[str] | None = None,
         share: Number = "1/2",
-    ) -> Marginals:
-        """The least noise that keeps ``(epsilon, policy)``; ``share`` of ε goes to phase 1."""
-        known = _sizes(sizes)
-        budget, part = positive(epsilon, name="epsilon"), strict_share(share, name="share")
-        query = GroupCount(counted=None if counted is None else frozenset(counted))
+    ) -> Self:
+        """The least noise of both phases; ``share`` of ε goes to phase 1."""
+        known, part = _sizes(sizes), strict_share(share, name="share")
         pairs, edges = math.comb(len(known), 2), len(known) - 1
-        first = Counts(*rates_for(policy, query, budget * part / pairs))
-        return cls(known, first, Counts(*rates_for(policy, query, budget * (1 - part) / edges)))
+        first = Counts.fit(policy, part_of(moves, part / pairs))
+        return cls(known, first, Counts.fit(policy, part_of(moves, (1 - part) / edges)))
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> TreeModel:
         """The model.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,28 +15,396 @@ from numpy.typing import ArrayLike, NDArray
 from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, rate, whole
 from onesided.errors import ParameterError
 from onesided.fields import one_of, settle
-from onesided.mechanism.histograms._open_shape_plan import (
-    TINY,
-    Rates,
-    View,
-    plan,
-    scale,
-    threshold,
-    view,
-)
-from onesided.mechanism.histograms._open_shape_records import (
-    LEFT_OUT,
-    Missing,
-    faint,
-    records_put_back,
-)
-from onesided.mechanism.histograms._two_parts import Demands, Parts, two_histograms
-from onesided.mechanism.histograms._two_phase import Partition
-from onesided.mechanism.histograms._z_order import z_order
+from onesided.mechanism.histograms._split import Demands, Parts, two_histograms
+from onesided.mechanism.histograms._two_phase import Partition, z_order
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import Edge, Policy, Shift
 
+# Where the open records' shape can stand for the sensitive ones': plans from released numbers.
+#
+# Nothing here sees data: only noisy counts that were paid for, and public rates. Floats are free.
+
+
 Floats = NDArray[np.float64]
+_LN2 = math.log(2)
+# A hidden open count is at most about this many noise scales.
+_HIDDEN = 2.0
+# A bucket holds at most about this many times its noise in cells that show no open record.
+_LOAD = 8.0
+# A block is clear if it is this many standard deviations above the noise; so many pairs are asked.
+_CLEAR, _PAIRS = 5.0, 5
+# Sensitive counts are never taken to follow the open ones more closely than this.
+_TRUSTED = 1 / 50
+# The median of a squared normal number.
+_MEDIAN = 0.455
+TINY = 1e-9
+
+
+class Rates(NamedTuple):
+    """Noise on the sensitive totals of buckets (above, below), and below open counts in all."""
+
+    upper: Loss
+    lower: Loss
+    open: Loss
+
+    @property
+    def error(self) -> float:
+        """The mean absolute error of a bucket's total, as if the noise were continuous."""
+        above, below = scale(self.upper), scale(self.lower)
+        return (above * above + below * below) / max(above + below, TINY)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is known of each cell before the buckets are measured.
+
+    open: estimated open counts, 0 where hidden. ratio: sensitive records for each open one.
+    sensitive: sensitive records expected in a hidden cell, if it has any. load: those expected in
+    any cell, as near as blocks show it. uneven: how far sensitive counts are from the ratio times
+    the open ones, as a part of them, beyond what chance does.
+    """
+
+    open: Floats
+    ratio: Floats
+    sensitive: Floats
+    load: Floats
+    uneven: float = 0.0
+
+    @property
+    def hidden(self) -> NDArray[np.bool_]:
+        """Cells whose noisy open count was 0 or less."""
+        found: NDArray[np.bool_] = self.open == 0
+        return found
+
+
+def scale(rate: Loss) -> float:
+    """The mean of noise at this rate, about; 0 for none."""
+    return 0.0 if isinstance(rate, Infinite) else 1 / float(rate)
+
+
+def open_counts(lower: IntArray, rate: Loss) -> Floats:
+    """Estimates from noisy counts that are at most the truth.
+
+    The median of the noise is put back, but never more than is there for certain: where a count
+    is small beside the noise, small truths are likelier, and cost more in relative error.
+    """
+    known = np.maximum(lower, 0).astype(np.float64)
+    back = 0.0 if rate == INFINITE else -float(TwoSidedGeometric(INFINITE, rate).median())
+    return known + np.minimum(known, back)
+
+
+def view(lower: IntArray, blocks: IntArray, block: int, look: Rates, open_rate: Loss) -> View:
+    """Ratios of each block, drawn towards the whole's by as much as its total is unsure."""
+    estimates = open_counts(lower, open_rate)
+    per_block = np.add.reduceat(estimates, np.arange(0, lower.size, block))
+    sizes = np.diff(np.append(np.arange(0, lower.size, block), lower.size))
+    unsure = scale(look.upper) + scale(look.lower)
+    overall = max(float(blocks.sum()), 0.0) / max(per_block.sum() + scale(open_rate), 1.0)
+    ratio = np.maximum(blocks + overall * unsure, 0) / np.maximum(per_block + unsure, TINY)
+    cell = np.maximum(blocks - unsure, 0) / sizes
+    most = _HIDDEN * np.maximum(overall, ratio) * scale(open_rate)
+    sensitive = np.minimum(cell, most)
+    law = TwoSidedGeometric(look.upper, look.lower)
+    ratios, faint, load = (
+        np.repeat(one, sizes) for one in (ratio, sensitive, _drawn_in(blocks, law) / sizes)
+    )
+    uneven = _uneven(blocks, per_block, law, open_rate, block)
+    return View(estimates, ratios, faint, load, uneven)
+
+
+def _drawn_in(blocks: IntArray, law: TwoSidedGeometric) -> Floats:
+    """Totals of blocks, drawn towards their mean by as much as their differences are noise."""
+    seen = blocks - law.mean()
+    middle = float(seen.mean())
+    sure = max(0.0, 1 - law.variance() / max(float(seen.var()), TINY))
+    drawn: Floats = np.maximum(middle + sure * (seen - middle), 0)
+    return drawn
+
+
+def _uneven(
+    blocks: IntArray, open_: Floats, law: TwoSidedGeometric, open_rate: Loss, block: int
+) -> float:
+    """How much the ratio changes from block to block, as a part of it, beyond noise and chance.
+
+    From the median of the squared differences of neighbours, so that a few borders between
+    regions of different ratios do not count. Only blocks far above the noise are asked.
+    """
+    noise = law.variance()
+    hidden = block * scale(open_rate) ** 2
+    clear = (blocks > _CLEAR * noise**0.5) & (open_ > _CLEAR * hidden**0.5) & (open_ > 0)
+    pairs = np.flatnonzero(clear[:-1] & clear[1:])
+    if pairs.size < _PAIRS:
+        return _TRUSTED
+    most, least = np.maximum(blocks, 1), np.maximum(open_, 1)
+    steps = np.log(most / least)
+    chance = noise / most**2 + hidden / least**2 + 1 / most + 1 / least
+    squares = (steps[pairs] - steps[pairs + 1]) ** 2 - _MEDIAN * (chance[pairs] + chance[pairs + 1])
+    found = float(np.median(squares)) / _MEDIAN / 2
+    return math.sqrt(max(found, _TRUSTED**2))
+
+
+def plan(known: View, options: tuple[Rates, ...]) -> tuple[int, IntArray]:
+    """The option and the partition (labels) of least predicted mean relative error."""
+    found = [_partition(known, option) for option in options]
+    best = min(range(len(options)), key=lambda number: found[number][1])
+    return best, found[best][0]
+
+
+def _partition(known: View, option: Rates) -> tuple[IntArray, float]:
+    """Each cell's bucket, and the error to be expected, in units of whole cells missed.
+
+    A bucket of several cells costs the error of spreading and its share of the total's noise; a
+    bucket of one cell costs the noise alone. A cell that shows open records and is better off
+    alone leaves its interval, whatever becomes of the others. A hidden cell in a larger bucket is
+    published as 0, unless records are put back; so that it can be told where, no bucket holds much
+    in hidden cells.
+    """
+    seen, hidden, ratio = known.open, known.hidden, known.ratio
+    weight = 1 / np.maximum((1 + ratio) * seen, 1)
+    shift = np.minimum(_LN2 * scale(option.open), seen)
+    # If open records are a random part of all, sensitive ones scatter about their share by this.
+    chance = seen * ratio * (1 + ratio) + (known.uneven * seen * ratio) ** 2
+    spreading = np.sqrt(chance) + ratio * shift
+    missed = np.minimum(1, known.sensitive)
+    wide = np.where(hidden, missed, weight * spreading)
+    unsure = np.minimum(missed, option.error / np.maximum(known.sensitive, TINY))
+    single = np.where(hidden, unsure, weight * option.error)
+    share = seen * np.maximum(ratio, TINY)
+    alone = ~hidden & (single < wide)
+    prices = (single, wide, weight * share, share, np.where(hidden, known.load, 0))
+    starts, value = _cheapest([np.where(alone, 0, one) for one in prices], option.error)
+    labels = np.cumsum(starts)
+    labels[alone] = labels.size + np.arange(np.count_nonzero(alone))
+    value += float((weight * shift).sum() + single[alone].sum())
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64), value
+
+
+def _cheapest(prices: Sequence[Floats], error: float) -> tuple[NDArray[np.bool_], float]:
+    """Where buckets start in the cheapest partition into aligned intervals of 1, 2, 4, ... cells.
+
+    prices: of each cell alone, of spreading to it, of its part of a total's noise, that part, and
+    its load. An interval whose ``load`` is above the limit is not a bucket.
+    """
+    size = prices[0].size
+    width = 1 << max(size - 1, 0).bit_length()
+    best, *sums = (_padded(one, width) for one in prices)
+    joined: list[NDArray[np.bool_]] = []
+    while best.size > 1:
+        apart = best.reshape(-1, 2).sum(axis=1)
+        sums = [one.reshape(-1, 2).sum(axis=1) for one in sums]
+        together = sums[0] + sums[1] / np.maximum(sums[2], TINY) * error
+        keep = (together <= apart) & (sums[3] <= _LOAD * error)
+        joined.append(keep)
+        best = np.where(keep, together, apart)
+    starts = np.ones(1, dtype=np.bool_)
+    inside = np.zeros(1, dtype=np.bool_)
+    for one in reversed(joined):
+        inside = inside | one
+        # The right half starts a bucket unless it was joined with the left one.
+        starts = np.column_stack([starts, ~inside]).ravel()
+        inside = np.repeat(inside, 2)
+    return starts[:size], float(best[0])
+
+
+def _padded(values: Floats, width: int) -> Floats:
+    return np.concatenate([values, np.zeros(width - values.size)])
+
+
+def threshold(totals: Floats, option: Rates) -> float:
+    """Below which noisy totals of hidden single cells are better published as 0.
+
+    The share of cells that are truly 0 is read off the negative totals, which only noise makes;
+    then the threshold of least predicted relative error is taken.
+    """
+    up, down = scale(option.upper), scale(option.lower)
+    falls, rises = down / max(up + down, TINY), up / max(up + down, TINY)
+    if not falls or not rises:
+        return 0.0
+    # One more than was seen: a few cells alone must not be taken for full by chance.
+    zeros = min(float((totals < 0).sum() + 1) / falls, float(totals.size))
+    tries = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 14]) * up
+    ordered = np.sort(totals)
+    above = np.searchsorted(ordered, tries, side="right")
+    none = int(np.searchsorted(ordered, 0, side="right"))
+    each = np.minimum(1, option.error / np.maximum(ordered, TINY))
+    kept = np.array([each[place:].sum() for place in above])
+    tail = zeros * rises * np.exp(-tries / up)
+    false = tail * (tries + up)
+    noise = kept - np.minimum(kept, tail * np.minimum(1, option.error / np.maximum(tries, TINY)))
+    missed = np.maximum((above - none) - (zeros * rises - tail), 0)
+    return float(tries[int(np.argmin(false + noise + missed))])
+
+
+# Where the records are that no cell shows: put back from released totals, and free of charge.
+#
+# Cells whose open count is hidden are published as 0 if nothing else is known, which is best for
+# relative errors and loses dense data: many small counts, each below the noise, hold most records.
+
+
+Level = dict[str, Floats]
+# Cells of the least density are left out, up to this share of all records.
+LEFT_OUT = 1 / 20
+# What released counts say is believed from so many standard deviations on.
+_SURE = 3.0
+# The standard deviation of a squared Laplace number, beside its mean.
+_SPREAD = 5**0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """What is missing from each cell, unbiased, and how sure it is.
+
+    cells: released counts less what was found; opened: those of open records. found: what was
+    found. room: where records go that are spread evenly. unsure: the variance of the noise of
+    ``opened``. buckets: 1 where a bucket's first cell is. per_bucket: the variance of a bucket's
+    total. all: what is missing in all.
+    """
+
+    cells: Floats
+    opened: Floats
+    found: Floats
+    room: Floats
+    unsure: Floats
+    buckets: Floats
+    per_bucket: float
+    all: float
+
+
+def records_put_back(missing: Missing) -> IntArray:
+    """What was found, with the missing records, rounded so that sums of neighbours stay.
+
+    Densest cells first, until no more than ``LEFT_OUT`` of all records are missing.
+    """
+    wanted = missing.all - LEFT_OUT * (missing.all + float(missing.found.sum()))
+    density = densities(missing)
+    falling = np.argsort(-density, kind="stable")
+    before = np.cumsum(density[falling]) - density[falling]
+    taken = falling[before < wanted]
+    whole = missing.found.copy()
+    whole[taken] += density[taken]
+    counts: IntArray = np.diff(np.rint(np.cumsum(whole)), prepend=0).astype(np.int64)
+    return counts
+
+
+def faint(lower: IntArray, law: TwoSidedGeometric, most: float) -> Floats:
+    """Open records expected in each cell that shows none, 0 in the others; at most ``most``.
+
+    What the noisy counts and the noise's mean add up to beyond what is seen, less three standard
+    deviations of it; where many cells hold a few each, this is most of them.
+    """
+    size = lower.size
+    known = np.maximum(lower, 0)
+    # Of a count far above the noise nothing is missing on average.
+    back = np.asarray(known + np.minimum(known, -law.mean()), dtype=np.float64)
+    cells: Floats = np.asarray(lower - law.mean() - back, dtype=np.float64)
+    missing = min(float(cells.sum()) - _SURE * (law.variance() * size) ** 0.5, most)
+    if missing <= 0:
+        return np.zeros(size)
+    hidden = (lower <= 0).astype(np.float64)
+    given = Missing(
+        cells=cells,
+        opened=cells,
+        found=np.zeros(size),
+        room=hidden,
+        unsure=np.full(size, law.variance()),
+        buckets=np.zeros(size),
+        per_bucket=0.0,
+        all=missing,
+    )
+    found: Floats = np.minimum(densities(given), -law.mean()) * hidden
+    return found
+
+
+def densities(missing: Missing) -> Floats:
+    """Estimates of at least 0, in sum what is missing in all.
+
+    From the total down each interval's records go to its halves: evenly, or as what was found
+    before, whichever released counts bear out on this level (or above, where they cannot tell);
+    and then towards what was released, by as much as its difference from that is more than noise.
+    """
+    opened = float(missing.opened.sum())
+    part = min(max(opened / max(float(missing.cells.sum()), opened, TINY), 0.0), 1.0)
+    parts, like_found = np.array([max(missing.all, 0.0)]), True
+    for level in reversed(_levels(missing)):
+        node = Halves(level, parts, missing.per_bucket, part)
+        like_found = node.like_found(otherwise=like_found)
+        left = node.left(like_found=like_found)
+        parts = np.column_stack([left, parts - left]).ravel()
+    found: Floats = np.asarray(parts[: missing.cells.size], dtype=np.float64)
+    return found
+
+
+class Halves:
+    """The intervals of one length: what each half should get of its interval's records."""
+
+    def __init__(self, level: Level, parts: Floats, per_bucket: float, part: float) -> None:
+        pairs = {name: one.reshape(-1, 2) for name, one in level.items()}
+        self.parts = parts
+        self.both = pairs["inside"][:, 1] > 0
+        buckets = pairs["buckets"].sum(axis=1)
+        apart = buckets > 1
+        # Inside one bucket nothing but open counts tells where its records are.
+        self.told = np.where(apart, 1.0, part)
+        self.seen = np.where(apart, _difference(pairs["cells"]), _difference(pairs["opened"]))
+        self.noise = pairs["unsure"].sum(axis=1) + np.where(apart, buckets * per_bucket, 0)
+        empty = pairs["room"].sum(axis=1, keepdims=True) <= 0
+        room = np.where(empty, pairs["inside"], pairs["room"])
+        self.even = parts * _lean(room)
+        some = pairs["found"].sum(axis=1) > 0
+        self.found = np.where(some, parts * _lean(pairs["found"]), self.even)
+
+    def like_found(self, *, otherwise: bool) -> bool:
+        """Whether released counts say so by two standard deviations."""
+        even, found = self.told * self.even, self.told * self.found
+        noise = np.maximum(self.noise, TINY)
+        gain = ((self.seen - even) ** 2 - (self.seen - found) ** 2) / noise
+        sure = _SURE * 2 * float(np.sqrt(((even - found) ** 2 / noise)[self.both].sum()))
+        better = float(gain[self.both].sum())
+        return otherwise if abs(better) <= sure else better > 0
+
+    def left(self, *, like_found: bool) -> Floats:
+        """The left halves' records."""
+        prior = self.found if like_found else self.even
+        rest = self.seen - self.told * prior
+        noise = self.noise[self.both]
+        uneven = float((rest[self.both] ** 2 - noise).sum())
+        if uneven <= _SURE * _SPREAD * float((noise**2).sum()) ** 0.5:
+            uneven = 0.0
+        true = self.parts**2 * uneven / max(float((self.parts[self.both] ** 2).sum()), TINY)
+        apart = prior + rest * true / np.maximum(true + self.noise, TINY)
+        apart = np.where(self.both, apart, self.parts)
+        halved: Floats = np.clip((self.parts + apart) / 2, 0, self.parts)
+        return halved
+
+
+def _difference(pairs: Floats) -> Floats:
+    apart: Floats = pairs[:, 0] - pairs[:, 1]
+    return apart
+
+
+def _lean(pairs: Floats) -> Floats:
+    """How much more the left half has, as a part of both."""
+    lean: Floats = _difference(pairs) / np.maximum(pairs.sum(axis=1), TINY)
+    return lean
+
+
+def _levels(missing: Missing) -> list[Level]:
+    """Sums over aligned intervals of 1, 2, 4, ... cells, all but the last one."""
+    size = missing.cells.size
+    width = 1 << max(size - 1, 0).bit_length()
+    given = {
+        "cells": missing.cells, "opened": missing.opened, "unsure": missing.unsure,
+        "buckets": missing.buckets, "found": missing.found, "room": missing.room,
+        "inside": np.ones(size),
+    }  # fmt: skip
+    sums = {name: np.concatenate([one, np.zeros(width - size)]) for name, one in given.items()}
+    levels = []
+    while sums["cells"].size > 1:
+        levels.append(sums)
+        sums = {name: one.reshape(-1, 2).sum(axis=1) for name, one in sums.items()}
+    return levels
+
+
 Keep = Literal["records", "cells"]
 BLOCK: Final = 64
 # Shares of the largest rate for falls: for the first look at blocks, and then for the buckets.

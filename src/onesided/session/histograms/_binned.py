@@ -1,25 +1,189 @@
-"""A question over public groups and bins, as one over groups alone."""
+"""A column of numbers cut into public bins."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import product
+from fractions import Fraction
+from itertools import pairwise, product
 from math import prod
-from typing import Final
+from typing import Any, Final
 
 import narwhals as nw
+import numpy as np
 
 from onesided._english import many
-from onesided._numbers import text
+from onesided._numbers import Number, exact, text, whole
 from onesided.engine import PublicKeys, Table, public_keys
 from onesided.engine.kit import Key, Snapshot, Step
 from onesided.errors import DataError, ParameterError
 from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._question import Check
-from onesided.session.histograms._bins import BinEdges, require_numbers
 from onesided.session.values._value import Missing
+from onesided.show import RoleColumn
+
+MOST_BINS: Final = 1024
+_NOWHERE: Final = -1
+# What every engine compares whole numbers and floats with; some fail beyond it, as rows are read.
+_MOST_WHOLE: Final = 2**63 - 1
+_MOST_WIDE: Final = 2**126
+_WIDE: Final = (nw.UInt64, nw.Int128, nw.UInt128)
+_MOST_FLOAT: Final = int(sys.float_info.max)
+
+
+@dataclass(frozen=True, slots=True)
+class BinEdges:
+    """Edges in rising order. Public.
+
+    Bin ``i`` holds the values from edge ``i`` to below edge ``i + 1``, and values outside are in no
+    bin; with ``open_ends`` bin 0 holds what is at or below the first edge, bin ``i`` what is above
+    edge ``i - 1`` and at or below edge ``i``, and the last bin what is above the last edge.
+    closed: the last bin holds its upper edge as well, as bins between a lowest and a highest do.
+    """
+
+    edges: tuple[Fraction, ...]
+    open_ends: bool = False
+    closed: bool = False
+
+    @property
+    def number(self) -> int:
+        """How many bins there are."""
+        return len(self.edges) + (1 if self.open_ends else -1)
+
+    @property
+    def ends(self) -> str:
+        """What the ends hold, for the ledger."""
+        return "with ends" if self.open_ends else "closed" if self.closed else ""
+
+    def expression(self, column: str, dtype: nw.dtypes.DType) -> nw.Expr:
+        """The bin of each row's value; -1 where there is no value or no bin."""
+        given, known = compared(column, dtype), ~nw.col(column).is_null()
+        if self.open_ends:
+            points = [_at_most(edge, dtype) for edge in self.edges]
+            found = _search(lambda edge: given <= edge, points, 0)
+            return nw.when(known).then(found).otherwise(nw.lit(_NOWHERE)).cast(nw.Int64())
+        edges = [_below(edge, dtype) for edge in self.edges[:-1]]
+        found = _search(lambda edge: given < edge, edges[1:], 0)
+        inside = known & ~self.beyond(column, dtype)
+        return nw.when(inside).then(found).otherwise(nw.lit(_NOWHERE)).cast(nw.Int64())
+
+    def beyond(self, column: str, dtype: nw.dtypes.DType) -> nw.Expr:
+        """Whether each row's value lies outside all bins; null where there is none."""
+        if self.open_ends:
+            return nw.lit(value=False)
+        given, last = compared(column, dtype), self.edges[-1]
+        above = given > _at_most(last, dtype) if self.closed else given >= _below(last, dtype)
+        return (given < _below(self.edges[0], dtype)) | above
+
+    def refuse_far(self, dtype: nw.dtypes.DType) -> None:
+        """Refuse edges that no value of the column comes near. Errors: ParameterError."""
+        whole_numbers = _MOST_WIDE if isinstance(dtype, _WIDE) else _MOST_WHOLE
+        most = whole_numbers if dtype.is_integer() else _MOST_FLOAT
+        if any(abs(edge) > most for edge in self.edges):
+            raise ParameterError(
+                f"An edge is farther from 0 than any value that {dtype} holds.",
+                hint="Take a nearer one.",
+            )
+
+
+def compared(column: str, dtype: nw.dtypes.DType) -> nw.Expr:
+    """What edges are compared with: some engines round an edge to a short float's type."""
+    return nw.col(column).cast(nw.Float64()) if dtype.is_float() else nw.col(column)
+
+
+def _search(left_of: Callable[[float], nw.Expr], edges: list[float], first: int) -> nw.Expr:
+    """How many edges the value is not left of: a binary search as one expression."""
+    if not edges:
+        return nw.lit(first)
+    middle = len(edges) // 2
+    left = _search(left_of, edges[:middle], first)
+    right = _search(left_of, edges[middle + 1 :], first + middle + 1)
+    return nw.when(left_of(edges[middle])).then(left).otherwise(right)
+
+
+def _below(edge: Fraction, dtype: nw.dtypes.DType) -> float:
+    """What to compare with so that ``value < edge``: whole numbers stay whole."""
+    return -(-edge.numerator // edge.denominator) if dtype.is_integer() else float(edge)
+
+
+def _at_most(edge: Fraction, dtype: nw.dtypes.DType) -> float:
+    """As :func:`_below`, so that ``value <= edge``."""
+    return edge.numerator // edge.denominator if dtype.is_integer() else float(edge)
+
+
+def edges_of(edges: Sequence[Number], *, name: str = "bins") -> tuple[Fraction, ...]:
+    """Edges in rising order. Errors: ParameterError naming the first that is out of order."""
+    if isinstance(edges, str) or not isinstance(edges, Sequence | range):
+        raise ParameterError(
+            f"{name} must be a list of numbers in rising order, got {edges!r}.",
+            hint="They must come from public knowledge, never from the data.",
+            value=edges,
+        )
+    given = tuple(exact(edge, name=name) for edge in edges)
+    for one, two in pairwise(given):
+        if one >= two:
+            raise ParameterError(
+                f"{name} must rise, but {text(two)} comes after {text(one)}.",
+                hint="Sort them, and give each once.",
+                values=(one, two),
+            )
+    if len(given) > MOST_BINS:
+        raise ParameterError(
+            f"{len(given):,} {name} were given, more than {MOST_BINS:,}.",
+            hint="Use fewer, or put the bin into a column of its own and count by that.",
+            number=len(given),
+        )
+    return given
+
+
+def bins_of(bins: Any, bounds: Sequence[Number] | None) -> BinEdges:
+    """Bins from their number and bounds, which hold the highest value, too; or from edges."""
+    if isinstance(bins, Sequence | range) and not isinstance(bins, str):
+        if bounds is not None:
+            raise ParameterError(
+                "bins are edges already, so bounds= has no meaning.",
+                hint="Give either edges, or a number of bins and bounds.",
+            )
+        edges = edges_of(bins)
+        if len(edges) < 2:
+            raise ParameterError(
+                f"{len(edges)} edge makes no bin.", hint="Give at least two edges."
+            )
+        return BinEdges(edges)
+    number = whole(bins, name="bins", least=1, most=MOST_BINS)
+    if bounds is None:
+        raise ParameterError(
+            f"{number} bins of which range?",
+            hint="Pass bounds=(lowest, highest) from public knowledge, or the edges as bins=.",
+        )
+    low, high = edges_of(bounds, name="bounds")[:: max(1, len(bounds) - 1)]
+    edges = tuple(low + (high - low) * i / number for i in range(number + 1))
+    return BinEdges(edges, closed=True)
+
+
+def require_numbers(column: str, schema: Mapping[str, nw.dtypes.DType]) -> None:
+    """Refuse a column that is not of numbers."""
+    dtype = schema[column]
+    if not (dtype.is_integer() or dtype.is_float()):
+        raise DataError(
+            f"Column {column!r} holds {dtype}, not whole numbers or floats.",
+            hint="Cast it, or count by it as it is.",
+            column=column,
+        )
+
+
+def ends_of(column: str, bins: BinEdges, places: Any) -> list[RoleColumn]:
+    """The columns that name bins by their ends, a row for each place of a bin."""
+    edges, at = np.array([float(edge) for edge in bins.edges]), np.asarray(places)
+    return [
+        RoleColumn(f"{column}_from", "key", edges[at]),
+        RoleColumn(f"{column}_to", "key", edges[at + 1]),
+    ]
+
+
+# A question over public groups and bins, as one over groups alone.
 
 MOST_CELLS: Final = 2**24
 

@@ -2,31 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar, Final, Literal, get_args
 
-from onesided._numbers import Number
-from onesided.errors import ParameterError
-from onesided.session._context import QueryContext
-from onesided.session._count import Count
-from onesided.session._groups import Grouped
-from onesided.session._plan import PlanOption
-from onesided.session._question import Answer, PreparedQuery, all_of
-from onesided.session._release import CountRelease
-from onesided.session._statement import joined
-from onesided.session.histograms._binned import Binned, with_bins
-from onesided.session.histograms._bins import BinEdges, bins_of
-from onesided.session.histograms._histogram_methods import (
-    METHODS,
-    HistogramMethod,
-    Method,
-    options,
-    shaped,
+import numpy as np
+
+from onesided._numbers import INFINITE, Number
+from onesided.errors import DataError, ParameterError, PolicyError
+from onesided.mechanism.histograms import (
+    AGrid,
+    Ahp,
+    Dawa,
+    Hierarchical,
+    OpenShape,
+    SplitCounts,
+    SplitHistogram,
+    Zeroed,
+    zeros,
 )
-from onesided.session.histograms._histogram_release import HistogramRelease
+from onesided.mechanism.histograms.kit import Parts, histogram_of
+from onesided.noise import IntArray, Noise, NotPrivateSeededNoise, TwoSidedGeometric
+from onesided.policy import GroupCount, Policy
+from onesided.session._context import QueryContext, Taken
+from onesided.session._count import Count
+from onesided.session._fields import Edges
+from onesided.session._groups import Grouped, Groups, kinds_of
+from onesided.session._plan import Plan, PlanOption, promised
+from onesided.session._question import Answer, FormLine, PreparedQuery, all_of
+from onesided.session._release import Release
+from onesided.session._statement import Nouns
+from onesided.session._ways import Floats, Way
+from onesided.session.histograms._binned import (
+    BinEdges,
+    Binned,
+    bin_name,
+    bins_of,
+    ends_of,
+    with_bins,
+)
 from onesided.session.values._value import Missing
+from onesided.show import RoleColumn, RoleTable
+
+Method = Literal[
+    "counts", "split", "open_shape", "dawa", "ahp", "hierarchical", "agrid",
+    "dawaz", "ahpz", "hierarchicalz", "agridz",
+]  # fmt: skip
+METHODS: Final[tuple[str, ...]] = get_args(Method)
+_TWO_PHASE: Final[Mapping[str, Any]] = {
+    "dawa": Dawa,
+    "ahp": Ahp,
+    "hierarchical": Hierarchical,
+    "agrid": AGrid,
+}
+_TWO_PARTS: Final[Mapping[str, Any]] = {"split": SplitHistogram, "open_shape": OpenShape}
+
+Histograms = tuple[IntArray, ...]
+_TRIES: Final = 5
+# What these methods ask of units, except where a policy covers several groups of them.
+_ONE_CELL: Final = GroupCount(max_groups=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +94,41 @@ class Histogram(Count):
     """
 
     column: str | Mapping[str, object]
-    bins: object = field(default=None, kw_only=True)
+    bins: Edges = field(default=None, kw_only=True)
     bounds: Sequence[Number] | None = field(default=None, kw_only=True)
     missing: Missing = field(default="refuse", kw_only=True)
     method: Method = field(default="counts", kw_only=True)
     records: int | None = field(default=None, kw_only=True)
     like: object = field(default=None, kw_only=True)
 
-    def measure(self, units: str) -> str:
+    work: ClassVar = 3  # as many counts may take
+    form: ClassVar = (FormLine("histogram", "The histogram of a column", number="bins"),)
+
+    def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
-        return f"Number of {units} in bins of {joined(self.column)}"
+        return f"Number of {nouns.units} in bins of {nouns.column(self.column)}"
+
+    @property
+    def sized(self) -> None:
+        """Nothing: its cells are its groups."""
+        return
+
+    def ways(self, context: QueryContext) -> Iterator[Way]:
+        """The same histogram by each method; for plans."""
+        del context
+        notes = {
+            "counts": "each cell on its own",
+            "hierarchical": "a tree of totals, for ranges",
+        }
+        for method in (self.method, *(name for name in METHODS if name != self.method)):
+            note = "" if method == self.method else notes.get(method, "")
+            same = method in ("counts", self.method)
+            other = replace(self, method=method, like=None)  # type: ignore[arg-type] # of METHODS
+            yield Way(f'method="{method}"', other, note, certain=same)
+
+    def truth(self, public: QueryContext) -> Floats:
+        """The counts of cells, of a public table."""
+        return Count.truth(replace(self, method="counts", like=None), public)
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Any, Any]:
         """Check and price the question. Looks at no row."""
@@ -80,21 +140,19 @@ class Histogram(Count):
                 hint=f"Use one of {', '.join(map(repr, METHODS))}.",
                 value=self.method,
             )
-        shape = HistogramMethod(
-            method=self.method, epsilon=self.epsilon, records=self.records, like=self.like
-        )
         if self.method != "counts":
-            return shaped(binned, bins, shape)
+            return _shaped(binned, bins, self)
         shared = {part.name: getattr(self, part.name) for part in fields(Count)}
         cells = {part.name: getattr(binned.question, part.name) for part in fields(Grouped)}
         prepared = Count(**{**shared, **cells}).prepare(binned.context)
         groups = binned.question.groups(binned.context)
-        shape.require_guess(bins)
+        # Errors: DataError for a guess that is no histogram over these bins.
+        _guessed(self.like, self.method, tuple(one.number for one in bins.values()))
 
         def others() -> tuple[PlanOption, ...]:
-            return (*prepared.plan.others, *options(binned, groups, shape, bins))
+            return (*prepared.plan.others, *_others(binned, groups, self, bins))
 
-        def result(answer: Answer, entry: int | None) -> HistogramRelease:
+        def result(answer: Answer, entry: int | None) -> Release:
             return _in_bins(prepared.result(answer, entry), bins)
 
         return PreparedQuery(
@@ -137,6 +195,11 @@ class Histogram(Count):
                     hint='Write histogram({"age": [0, 18, 65], "visits": [0, 1, 5]}, ...).',
                 )
             return {name: bins_of(edges, None) for name, edges in self.column.items()}
+        if not isinstance(self.column, str):
+            raise ParameterError(
+                f"column must be text, got {self.column!r}.",
+                hint="Name one column, or give a mapping from columns to bins.",
+            )
         if self.bins is None:
             raise ParameterError(
                 f"Which bins of {self.column!r}?",
@@ -145,17 +208,267 @@ class Histogram(Count):
         return {self.column: bins_of(self.bins, self.bounds)}
 
 
-def _in_bins(counts: CountRelease, bins: Mapping[str, BinEdges]) -> HistogramRelease:
-    """Counts of cells as a histogram: an axis for the groups, if any, then one for each column."""
+def _in_bins(counts: Release, bins: Mapping[str, BinEdges]) -> Release:
+    """Counts of cells as a histogram, each bin by its ends: ``_from`` is in it, ``_to`` is not."""
+    ends = {bin_name(column): (column, one) for column, one in bins.items()}
+    parts: list[RoleColumn] = []
+    for one in counts.table.parts:
+        column, bin_ends = ends.get(one.name, ("", None))
+        parts += [one] if bin_ends is None else ends_of(column, bin_ends, one.values)
+    own = {**counts.own, "method": "counts", "bins": bins, "counts": counts}
+    made = replace(counts, kind="HistogramRelease", told=RoleTable(tuple(parts)), own=own)
+    return replace(made, own={**own, "non_negative": np.maximum(made.estimate, 0)})
+
+
+def _shaped(
+    binned: Binned, bins: Mapping[str, BinEdges], asked: Histogram
+) -> PreparedQuery[Histograms, Release]:
+    """The question about one histogram over everybody, by another mechanism than counts.
+
+    Errors: ParameterError where it is about groups, or a unit may be in several cells.
+    """
+    context = binned.context
+    groups = binned.question.groups(context)
+    _refuse_unfit(groups, bins, asked.method)
+    _refuse_apart(groups, context.policy, asked.method)
+    mechanism = _mechanism(asked, context.policy)
     sizes = tuple(one.number for one in bins.values())
-    grouped = len(counts.keys.names) > len(sizes)
-    return HistogramRelease(
-        method="counts",
-        bins=bins,
-        estimate=counts.estimate.reshape((-1, *sizes) if grouped else sizes),
-        counts=counts,
-        guarantee=counts.guarantee,
-        entry=counts.entry,
-        cut=counts.cut,
-        _make_frame=counts.framed,
+    tried = _error(asked, mechanism, sizes)
+    plan = _plan(binned, groups, mechanism, asked.method, tried)
+    parts = _parts(groups, context.policy, asked.method)
+
+    def look(taken: Taken) -> Histograms:
+        return tuple(part.counts(taken).reshape(sizes) for part in parts)
+
+    def result(answer: Answer, entry: int | None) -> Release:
+        lower, parts = answer.get("lower"), []
+        estimate = np.asarray(answer["estimate"], dtype=np.float64).reshape(sizes)
+        places = np.indices(sizes).reshape(len(sizes), -1)
+        for (column, one), place in zip(bins.items(), places, strict=True):
+            parts += ends_of(column, one, place)
+        told = RoleTable(tuple(parts)).plus("estimate", estimate.ravel(), "estimate")
+        if lower is not None:
+            told = told.plus("lower", np.asarray(lower, dtype=np.int64).ravel(), "lower")
+            told = told.plus(
+                "lower_certain", np.full(estimate.size, fill_value=True), "lower_certain"
+            )
+        fitted = _fitting(mechanism) or (lambda found: np.maximum(found, 0))
+        return Release(
+            kind="HistogramRelease",
+            told=told,
+            summary=f"By {asked.method}.",
+            own={
+                "method": asked.method,
+                "bins": bins,
+                "counts": None,
+                "non_negative": fitted(estimate),
+            },
+            **groups.published(context, plan, entry),
+        )
+
+    return PreparedQuery(
+        detail={**groups.detail, **binned.detail, "method": asked.method},
+        plan=plan,
+        context=context,
+        columns=tuple(dict.fromkeys(name for one in parts for name in binned.columns(one))),
+        look=look,
+        draw=_drawing(mechanism),
+        result=result,
+        asserts=all_of(binned.asserts, *(part.asserts for part in parts)),
     )
+
+
+def _others(
+    binned: Binned, groups: Groups, asked: Histogram, bins: Mapping[str, BinEdges]
+) -> list[PlanOption]:
+    """What else could make this histogram at the same ε; for plans."""
+    found = []
+    for method in METHODS[1:]:
+        if method.startswith("agrid") and (len(bins) != 2 or asked.records is None):
+            continue
+        try:
+            _refuse_unfit(groups, bins, method)
+            _refuse_apart(groups, binned.context.policy, method)
+            tried = replace(asked, method=method)  # type: ignore[arg-type] # of METHODS
+            mechanism = _mechanism(tried, binned.context.policy)
+        except (ParameterError, PolicyError):
+            continue  # this policy has no such histogram
+        sizes = tuple(one.number for one in bins.values())
+        found.append(_option(mechanism, method, _error(tried, mechanism, sizes)))
+    return found
+
+
+def _guessed(like: object, method: str, sizes: tuple[int, ...]) -> Histograms | None:
+    """The public guess in the parts that the method takes; None if it does not have them."""
+    if like is None:
+        return None
+    paired = isinstance(like, tuple)
+    given = [histogram_of(part) for part in (like if isinstance(like, tuple) else (like,))]
+    if any(part.shape != sizes for part in given) or len(given) > 2:
+        raise DataError(
+            f"like= must be one histogram of shape {sizes}, or a pair (sensitive, open) of them.",
+            hint="Give whole counts from public knowledge, such as last year's release.",
+        )
+    if method in _TWO_PHASE:
+        return (np.sum(given, axis=0),)
+    if not paired:
+        return None
+    return tuple(given) if method in _TWO_PARTS else (np.sum(given, axis=0), given[1])
+
+
+def _option(mechanism: Any, method: str, tried: float | None = None) -> PlanOption:
+    name = f'method="{method}"'
+    if not isinstance(mechanism, SplitHistogram):
+        return PlanOption(name=name, error=tried, note=_NOTES[method])
+    hidden = TwoSidedGeometric(mechanism.upper_rate, mechanism.lower_rate)
+    free = TwoSidedGeometric(INFINITE, mechanism.open_rate)
+    error = float((hidden.variance() + free.variance()) ** 0.5)
+    return PlanOption(name=name, error=error, certain=("lower",), note=_NOTES[method])
+
+
+_NOTES: Final = {
+    "split": "open and sensitive records counted apart",
+    "open_shape": "the open records' shape lent to the sensitive ones",
+    "dawa": "totals of runs of bins that seem alike",
+    "ahp": "totals of sets of bins that seem alike",
+    "hierarchical": "a tree of totals, for ranges",
+    "agrid": "rectangles as fine as the data allow",
+    "dawaz": "dawa, with zeros where no open record is",
+    "ahpz": "ahp, with zeros where no open record is",
+    "hierarchicalz": "hierarchical, with zeros where no open record is",
+    "agridz": "agrid, with zeros where no open record is",
+}
+
+
+def _plan(binned: Binned, groups: Groups, mechanism: Any, method: str, tried: float | None) -> Plan:
+    policy = binned.context.policy
+    if method in _TWO_PHASE:
+        shifts = policy.shifts(groups.query)
+        losses = {edge: max(mechanism.loss(s) for s in many) for edge, many in shifts.items()}
+    elif method in _TWO_PARTS:
+        losses = mechanism.losses(policy)
+    else:
+        kinds = sorted(Parts.of(policy).open)
+        losses = mechanism.losses(policy, open_kinds=kinds, query=_ONE_CELL)
+    charge = {edge.name: loss for edge, loss in losses.items()}
+    option = _option(mechanism, method, tried)
+    return Plan(
+        mechanism=mechanism,
+        charge=charge,
+        account=binned.context.account,
+        guarantee=promised(
+            binned.context,
+            charge,
+            about=groups.sentence,
+            scope=groups.left_out.scope(option.certain),
+        ),
+        certain=option.certain,
+        standard_deviation=option.error,
+        why=option.note,
+    )
+
+
+def _parts(groups: Groups, policy: Policy, method: str) -> tuple[Groups, ...]:
+    """What is counted apart for the method."""
+    if method in _TWO_PHASE:
+        return (groups,)
+    parts = Parts.of(policy)
+    kinds = (parts.sensitive, parts.open) if method in _TWO_PARTS else (None, parts.open)
+    return tuple(replace(groups, query=replace(groups.query, counted=one)) for one in kinds)
+
+
+def _drawing(mechanism: Any) -> Callable[[Histograms, Noise | None], Answer]:
+    def draw(histograms: Histograms, noise: Noise | None) -> Answer:
+        made = mechanism.release(*histograms, noise=noise)
+        if isinstance(made, SplitCounts):
+            estimate = mechanism.estimate(made).ravel()
+            return {"estimate": estimate, "lower": np.maximum(made.open, 0).ravel()}
+        return {"estimate": np.asarray(made).ravel()}
+
+    return draw
+
+
+def _fitting(mechanism: Any) -> Callable[[Any], Any] | None:
+    """What makes a histogram of at least 0 of unbiased estimates; zeros that were found stay."""
+    if isinstance(mechanism, Hierarchical):
+        return mechanism.non_negative
+    if not isinstance(mechanism, Zeroed) or not isinstance(mechanism.algorithm, Hierarchical):
+        return None
+    tree = mechanism.algorithm
+    return lambda estimate: np.where(estimate == 0, 0.0, tree.non_negative(estimate))
+
+
+def _refuse_apart(groups: Groups, policy: Policy, method: str) -> None:
+    """Refuse parts that the table cannot tell apart, and units whose kept cell a move may swap.
+
+    Without rules everybody would be in both parts. And the parts' charges know no truncation:
+    where dropping a kept cell brings a cut one back, a count rises that they take to fall only.
+    """
+    if method in _TWO_PHASE:
+        return
+    parts = Parts.of(policy)
+    kinds_of(sorted(parts.sensitive | parts.open), policy)
+    if policy.shifts(groups.query) != policy.shifts(replace(groups.query, truncated=False)):
+        raise ParameterError(
+            f"method={method!r} cannot cut units down to one cell under the policy "
+            f"{policy.name!r}: dropping one cell would bring another back.",
+            hint='Use on_excess="error", or method="counts".',
+        )
+
+
+def _refuse_unfit(groups: Groups, bins: Mapping[str, BinEdges], method: str) -> None:
+    if len(groups.by) > len(bins) or groups.query.counted is not None:
+        raise ParameterError(
+            f"method={method!r} makes one histogram of everybody, without by= or counted=.",
+            hint='Use where= to pick rows, or method="counts".',
+        )
+    if (groups.query.max_groups or 1) != 1:
+        raise ParameterError(
+            f"method={method!r} needs every unit in one cell, got max_groups="
+            f"{groups.query.max_groups}.",
+            hint='Use max_groups=1, or method="counts".',
+        )
+    if len(bins) > 2 or (method.startswith("agrid") and len(bins) != 2):
+        raise ParameterError(
+            f"method={method!r} does not make histograms over {len(bins)} column(s): "
+            f"{', '.join(map(bin_name, bins))}.",
+            hint='Use one or two columns (a grid needs two), or method="counts".',
+        )
+
+
+def _error(asked: Histogram, mechanism: Any, sizes: tuple[int, ...]) -> float | None:
+    """The root mean square error per bin on the public guess; None if there is none.
+
+    Errors: DataError for a guess that is no histogram over these bins.
+    """
+    parts = _guessed(asked.like, asked.method, sizes)
+    if parts is None:
+        return None
+    truth = np.sum(parts, axis=0) if asked.method in _TWO_PARTS else parts[0]
+    noise = NotPrivateSeededNoise(0)  # nothing secret is in it
+    drawn = [_drawing(mechanism)(parts, noise)["estimate"] for _ in range(_TRIES)]
+    missed = np.asarray(drawn, dtype=np.float64) - truth.ravel()
+    return float(np.sqrt(np.mean(missed**2)))
+
+
+def _mechanism(asked: Histogram, policy: Policy) -> Any:
+    """The mechanism of the method, at this ε. Errors: ParameterError, PolicyError."""
+    if asked.method in _TWO_PARTS:
+        return _TWO_PARTS[asked.method].for_policy(policy, epsilon=asked.epsilon)
+    name = asked.method.removesuffix("z")
+    # A tree's estimates stay as they are: cut at 0 one by one, their sums would be too large.
+    options: dict[str, Any] = {"clip": name != "hierarchical"}
+    if name == "agrid":
+        if asked.records is None:
+            raise ParameterError(
+                "A grid needs to know about how many records there are.",
+                hint="Pass records=, a guess from public knowledge; a bad one costs accuracy "
+                "alone.",
+            )
+        options["records"] = asked.records
+    if "keep" not in policy.excess_modes:
+        options["query"] = _ONE_CELL
+    maker: Any = zeros(_TWO_PHASE[name]) if asked.method != name else _TWO_PHASE[name]
+    if asked.method != name:
+        options["open_kinds"] = sorted(Parts.of(policy).open)
+    return maker.for_policy(policy, epsilon=asked.epsilon, **options)

@@ -1,21 +1,25 @@
-"""Several questions about one table, answered together or not at all."""
+"""Several answers that were charged as one, and their plan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, Final
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeAlias
 
 from numpy.typing import NDArray
 
-from onesided._english import many
-from onesided._numbers import Loss, Number
+from onesided._english import a, many
+from onesided._numbers import Loss, Number, exact, positive
 from onesided.accounting import several_note
 from onesided.errors import ParameterError
 from onesided.noise import Noise
 from onesided.policy import Guarantee
 from onesided.session._context import QueryContext
+from onesided.session._fields import Shares, asked
+from onesided.session._plan import Plan, PlanOption, finite
 from onesided.session._question import (
     LABEL,
     Answer,
@@ -25,11 +29,183 @@ from onesided.session._question import (
     require_question,
     stated,
 )
-from onesided.session.several._answers import Answers, PlanOfSeveral
-from onesided.session.several._split import with_shares
+from onesided.session._recall import told_of
+from onesided.session._release import Release
+from onesided.session._statement import Nouns
+from onesided.show import RoleTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOfSeveral(Plan):
+    """What several questions would cost together, and how well each would be answered.
+
+    parts: the plan of each, at its share of ε. mechanism: those of all parts.
+
+    >>> import polars as pl, onesided as od
+    >>> people = pl.DataFrame({"person": [1, 2, 3]})
+    >>> policy = od.policy.addition_only()
+    >>> session = od.Session(people, unit="person", policy=policy, budget=9)
+    >>> questions = [od.Count(epsilon=1), od.Count(epsilon=2)]
+    >>> plan = session.plan(od.session.Several(questions))
+    >>> len(plan.parts), plan.guarantee.headline
+    (2, Fraction(3, 1))
+    """
+
+    parts: tuple[Plan, ...] = field(default=(), repr=False)
+
+    @property
+    def options(self) -> tuple[PlanOption, ...]:
+        """What would answer each question, in the order they were asked; see ``parts`` for more."""
+        chosen = (part.options[0] for part in self.parts)
+        return tuple(
+            replace(one, name=f"{number}. {one.name}") for number, one in enumerate(chosen, 1)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Answers(Release):
+    """Several answers, all under one charge; a sequence of releases. Everything here is public.
+
+    guarantee: what they promise together; each release says what it promises alone.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
+    >>> policy = od.policy.presence(max_groups=2)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+    >>> count = od.Count(by="place", keys=["a", "b"], epsilon=50)
+    >>> largest = od.session.TopK(1, by="place", keys=["a", "b"], epsilon=50)
+    >>> answers = session.ask_all([count, largest])
+    >>> counts, top = answers
+    >>> counts.estimate.tolist(), top.labels, counts.entry == top.entry
+    ([1, 3], ['b'], True)
+    """
+
+    parts: tuple[Release, ...]
+    kind: str = "Answers"
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """The answers, in the order of the questions."""
+        again, drawn = self.told_again, self.drawn
+        return tuple(replace(part, told_again=again, drawn=drawn) for part in self.parts)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.releases)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __getitem__(self, place: int) -> Any:
+        return self.releases[place]
+
+    @property
+    def table(self) -> RoleTable:
+        """What was answered: each release has a table of its own."""
+        numbers, titles = range(1, len(self) + 1), [part.title for part in self.parts]
+        told = {"answer": list(numbers), "title": titles}
+        return RoleTable.of(told, roles={"answer": "fact", "title": "fact"})
+
+    def write_into(self, place: Path, formats: Sequence[str], *, outline: object = None) -> None:
+        """Each answer in a folder ``1``, ``2``, ... of its own, beside what they are together."""
+        Release.write_into(self, place, formats, outline=outline)
+        for number, one in enumerate(self.releases, 1):
+            (place / str(number)).mkdir()
+            one.write_into(place / str(number), formats, outline=outline)
+
+    def __str__(self) -> str:
+        told = "\n\n".join(str(replace(part, told_again=False)) for part in self.parts)
+        return "\n".join([*self._head(), "", told, "", f"Together: {self.guarantee.promise}"])
+
+
+# How questions that are asked at once share a budget.
+
+# Shares are whole 2^20ths, so that they stay short; rounds until errors agree to a thousandth.
+_GRAIN: Final = 2**20
+_ROUNDS: Final = 12
+_ALIKE: Final = 1.001
+
+
+def _total(questions: Sequence[Any], epsilon: Number | None) -> Fraction:
+    for place, question in enumerate(questions, 1):
+        if "epsilon" not in {one.name for one in fields(question)}:
+            raise ParameterError(
+                f"Question {place} is {a(type(question).__name__)}, whose loss is its mechanism's: "
+                "it has no share of a budget.",
+                hint="Leave epsilon=, weights= and guesses= out; each question then keeps its own.",
+            )
+    if epsilon is not None:
+        return positive(epsilon, name="epsilon")
+    return sum((positive(one.epsilon, name="epsilon") for one in questions), Fraction(0))
+
+
+def _numbers(
+    given: Sequence[Number], questions: Sequence[Any], *, name: str
+) -> tuple[Fraction, ...]:
+    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != len(questions):
+        raise ParameterError(
+            f"{name} must be a list with one number for each of {len(questions)} questions, got "
+            f"{given!r}.",
+            hint="Give them in the order of the questions.",
+            value=given,
+        )
+    return tuple(positive(exact(one, name=name), name=name) for one in given)
+
+
+def _at(questions: Sequence[Any], shares: Sequence[Fraction]) -> tuple[Any, ...]:
+    return tuple(replace(one, epsilon=part) for one, part in zip(questions, shares, strict=True))
+
+
+def _to_equal_errors(
+    questions: Sequence[Any], context: QueryContext, total: Fraction, sizes: Sequence[float]
+) -> tuple[Any, ...]:
+    """Shares at which each answer's predicted error is the same part of its guess.
+
+    Errors fall as 1/ε or nearly, so a share that is as many times larger as its error is too
+    large is nearly right at once. From the plans alone: no row is looked at.
+    """
+    shares = [1 / len(questions)] * len(questions)
+    found = _at(questions, _rounded(shares, total))
+    for _ in range(_ROUNDS):
+        parts = [
+            _error(question, context, place) / size
+            for place, (question, size) in enumerate(zip(found, sizes, strict=True), 1)
+        ]
+        if max(parts) <= _ALIKE * min(parts):
+            break
+        wanted = [share * part for share, part in zip(shares, parts, strict=True)]
+        shares = [one / sum(wanted) for one in wanted]
+        found = _at(questions, _rounded(shares, total))
+    return found
+
+
+def _error(question: Any, context: QueryContext, place: int) -> float:
+    plan = question.prepare(context).plan
+    if not plan.standard_deviation:
+        raise ParameterError(
+            f"The error of question {place} is not known before it is asked.",
+            hint="Share the budget by weights=.",
+            question=place,
+        )
+    return math.hypot(plan.standard_deviation, plan.bias)
+
+
+def _rounded(shares: Sequence[float], total: Fraction) -> list[Fraction]:
+    """Exact shares that add up to the total."""
+    parts = [max(1, int(share * _GRAIN)) for share in shares]
+    return [total * Fraction(part, sum(parts)) for part in parts]
+
+
+# Several questions about one table, answered together or not at all.
 
 MOST_QUESTIONS: Final = 256
 Prepared = PreparedQuery[Any, Any]
+Parts: TypeAlias = Annotated[
+    Sequence[Question[Any]],
+    asked(
+        {"type": "array", "items": {"$ref": "#/$defs/part"}},
+        lambda parts, _, context: [{type(part).__name__: told_of(part, context)} for part in parts],
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +233,17 @@ class Several:
     ['1/2', '3/2', '2']
     """
 
-    questions: Sequence[Question[Any]]
+    questions: Parts
     epsilon: Number | None = field(default=None, kw_only=True)
-    weights: Sequence[Number] | None = field(default=None, kw_only=True)
+    weights: Shares = field(default=None, kw_only=True)
     guesses: Sequence[Number] | None = field(default=None, kw_only=True)
     id: str | None = field(default=None, kw_only=True)
     again: bool = field(default=False, kw_only=True)
+    title: str = field(default="", kw_only=True)
 
-    def measure(self, units: str) -> str:
+    def measure(self, nouns: Nouns) -> str:
         """What the numbers are: each answer says it of itself."""
-        return f"{many(len(self.questions), 'answer')} about {units}"
+        return f"{many(len(self.questions), 'answer')} about {nouns.units}"
 
     def prepare(self, context: QueryContext) -> PreparedSeveral:
         """Check and price the questions. Looks at no row."""
@@ -101,14 +278,24 @@ class Several:
         )
 
     def shared(self, context: QueryContext) -> tuple[Question[Any], ...]:
-        """The questions with their shares of ε. Errors: ParameterError."""
-        return with_shares(
-            _checked(self.questions),
-            context,
-            epsilon=self.epsilon,
-            weights=self.weights,
-            guesses=self.guesses,
-        )
+        """The questions, each with its share of ε; unchanged where nothing is said.
+
+        Errors: ParameterError for questions without an ε, and for weights or guesses that cannot
+        be.
+        """
+        questions, weights, guesses = _checked(self.questions), self.weights, self.guesses
+        if self.epsilon is None and weights is None and guesses is None:
+            return questions
+        total = _total(questions, self.epsilon)
+        if guesses is None:
+            parts = _numbers(weights or [1] * len(questions), questions, name="weights")
+            return _at(questions, [total * part / sum(parts) for part in parts])
+        if weights is not None:
+            raise ParameterError(
+                "weights and guesses both say how to share the budget.", hint="Give one of them."
+            )
+        sizes = [float(size) for size in _numbers(guesses, questions, name="guesses")]
+        return _to_equal_errors(questions, context, total, sizes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +376,7 @@ def _plan(context: QueryContext, parts: Sequence[Prepared]) -> PlanOfSeveral:
     charge: dict[str, Loss] = {edge: _added((p.charge for p in plans), edge) for edge in edges}
     delta = {edge: _added((one.delta for one in promises), edge) for edge in edges}
     sides = [set(plan.certain) for plan in plans]
+    notes = ((p.noise, finite(p.charge)) for p in plans)
     return PlanOfSeveral(
         mechanism=tuple(plan.mechanism for plan in plans),
         charge=charge,
@@ -202,16 +390,9 @@ def _plan(context: QueryContext, parts: Sequence[Prepared]) -> PlanOfSeveral:
             context.policy,
         ),
         certain=tuple(side for side in ("upper", "lower") if all(side in some for some in sides)),
-        noise=several_note((p.noise, _finite(p.charge)) for p in plans)
-        if not any(delta.values())
-        else {},
+        noise={} if any(delta.values()) else several_note(notes),
         parts=plans,
     )
-
-
-def _finite(charge: Mapping[str, Loss]) -> dict[str, Fraction]:
-    """What is lost on each edge; an endless loss is refused before it is noted."""
-    return {edge: one for edge, one in charge.items() if isinstance(one, Fraction)}
 
 
 def _added(tables: Iterable[Mapping[str, Any]], edge: str) -> Any:

@@ -9,20 +9,44 @@ from fractions import Fraction
 from typing import Any, Final
 
 from onesided._numbers import Number, exact
-from onesided.errors import ParameterError, SqlError, called
-from onesided.session._above import AtMost
+from onesided.engine.kit import quoted
+from onesided.errors import OnesidedError, ParameterError, SqlError, called
+from onesided.session._asks import QUESTIONS
+from onesided.session._context import condition
 from onesided.session._count import Count
-from onesided.session._top_k import TopK
+from onesided.session._groups import names_of
 from onesided.session.several._several import Several
-from onesided.session.sql._grammar import SHARED, Aggregate, Select, select_of
-from onesided.session.values._mean import Mean, Variance
-from onesided.session.values._quantile import Quantile
+from onesided.session.sql._select import Aggregate, Select, select_of
 from onesided.session.values._row_count import RowCount
-from onesided.session.values._sum import Sum
 
-_NAMED: Final = frozenset(
-    ["column", "by", "where", "epsilon", "id", "again", "q", "k", "threshold", "of", "interpolate"]
+# Arguments of questions that SQL has words for.
+IN_SQL: Final = frozenset(
+    [
+        *("column", "by", "where", "epsilon", "id", "again", "title", "q", "k"),
+        *("threshold", "of", "interpolate", "divisor", "root"),
+    ]
 )
+_WORDS: Final[Mapping[str, tuple[Any, Mapping[str, Any]]]] = {
+    word: (kind, given)
+    for kind in QUESTIONS.values()
+    for word, given in vars(kind).get("sql", {}).items()
+}
+_CLAUSES: Final = {
+    kind.sql_clause: kind for kind in QUESTIONS.values() if "sql_clause" in vars(kind)
+}
+# The questions that queries ask.
+QUERIES: Final = (
+    *(Count, RowCount, Several),
+    *dict.fromkeys(kind for kind, _ in _WORDS.values()),
+    *_CLAUSES.values(),
+)
+# Those that take a share.
+_SHARED: Final = tuple(
+    word
+    for word, (kind, given) in _WORDS.items()
+    if "q" in {one.name for one in fields(kind)} and "q" not in given
+)
+_PER_UNIT: Final = "_PER_UNIT"
 _OPTIONS: Final = (
     "epsilon",
     "delta",
@@ -42,6 +66,7 @@ def question_of(
     guesses: Any = None,
     id: str | None = None,  # noqa: A002 - a question's own name for it
     again: bool = False,
+    title: str = "",
     declared_rows: int | None = None,
     **more: Any,
 ) -> tuple[Any, bool]:
@@ -58,28 +83,28 @@ def question_of(
     >>> type(asked).__name__, plan_alone
     ('Count', True)
     """
-    select = select_of(text)
+    select = _select(text)
     names, most = tuple(columns), more.get("max_rows", declared_rows)
     by = [(one if one in names else select.aliases.get(one, one), at) for one, at in select.by]
     select = replace(select, by=tuple(by))
     cumulative = more.get("method") == "cumulative"
     reader = _Questions(select, unit, names, rows=most is not None, cumulative=cumulative)
     reader.check()
-    own, more = reader.options(epsilon), {**reader.options_more(), **more}
+    own, more = reader.options(epsilon), {**more, **reader.options_more(more)}
     if not select.by:
         more.pop("keys", None)
     made = reader.made()
     if len(made) == 1 and weights is None and guesses is None:
         ((kind, *place), given) = made[0]
         fitting = _fitting(more, [(kind, given)])
-        question = called(kind, *place, **given, **fitting[0], epsilon=own, id=id, again=again)
-        return question, select.explain
+        named = {"id": id, "again": again, "title": title}
+        return called(kind, *place, **given, **fitting[0], epsilon=own, **named), select.explain
     parts = _fitting(more, [(kind, given) for (kind, *_), given in made])
     questions = [
         called(kind, *place, **given, **part, epsilon=own / len(made))
         for ((kind, *place), given), part in zip(made, parts, strict=True)
     ]
-    several = Several(questions, weights=weights, guesses=guesses, id=id, again=again)
+    several = Several(questions, weights=weights, guesses=guesses, id=id, again=again, title=title)
     return several, select.explain
 
 
@@ -114,12 +139,12 @@ class _Questions:
                     place,
                     f"Add GROUP BY {name}, or leave it out: SQL releases no rows.",
                 )
-        ordered = select.at_most or select.largest
+        ordered = select.having or select.largest
         if ordered is not None and not by:
             raise select.query.error(
                 "There is one group alone.", ordered[0].place, "Add GROUP BY, with the keys."
             )
-        if select.at_most and select.largest:
+        if select.having and select.largest:
             raise select.query.error(
                 "HAVING and ORDER BY ask two questions.",
                 select.largest[0].place,
@@ -157,14 +182,18 @@ class _Questions:
                 )
             return stated
         own, place = given["epsilon"]
-        found = exact(own, name="epsilon")
-        if stated is not None and stated != found:
-            raise query.error(
-                f"ε is {found} here and {stated} in epsilon=.", place, "Give it once."
-            )
-        return found
+        if stated is not None and stated != own:
+            raise query.error(f"ε is {own} here and {stated} in epsilon=.", place, "Give it once.")
+        return self._number("epsilon")
 
-    def options_more(self) -> dict[str, Any]:
+    def _number(self, name: str) -> Fraction:
+        """An option that is a number. Errors: SqlError."""
+        own, place = self._select.options[name]
+        if not isinstance(own, Fraction):
+            raise self._select.query.error(f"{name} is a number, not {own!r}.", place, "Give one.")
+        return own
+
+    def options_more(self, more: Mapping[str, Any]) -> dict[str, Any]:
         """What the other options of BigQuery say. Errors: SqlError."""
         query, given = self._select.query, self._select.options
         unit, place = given.get("privacy_unit_column", (self._unit, 0))
@@ -181,10 +210,20 @@ class _Questions:
                 place,
                 "Give keys=, or keys in the schema; session.discover(...) finds groups.",
             )
-        most, place = given.get("max_groups_contributed", (None, 0))
-        if most is None or str(most).upper() == "NULL":
+        if "delta" in given:
+            self._number("delta")
+        most, place = given.get("max_groups_contributed", ("NULL", 0))
+        if most == "NULL":
             return {}
-        return {"max_groups": int(exact(most, name="max_groups_contributed"))}
+        found = self._number("max_groups_contributed")
+        if found.denominator != 1 or found < 1:
+            reason = f"max_groups_contributed is a whole number from 1, not {found}."
+            raise query.error(reason, place, "Give one.")
+        stated = more.get("max_groups")
+        if stated is not None and stated != found:
+            reason = f"max_groups_contributed is {found} here and {stated} in max_groups=."
+            raise query.error(reason, place, "Give it once.")
+        return {"max_groups": int(found)}
 
     def made(self) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
         """Each question's class and first arguments, and the others."""
@@ -195,17 +234,20 @@ class _Questions:
             shared["by"] = names[0] if len(names) == 1 else names
         if select.where is not None:
             shared["where"] = select.where
-        ordered = select.at_most or select.largest
+        ordered = select.having or select.largest
         if ordered is not None:
             self._count(ordered[0])
             for one in select.aggregates:
-                if (one.function, one.column) != (ordered[0].function, ordered[0].column):
+                if any(
+                    getattr(one, name) != getattr(ordered[0], name)
+                    for name in ("function", "column", "distinct")
+                ):
                     raise select.query.error(
                         "HAVING and ORDER BY go with that count alone.",
                         one.place,
                         "Ask the other aggregates in a query of their own.",
                     )
-            return [((AtMost if select.at_most else TopK, ordered[1]), shared)]
+            return [((_CLAUSES[ordered[1]], ordered[2]), shared)]
         return [self._question(one, shared) for one in select.aggregates]
 
     def _question(
@@ -246,40 +288,45 @@ class _Questions:
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """A question about a column of numbers: of rows, or of units where it says so."""
         query, function = self._select.query, one.function
-        base = function.removesuffix("_PER_UNIT")
-        kind, *place = self._share(one) if function in SHARED else _KINDS[base]
-        asked = dict(shared)
+        kind, words = _WORDS[function]
+        per_unit, asked, words = function.endswith(_PER_UNIT), dict(shared), dict(words)
+        place = self._share(one, words)
         given: dict[str, Any] = {} if one.bounds is None else {"bounds": one.bounds}
+        if place and place[0] in (0, 1):
+            return (kind, one.column, *place), {**asked, **given}
+        rows = words.pop("of", "units") == "rows"
+        totals = "total_bounds" in {part.name for part in fields(kind)}
         # Where bounds are stated of a unit, it is units that are added up.
-        totals = kind is Sum and (base != function or (one.bounds and not one.per_row))
-        if kind is Sum and base != function and one.per_row:
+        if totals and rows and one.bounds and not one.per_row:
+            rows = False
+        elif totals and per_unit and one.per_row:
             raise query.error(
                 f"{function} bounds the total of each unit.",
                 one.place,
                 "Write contribution_bounds_per_group => (lowest, highest).",
             )
-        if place and place[0] in (0, 1):
-            return (kind, one.column, *place), {**asked, **given}
-        if self._unit is not None and totals:
+        if self._unit is not None and totals and not rows:
             named = {} if one.bounds is None else {"total_bounds": one.bounds}
             return (kind, one.column), {**asked, **named, "of": "units"}
-        if base == function and self._unit is not None:
+        if rows and self._unit is not None:
             if not self._rows or self._cumulative:
                 raise _many(self._select, one, self._unit)
             given["of"] = "rows"
-        if kind is Quantile and base == function and not self._cumulative:
-            given["interpolate"] = base in _ON_THE_LINE
-        return (kind, one.column, *place), {**asked, **given}
+        if self._cumulative:
+            words.pop("interpolate", None)
+        return (kind, one.column, *place), {**asked, **words, **given}
 
-    def _share(self, one: Aggregate) -> tuple[Any, ...]:
-        """A quantile and its share. Errors: SqlError."""
+    def _share(self, one: Aggregate, words: dict[str, Any]) -> tuple[Any, ...]:
+        """A quantile's share, as its word says or as it is given. Errors: SqlError."""
         query = self._select.query
+        if one.function not in _SHARED:
+            return (words.pop("q"),) if "q" in words else ()
         if one.share is None:
             hint = f"Write {one.function}({one.column}, 0.5) for the median."
             raise query.error("A quantile takes a share.", one.place, hint)
         if not 0 <= one.share <= 1:
             raise query.error("A quantile's share lies in 0 .. 1.", one.place, "0.5 is half.")
-        return Quantile, one.share
+        return (one.share,)
 
     def _count(self, one: Aggregate) -> None:
         """Refuse counts of anything but units. Errors: SqlError."""
@@ -313,25 +360,8 @@ class _Questions:
             )
 
 
-_KINDS: Final[Mapping[str, tuple[Any, ...]]] = {
-    "SUM": (Sum,),
-    "AVG": (Mean,),
-    "MEAN": (Mean,),
-    "VARIANCE": (Variance,),
-    "MEDIAN": (Quantile, Fraction(1, 2)),
-    "MIN": (Quantile, 0),
-    "MAX": (Quantile, 1),
-}
-_ON_THE_LINE: Final = ("MEDIAN", "PERCENTILE_CONT")
-_OF_UNITS: Final[Mapping[str, str]] = {
-    "SUM": "SUM_PER_UNIT",
-    "AVG": "MEAN_PER_UNIT",
-    "VARIANCE": "VARIANCE_PER_UNIT",
-    "MEDIAN": "MEDIAN_PER_UNIT",
-    "QUANTILE": "QUANTILE_PER_UNIT",
-    "PERCENTILE_CONT": "QUANTILE_PER_UNIT",
-    "PERCENTILE_DISC": "QUANTILE_PER_UNIT",
-}
+def _select(text: str) -> Select:
+    return select_of(text, functions=("COUNT", *_WORDS), shared=_SHARED)
 
 
 def explains(text: str) -> bool:
@@ -340,7 +370,7 @@ def explains(text: str) -> bool:
     >>> explains("EXPLAIN SELECT COUNT(*) FROM visits")
     True
     """
-    return select_of(text).explain
+    return _select(text).explain
 
 
 def refuse_changed(text: str, unit: str | None) -> None:
@@ -348,7 +378,7 @@ def refuse_changed(text: str, unit: str | None) -> None:
 
     >>> refuse_changed("SELECT AVG(age) FROM visits", "person")
     """
-    select = select_of(text)
+    select = _select(text)
     for one in select.aggregates if unit is not None else ():
         if one.function in _CHANGED and not (one.function == "SUM" and one.bounds):
             raise _many(select, one, unit)
@@ -357,10 +387,17 @@ def refuse_changed(text: str, unit: str | None) -> None:
 def _many(select: Select, one: Aggregate, unit: str | None) -> SqlError:
     """An error for an aggregate of rows, of which a unit may have any number."""
     share = "" if one.share is None else f", {float(one.share):g}"
+    kind, given = _WORDS[one.function]
+    own = {name: value for name, value in given.items() if name not in ("of", "interpolate")}
+    per_unit = next(
+        word
+        for word, (other, more) in _WORDS.items()
+        if other is kind and word.endswith(_PER_UNIT) and {**more, "of": 0} == {**own, "of": 0}
+    )
     return select.query.error(
         f"{one.function} counts rows one by one, and {unit!r} may have many.",
         one.place,
-        f"Write {_OF_UNITS[one.function]}({one.column}{share}), in which each unit counts once, or "
+        f"Write {per_unit}({one.column}{share}), in which each unit counts once, or "
         "pass max_rows=, the most rows of a unit that count, from public knowledge.",
     )
 
@@ -387,9 +424,83 @@ def _taken(kind: Any, given: Mapping[str, Any]) -> set[str]:
     """The further arguments of a question as the query asks it."""
     own, of = {one.name for one in fields(kind)}, given.get("of")
     # Of thresholds it names compounds; of numbers the query says whether rows count.
-    names = own - _NAMED | ({"of"} if "max_answers" in own else set())
+    names = own - IN_SQL | ({"of"} if "max_answers" in own else set())
     if of != "rows" and kind is not RowCount:
         names.discard("max_rows")
     if of == "units":
         return names - {"bounds"}
     return names - {"total_bounds"}
+
+
+# How an answer is called, and what a caller gives beside the text.
+_BESIDE: Final = frozenset({"id", "again", "title", "epsilon", "missing"})
+
+
+def sql_of(question: Any, session: Any, *, table: str) -> str:
+    """A query that reads as this very question, but for its name, ε and missing values; or "".
+
+    Each query that may do is read back and compared, so that none shown is another question.
+
+    >>> import polars as pl, onesided as od
+    >>> rows, policy = pl.DataFrame({"person": [1], "age": [7]}), od.policy.addition_only()
+    >>> session = od.Session(rows, unit="person", policy=policy, budget=9)
+    >>> asked = od.Mean("age", where="age < 18", epsilon=1)
+    >>> print(sql_of(asked, session, table="people"))
+    SELECT MEAN_PER_UNIT(age)
+    FROM people
+    WHERE age < 18
+    """
+    kind, unit = type(question), session.unit
+    counted = "COUNT(*)" if unit is None else f"COUNT(DISTINCT {_name(unit)})"
+    clauses = {clause: one for clause, one in _CLAUSES.items() if one is kind}
+    if clauses or kind is Count:
+        tried = [counted]
+    else:
+        tried = [_call(word, question) for word, (one, _) in _WORDS.items() if one is kind]
+    for aggregate in tried:
+        text = _query(question, aggregate, table)
+        for clause in clauses:
+            first = next(getattr(question, one.name) for one in fields(question) if _leads(one))
+            text += f"\n{clause.format(counted)} {first}"
+        try:
+            found = session.question(text, epsilon=question.epsilon)
+        except (OnesidedError, TypeError):
+            continue
+        if type(found) is kind and _content(found) == _content(question):
+            return text
+    return ""
+
+
+def _leads(one: Any) -> bool:
+    """Whether a field is given without its name."""
+    return not one.kw_only
+
+
+def _call(word: str, question: Any) -> str:
+    share = f", {float(exact(question.q, name='q'))}" if word in _SHARED else ""
+    return f"{word}({_name(question.column)}{share})"
+
+
+def _query(question: Any, aggregate: str, table: str) -> str:
+    by, where = list(map(_name, names_of(question.by, name="by"))), condition(question.where)
+    lines = [f"SELECT {', '.join([*by, aggregate])}", f"FROM {_name(table)}"]
+    lines += [] if where is None else [f"WHERE {where.text}"]
+    lines += [f"GROUP BY {', '.join(by)}"] if by else []
+    return "\n".join(lines)
+
+
+def _content(question: Any) -> dict[str, object]:
+    """The question's fields, each in one form."""
+    told = {
+        one.name: getattr(question, one.name)
+        for one in fields(question)
+        if one.init and one.name not in _BESIDE
+    }
+    where = condition(told["where"])
+    told |= {"by": names_of(told["by"], name="by"), "where": where and where.text}
+    return {**told, "q": exact(told["q"], name="q")} if "q" in told else told
+
+
+def _name(name: str) -> str:
+    """A column's name as SQL writes it."""
+    return name if name.isidentifier() and name.isascii() and name.islower() else quoted(name)

@@ -1,31 +1,53 @@
-"""Means and variances of bounded values: noisy sums divided by noisy counts."""
+"""Means and variances of bounded values: quotients of noisy sums."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from functools import partial
+from itertools import permutations
+from operator import attrgetter, sub
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import MAX_COUNT, Loss, positive, round_down, round_up
+from onesided._numbers import (
+    INFINITE,
+    MAX_COUNT,
+    Loss,
+    Number,
+    exact,
+    positive,
+    round_down,
+    round_up,
+)
 from onesided.errors import ParameterError
 from onesided.mechanism import Interval, Sums
 from onesided.mechanism.kit import shared
 from onesided.noise import Noise
 from onesided.policy import Edge, Shift
+from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
-from onesided.session._count import certain_sides
-from onesided.session._estimates import Estimates, Floats, uncut
+from onesided.session._count import Count, certain_sides
 from onesided.session._groups import Groups
-from onesided.session._plan import Plan, priced, promised
-from onesided.session._question import Answer, PreparedQuery
-from onesided.session.values._moments import Moments, asserted, moments
-from onesided.session.values._of import Of, most_rows, words_of
-from onesided.session.values._shifts import value_shifts
-from onesided.session.values._sum import Valued
-from onesided.session.values._value import Value
+from onesided.session._plan import Plan, PlanOption, priced
+from onesided.session._question import Answer, FormLine, PreparedQuery
+from onesided.session._release import Release, of_groups
+from onesided.session._statement import Nouns
+from onesided.session._ways import Way, estimates
+from onesided.session.several._several import Several
+from onesided.session.values._moments import Moments, Powers, asserted, moments
+from onesided.session.values._shifts import Moved, Vector
+from onesided.session.values._sum import Sum, Valued
+from onesided.session.values._value import Floats, Of, Value, most_rows, uncut, words_of
+
+# Means and variances of tables whose span is 1, by which ways to the same answer are compared:
+# all at an end or in the middle, half at each end, and evenly.
+_TABLES: Final = ((0.0, 0.0), (0.5, 0.0), (1.0, 0.0), (0.5, 1 / 4), (0.5, 1 / 12))
+_Shifts: TypeAlias = dict[Edge, tuple[Shift, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +55,23 @@ class Part:
     """One of the noisy numbers that a statistic is made of."""
 
     mechanism: Sums
-    shifts: dict[Edge, tuple[Shift, ...]]
+    shifts: _Shifts
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The noisy count, sum and, for a variance, sum of squares; about ``centre``, in steps.
 
-    Those that some move can change share ε equally; what a move costs them adds up. A number of
-    units that no move changes for this very question is public: it costs nothing, and is released
-    exactly.
+    A number of units that no move changes for this very question is public: it costs nothing, and
+    is released exactly. ends: the bounds, where the sum is that of twice the distances from their
+    middle, which may lie between two steps.
     """
 
     centre: int
     count: Part
     total: Part
     squares: Part | None
+    ends: tuple[int, int] | None = None
 
     @property
     def all(self) -> dict[str, Part]:
@@ -57,16 +80,185 @@ class Parts:
         return {name: part for name, part in parts.items() if part is not None}
 
     @property
+    def rows(self) -> dict[str, Powers]:
+        """What each is made of: so many times the number of units, their sum and their squares."""
+        total = (0, 1, 0) if self.ends is None else (2 * self.centre - sum(self.ends), 2, 0)
+        return {"count": (1, 0, 0), "total": total, "squares": (0, 0, 1)}
+
+    @property
     def public(self) -> bool:
         """Whether no move changes how many units count, so their number is released exactly."""
         return _still(self.count.shifts)
 
-    def release(self, secret: Moments, noise: Noise | None) -> Answer:
-        """Noisy numbers, in steps."""
+    @property
+    def why(self) -> str:
+        """What it is, where there is a choice."""
+        return "" if self.public else "a count, and sums about the middle of the bounds"
+
+    def mean(self, found: Floating, bounds: Bounds, value: Value) -> Triple:
+        """The mean and its bounds, in steps, of noisy parts less their means and their bounds."""
+        about, times = (self.centre, 1) if self.ends is None else (sum(self.ends) / 2, 2)
+        least, most = value.low - about, value.high - about
+        total, count = found["total"] / times, np.maximum(found["count"], 1)
+        low, high = _ratio(bounds["total"], bounds["count"], least, most, times=times)
+        return np.clip(total / count, least, most) + about, low + about, high + about
+
+    def variance(self, found: Floating, bounds: Bounds, value: Value) -> Triple:
+        """The same of the variance, in squares of steps; about the centre."""
+        count = np.maximum(found["count"], 1)
+        estimate = found["squares"] / count - (found["total"] / count) ** 2
+        least, most = value.low - self.centre, value.high - self.centre
+        mean_low, mean_high = _ratio(bounds["total"], bounds["count"], least, most)
+        size = max(least**2, most**2)
+        low, high = _ratio(bounds["squares"], bounds["count"], 0, size)
+        outer = np.maximum(mean_low**2, mean_high**2)
+        inner = np.where(
+            (mean_low <= 0) & (mean_high >= 0), 0, np.minimum(mean_low**2, mean_high**2)
+        )
+        return estimate, low - outer, high - inner
+
+    def counted(self, numbers: Mapping[str, Any]) -> Any:
+        """How many units there are, of a number for each part."""
+        return numbers["count"]
+
+    def slopes(self, mean: float, variance: float, span: int) -> dict[str, float]:
+        """By how much a unit of noise in each moves the statistic, times the number of units.
+
+        mean, variance: of a table, where the span is 1 and starts at 0.
+        """
+        away, spread = (mean - 1 / 2) * span, variance * span**2
+        if self.squares is not None:
+            return {"count": away**2 - spread, "total": -2 * away, "squares": 1}
+        return {"count": -away, "total": 1 if self.ends is None else 1 / 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Noisy sums of how far values lie above the lowest and below the highest; in steps.
+
+    A value at the share p of the span adds p and 1 - p of it: in all one span for each unit,
+    wherever it lies, so that the number of units is in them, and one span is what all of them
+    together move by where it comes or goes. Squared p^2, 2p(1 - p) and (1 - p)^2 of the squared
+    span, which is what they add up to. Where a value changes, as much rises as falls.
+    Proof: docs/proofs/sums.md. Source: the joint sensitivity of both sums, arXiv 2408.10438.
+    """
+
+    centre: int
+    ends: tuple[int, int]
+    above: Part
+    between: Part | None
+    below: Part
+
+    public: ClassVar = False
+    why: ClassVar = "sums of distances from both bounds, which a unit moves by one span together"
+
+    @property
+    def all(self) -> dict[str, Part]:
+        """By name."""
+        parts = {"above": self.above, "between": self.between, "below": self.below}
+        return {name: part for name, part in parts.items() if part is not None}
+
+    @property
+    def rows(self) -> dict[str, Powers]:
+        """As :attr:`Parts.rows`: of one rounded number for each unit, so that they add up."""
+        low, high = self.centre - self.ends[0], self.ends[1] - self.centre
+        if self.between is None:
+            return {"above": (low, 1, 0), "below": (high, -1, 0)}
+        between = (2 * low * high, 2 * (high - low), -2)
         return {
-            name: part.mechanism.release(getattr(secret, name), noise=noise)
-            for name, part in self.all.items()
+            "above": (low**2, 2 * low, 1),
+            "between": between,
+            "below": (high**2, -2 * high, 1),
         }
+
+    def mean(self, found: Floating, bounds: Bounds, value: Value) -> Triple:
+        """As :meth:`Parts.mean`: the share of what lies above, or anywhere if there is nothing."""
+        (above, up), (below, down) = ((found[n], bounds[n]) for n in ("above", "below"))
+        shares = (
+            _part_of(above, below, nothing=1 / 2),
+            _part_of(up.lower, down.upper, nothing=0),
+            _part_of(up.upper, down.lower, nothing=1),
+        )
+        return tuple(value.low + share * (value.high - value.low) for share in shares)  # type: ignore[return-value] # three
+
+    def variance(self, found: Floating, bounds: Bounds, value: Value) -> Triple:
+        """As :meth:`Parts.variance`: of the shares x, y and z it is ``x z - y^2 / 4``.
+
+        Of the sums it falls in the middle one, and in each other one rises up to
+        ``other + middle + middle^2 / (2 other)`` and falls from there: least at corners of the
+        bounds, and largest on their edges.
+        """
+        x, y, z = (np.maximum(found[name], 0) for name in self.all)
+        (low_x, low_y, low_z), (high_x, high_y, high_z) = (
+            [np.maximum(end(bounds[name]), 0) for name in self.all]
+            for end in (attrgetter("lower"), attrgetter("upper"))
+        )
+
+        def peak(other: Floats, low: Floats, high: Floats) -> Floats:
+            with np.errstate(all="ignore"):
+                top = other + low_y + low_y**2 / (2 * other)
+            return np.clip(np.where(other > 0, top, high), low, high)
+
+        least = [_spread(a, high_y, b, nothing=0) for a in (low_x, high_x) for b in (low_z, high_z)]
+        most = [
+            *(_spread(peak(b, low_x, high_x), low_y, b, nothing=1 / 4) for b in (low_z, high_z)),
+            *(_spread(a, low_y, peak(a, low_z, high_z), nothing=1 / 4) for a in (low_x, high_x)),
+        ]
+        square = float(value.high - value.low) ** 2
+        told = (_spread(x, y, z, nothing=0), np.min(least, axis=0), np.max(most, axis=0))
+        return tuple(one * square for one in told)  # type: ignore[return-value] # three
+
+    def counted(self, numbers: Mapping[str, Any]) -> Any:
+        """As :meth:`Parts.counted`: each unit adds one span, or its square."""
+        span = float(self.ends[1] - self.ends[0])
+        return sum(numbers.values()) / (span if self.between is None else span**2)
+
+    def slopes(self, mean: float, variance: float, span: int) -> dict[str, float]:
+        """As :meth:`Parts.slopes`."""
+        del span
+        if self.between is None:
+            return {"above": 1 - mean, "below": -mean}
+        above, below = variance + mean**2, variance + (1 - mean) ** 2
+        return {
+            "above": below - 2 * variance,
+            "between": (above + below - 1) / 2 - 2 * variance,
+            "below": above - 2 * variance,
+        }
+
+
+Made: TypeAlias = Parts | Ends
+Floating: TypeAlias = Mapping[str, Floats]
+Bounds: TypeAlias = Mapping[str, Interval]
+Triple: TypeAlias = tuple[Floats, Floats, Floats]
+
+
+class Form(NamedTuple):
+    """Numbers that a statistic can be made of, and how far a row moves them.
+
+    adds: what a row adds, at either end. changes: where it stays with another value. weights: how
+    much a step of each counts beside the others, and is paid for. fine: by what to multiply them
+    so that all shifts are whole.
+    """
+
+    made: Callable[..., Made]
+    adds: Sequence[Vector]
+    changes: Sequence[Vector]
+    weights: Vector
+    fine: int = 1
+
+
+class Fit(NamedTuple):
+    """Numbers with rates, and how far a move takes all of them together, weighted."""
+
+    made: Made
+    shifts: _Shifts
+    rates: Sums
+    fine: int
+    error: float
+
+    def loss(self, shift: Shift) -> Loss:
+        """What all of them lose along such a shift together."""
+        return self.rates.loss(shift) * Fraction(1, self.fine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +272,10 @@ class Mean(Valued):
     With ``of="rows"`` it is the mean of rows, of which a unit has ``max_rows`` in a group at most.
     A hash of the unit and the row decides which, so that no row is likelier than another. A move
     may change all of them, and their number: noise grows with ``max_rows``.
-    A noisy sum about a public centre over a noisy count. A group without units has no mean: its
-    answer is noise within the bounds.
+    Where no move changes how many units count, a noisy sum over their number. Else of noisy sums of
+    distances from both bounds, one span for each unit, or of a count and a sum about the middle:
+    whichever has the least predicted error. A group without units has no mean: its answer is noise
+    within the bounds.
     Direction: dropping a row may lower or raise somebody's mean (drop the 1 of 5 and 1), so that
     under presence it is priced as both, by up to ``high - low``.
     The arguments are those of :class:`onesided.session.Valued`.
@@ -98,23 +292,75 @@ class Mean(Valued):
     max_rows: int | None = field(default=None, kw_only=True)
 
     squared: ClassVar[bool] = False
+    sized: ClassVar = "means"  # what a look may find how large it is
+    work: ClassVar = 3  # as many counts may take
+    changed: ClassVar = "Means and variances were made of other sums before."
+    form: ClassVar = (FormLine("mean", "The mean of a column"),)
+    sql: ClassVar = {"AVG": {"of": "rows"}, "MEAN_PER_UNIT": {}, "AVG_PER_UNIT": {}}
 
-    def measure(self, units: str) -> str:
+    @property
+    def statistic(self) -> str:
+        """What it is called."""
+        return "mean"
+
+    def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
-        over = "rows" if self.of == "rows" else units
-        return f"{type(self).__name__} of {self.column}, over {over}"
+        over = "rows" if self.of == "rows" else nouns.units
+        return f"{self.statistic.capitalize()} of {nouns.column(self.column)}, over {over}"
 
-    def prepare(self, context: QueryContext) -> PreparedQuery[Moments, Estimates]:
+    def ways(self, context: QueryContext) -> Iterator[Way]:
+        """The mean, within narrower bounds, of a sum and a count, or of each value; for plans."""
+        value = self.value(context)
+        yield Way("Mean", self, certain=True)
+        yield from self._narrower("Mean", value)
+        if self.max_rows is None and (self.of == "rows" or context.unit is None):
+            half = self.shared(epsilon=exact(self.epsilon, name="epsilon") / 2)
+            total = Sum(
+                self.column, bounds=self.bounds, step=self.step, missing=self.missing, **half
+            )
+            yield Way(
+                "Sum over Count",
+                Several([total, Count(**half)]),
+                "about 0 instead of the middle of the bounds",
+                told=lambda two: estimates(two[0]) / np.maximum(estimates(two[1]), 1),
+            )
+
+        def averaged(values: Floats, counts: Floats) -> float:
+            mean = float(values @ counts) / max(float(counts.sum()), 1.0)
+            return min(max(mean, float(values[0])), float(values[-1]))
+
+        yield from self._in_cells(context, value, "averaged", averaged)
+
+    def truth(self, public: QueryContext) -> Floats:
+        """The numbers that are asked for, of a public table."""
+        prepared = self.prepare(public)
+        secret, centre = prepared.read(), prepared.plan.mechanism.centre
+        mean = secret.total / np.maximum(secret.count, 1) + centre
+        return np.asarray(mean * float(self.value(public).step), dtype=np.float64)
+
+    def prepare(self, context: QueryContext) -> PreparedQuery[Moments, Release]:
         """Check and price the question. Looks at no row."""
         value, most = self.value(context), most_rows(context, self)
         groups = replace(self.groups(context), words=words_of(context, value, most))
-        parts = self._parts(context, groups, value, most or 1)
-        plan = _plan(context, groups, parts)
+        fits = self._fits(context, groups, value, most or 1)
+        parts, plan = fits[0].made, _plan(context, groups, fits)
         self.share(groups)
-        name = "variance" if parts.squares else "mean"
+        sure = Confidence(self.confidence, self.simultaneous)
 
-        def result(answer: Answer, entry: int | None) -> Estimates:
-            return self._told(name, answer, parts, (groups, value), (context, plan, entry))
+        def draw(secret: Moments, noise: Noise | None) -> Answer:
+            return {
+                name: part.mechanism.release(secret.combined(parts.rows[name]), noise=noise)
+                for name, part in parts.all.items()
+            }
+
+        def result(answer: Answer, entry: int | None) -> Release:
+            return Release(
+                kind="Estimates",
+                told=of_groups(groups.keys, self._told(answer, parts, groups, value)),
+                bound_words=sure.words,
+                own={"mechanism": plan.mechanism, **sure.facts},
+                **groups.published(context, plan, entry),
+            )
 
         return PreparedQuery(
             detail={**groups.detail, **value.detail, **({"max_rows": most} if most else {})},
@@ -126,95 +372,112 @@ class Mean(Valued):
                 groups,
                 value,
                 centre=parts.centre,
-                squares=parts.squares is not None,
+                squares=self.squared,
                 own_mean=True,
                 max_rows=most,
             ),
-            draw=parts.release,
+            draw=draw,
             result=result,
             asserts=asserted(groups, value),
         )
 
-    def _parts(self, context: QueryContext, groups: Groups, value: Value, most: int) -> Parts:
-        """The parts of least noise: about the middle of the bounds, or about 0.
+    def _fits(self, context: QueryContext, groups: Groups, value: Value, most: int) -> list[Fit]:
+        """What it can be made of, the least predicted error first; ε is all used by each.
 
-        most: values of one unit in a group; they add up to no more than so often the farthest.
+        most: values of one unit in a group, each of which may come, go or change.
         """
-        epsilon, optional = positive(self.epsilon, name="epsilon"), self.optional(groups)
+        optional = self.optional(groups)
 
-        def moved(low: int, high: int, *, monotone: bool) -> dict[Edge, tuple[Shift, ...]]:
-            shifts = value_shifts(
-                context.policy,
-                groups,
-                low=min(low, most * low),
-                high=max(high, most * high),
-                optional=optional,
-                monotone=monotone,
+        def moved(adds: Sequence[Vector], changes: Sequence[Vector], by: Vector) -> _Shifts:
+            return Moved.of(adds, changes, by, most).along(
+                context.policy, groups, optional=optional
             )
-            return dict(shifts)
 
-        counted = moved(1, 1, monotone=True)
-        share = epsilon / ((2 if self.squared else 1) + (0 if _still(counted) else 1))
+        public = _still(moved([(1,)], [(0,)], [1]))
+        found, refused = [], None
+        for form in self._forms(value, public=public):
+            try:
+                of_form = partial(moved, form.adds, form.changes)
+                found.append(_fitted(form, of_form, self.epsilon, value.high - value.low))
+            except ParameterError as error:
+                refused = error
+        if refused is not None and not found:
+            raise refused
+        return sorted(found, key=lambda one: one.error)
 
-        def part(low: int, high: int) -> Part:
-            # Who loses a row may have a larger mean than before, or one farther from the centre.
-            shifts = moved(low, high, monotone=False)
-            return Part(Sums.for_shifts(shifts, epsilon=share), shifts)
+    def _forms(self, value: Value, *, public: bool) -> Iterator[Form]:
+        """The numbers that it can be made of; where that of units is public, one sum is enough."""
+        centre, span = (value.low + value.high) // 2, value.high - value.low
+        both, to_and_fro = (value.low, value.high), ((0, span), (0, -span))
+        if public:
+            adds = [(1, value.low - centre), (1, value.high - centre)]
+            yield Form(lambda n, s: Parts(centre, n, s, None), adds, to_and_fro, (1, 1))
+            return
+        yield Form(lambda a, b: Ends(centre, both, a, None, b), *_shares(span, 2))
+        doubled = [(one, 2 * other) for one, other in to_and_fro]
+        made, adds = partial(Parts, centre, squares=None, ends=both), [(1, -span), (1, span)]
+        yield Form(made, adds, doubled, (span, 1))
 
-        count = Part(Sums.for_shifts(counted, epsilon=share), counted)
-
-        def about(centre: int) -> Parts:
-            low, high = value.low - centre, value.high - centre
-            far = max(low * low, high * high)
-            least = 0 if low <= 0 <= high else min(low * low, high * high)
-            squares = part(least, _roomy(far)) if self.squared else None
-            return Parts(centre, count, part(low, high), squares)
-
-        tried = [about(centre) for centre in ((value.low + value.high) // 2, 0)]
-        return min(tried, key=lambda parts: parts.total.mechanism.distribution.variance())
-
-    def _told(
-        self,
-        name: str,
-        answer: Answer,
-        parts: Parts,
-        asked: tuple[Groups, Value],
-        told: tuple[QueryContext, Plan, int | None],
-    ) -> Estimates:
-        (groups, value), (context, plan, entry) = asked, told
+    def _told(self, answer: Answer, parts: Made, groups: Groups, value: Value) -> dict[str, Any]:
+        """Estimates and bounds in the column's unit, and whether each bound is certain."""
         noisy = {part: np.asarray(answer[part], dtype=np.int64) for part in parts.all}
-        # If the intervals of all parts hold, so does that of the statistic; a public count's does.
-        sure = shared(self.share(groups), len(noisy) - parts.public)
+        # If the intervals of all parts hold, so does that of the statistic; an exact one's does.
+        likely = [name for name in noisy if len(certain_sides(parts.all[name].mechanism)) < 2]
+        sure = shared(self.share(groups), len(likely))
         bounds = {
             part: _open_ended(parts.all[part].mechanism.interval(told, confidence=sure))
             for part, told in noisy.items()
         }
-        centred = {
+        centred: dict[str, Any] = {
             part: noisy[part] - float(parts.all[part].mechanism.distribution.mean())
             for part in noisy
         }
-        statistic = _variance if parts.squares else _mean
-        estimate, *ends = statistic(centred, bounds, parts.centre, value)
-        certain = all(side.lower_certain and side.upper_certain for side in bounds.values())
-        lower, upper = _exactly(noisy, parts.centre, value) if certain else ends
-        return Estimates.of(
-            f"{name} of {self.column}",
-            (estimate, lower, upper),
-            (certain, certain),
-            keys=groups.keys,
-            confidence=self.confidence,
-            simultaneous=self.simultaneous,
-            **groups.published(context, plan, entry),
-        )
+        estimate, lower, upper = self._found(parts, centred, bounds, value)
+        if not likely:
+            lower, upper = self._exactly(noisy, parts.centre, value)
+        return {
+            "estimate": estimate,
+            "lower": lower,
+            "upper": upper,
+            "lower_certain": not likely,
+            "upper_certain": not likely,
+        }
+
+    def _found(self, parts: Made, centred: Floating, bounds: Bounds, value: Value) -> Triple:
+        """The statistic and its bounds, of noisy parts."""
+        step = float(value.step)
+        return tuple(part * step for part in parts.mean(centred, bounds, value))  # type: ignore[return-value]
+
+    def _exactly(
+        self, told: dict[str, NDArray[np.int64]], centre: int, value: Value
+    ) -> tuple[Floats, Floats]:
+        """Bounds where nothing had to be hidden; no rounding makes a certain bound a wrong one.
+
+        What is told is the truth then, so that both are the statistic but for its last digit.
+        """
+        known = zip(*(part.tolist() for part in told.values()), strict=True)
+        found = [self._exact(many, sums, centre, value) for many, *sums in known]
+        lower, upper = (np.array(ends, dtype=np.float64) for ends in zip(*found, strict=True))
+        return lower, upper
+
+    def _exact(self, many: int, sums: list[int], centre: int, value: Value) -> tuple[float, float]:
+        """The same of one group, of its number and the sums of its values."""
+        ends = value.low * value.step, value.high * value.step
+        if abs(sums[0]) < MAX_COUNT:  # it was not cut
+            ends = ((Fraction(sums[0], max(many, 1)) + centre) * value.step,) * 2
+        return round_down(ends[0]), round_up(ends[1])
 
 
 @dataclass(frozen=True, slots=True)
 class Variance(Mean):
-    """What is the variance of the units' own means in a column, per group?
+    """What is the variance of the units' own means in a column, or of rows, per group?
 
     A unit's own mean is that of :class:`Mean`. The mean of their squares less the square of their
-    mean, over all counted units (not n - 1).
-    The arguments are those of :class:`onesided.session.Valued`.
+    mean, over all that are counted.
+    divisor: "n", the number of those that are counted; or "n - 1", as SQL's VARIANCE and VAR_SAMP
+        have it, of at least two.
+    root: True takes the square root: the standard deviation, in the column's own unit.
+    The other arguments are those of :class:`Mean`.
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
@@ -224,7 +487,91 @@ class Variance(Mean):
     True
     """
 
+    divisor: Literal["n", "n - 1"] = field(default="n", kw_only=True)
+    root: bool = field(default=False, kw_only=True)
+
+    form: ClassVar = (FormLine("variance", "The variance of a column"),)
     squared: ClassVar[bool] = True
+    later: ClassVar = ("divisor", "root")
+    sql: ClassVar[dict[str, dict[str, Any]]] = {
+        f"{word}{per_unit}": {
+            **({} if per_unit else {"of": "rows"}),
+            **({} if word.endswith("_POP") else {"divisor": "n - 1"}),
+            **({"root": True} if word.startswith("STDDEV") else {}),
+        }
+        for word in ("VARIANCE", "VAR_SAMP", "VAR_POP", "STDDEV", "STDDEV_SAMP", "STDDEV_POP")
+        for per_unit in ("", "_PER_UNIT")
+    }
+
+    def ways(self, context: QueryContext) -> Iterator[Way]:
+        """None: plans compare nothing with it."""
+        del context
+        yield from ()
+
+    @property
+    def statistic(self) -> str:
+        """What it is called."""
+        return "standard deviation" if self.root else "variance"
+
+    def measure(self, nouns: Nouns) -> str:
+        """What the numbers are, and by what they are divided."""
+        return f"{Mean.measure(self, nouns)} (divides by {self.divisor})"
+
+    def scale(self, unit: str) -> str:
+        """What the numbers are measured in, of a column in this unit."""
+        return unit if self.root else f"{unit}²"
+
+    def prepare(self, context: QueryContext) -> PreparedQuery[Moments, Release]:
+        """Check and price the question. Looks at no row."""
+        if self.divisor not in ("n", "n - 1") or not isinstance(self.root, bool):
+            raise ParameterError(
+                f"divisor={self.divisor!r}, root={self.root!r} is unknown.",
+                hint='Use divisor="n" or "n - 1", and root=True for the standard deviation.',
+            )
+        return Mean.prepare(self, context)
+
+    def _forms(self, value: Value, *, public: bool) -> Iterator[Form]:
+        centre, both = (value.low + value.high) // 2, (value.low, value.high)
+        far = value.high - centre
+        square = _roomy(far * far)
+        if not public:
+            yield Form(partial(Ends, centre, both), *_shares((value.high - value.low) ** 2, 3))
+        adds = [(1, one - centre, (one - centre) ** 2) for one in both]
+        weights = (1 if public else square, far, 1)
+        yield Form(partial(Parts, centre), adds, _squares_change(far), weights, fine=4)
+
+    def _found(self, parts: Made, centred: Floating, bounds: Bounds, value: Value) -> Triple:
+        square, least = float(value.step) ** 2, self.divisor == "n - 1"
+        most = ((value.high - value.low) / 2) ** 2
+        ends = (
+            {name: getattr(one, end) for name, one in bounds.items()} for end in ("upper", "lower")
+        )
+        many = map(parts.counted, (centred, *ends))
+        found = zip(parts.variance(centred, bounds, value), many, strict=True)
+        told = [np.clip(part, 0, most) * square * _share(n, least=least) for part, n in found]
+        return tuple(map(np.sqrt, told) if self.root else told)
+
+    def _exact(self, many: int, sums: list[int], centre: int, value: Value) -> tuple[float, float]:
+        del centre  # a variance is the same about any
+        sample = self.divisor == "n - 1"
+        if max(map(abs, sums)) >= MAX_COUNT:  # it was cut
+            most = ((value.high - value.low) * value.step) ** 2 / 4 * (2 if sample else 1)
+            ends = Fraction(0), most
+        else:
+            mean, square = (Fraction(one, max(many, 1)) for one in sums)
+            spread = (square - mean**2) * value.step**2
+            ends = (spread * (Fraction(max(many, 2), max(many - 1, 1)) if sample else 1),) * 2
+        low, high = round_down(ends[0]), round_up(ends[1])
+        if not self.root:
+            return low, high
+        # A root is rounded to the nearest: one step further, it is on its own side.
+        outer = np.nextafter(np.sqrt(high), np.inf) if high else 0.0
+        return float(np.nextafter(np.sqrt(low), 0)), float(outer)
+
+
+def _share(counted: Any, *, least: bool) -> Any:
+    """What a variance that divides by n is multiplied with to divide by n - 1."""
+    return 1 + 1 / (np.maximum(counted, 2) - 1) if least else 1
 
 
 def _still(shifts: dict[Edge, tuple[Shift, ...]]) -> bool:
@@ -243,71 +590,78 @@ def _roomy(square: int) -> int:
     return square
 
 
-def _plan(context: QueryContext, groups: Groups, parts: Parts) -> Plan:
-    """Charge each edge the sum of what the parts lose along it."""
-    losses = [priced(context, part.mechanism, part.shifts).charge for part in parts.all.values()]
-    charge: dict[str, Loss] = {
-        edge: sum((loss[edge] for loss in losses), Fraction(0)) for edge in losses[0]
-    }
-    exact_all = all(len(certain_sides(part.mechanism)) == 2 for part in parts.all.values())
-    certain = ("upper", "lower") if exact_all else ()
-    scope = groups.left_out.numbers(certain, groups.words)
-    return Plan(
-        mechanism=parts,
-        charge=charge,
-        account=context.account,
-        guarantee=promised(context, charge, about=groups.sentence, scope=scope),
-        certain=certain,
-    )
+def _squares_change(far: int) -> list[tuple[Fraction | int, ...]]:
+    """How far a value within ``far`` of 0 changes the number, the sum and that of the squares.
 
-
-def _mean(
-    centred: dict[str, Any], bounds: dict[str, Interval], centre: int, value: Value
-) -> tuple[Floats, Floats, Floats]:
-    step = float(value.step)
-    low, high = _about_centre(bounds["total"], bounds["count"], value, centre)
-    estimate = centred["total"] / np.maximum(centred["count"], 1)
-    inside = np.clip(estimate, value.low - centre, value.high - centre)
-    return tuple((part + centre) * step for part in (inside, low, high))  # type: ignore[return-value]
-
-
-def _variance(
-    centred: dict[str, Any], bounds: dict[str, Interval], centre: int, value: Value
-) -> tuple[Floats, Floats, Floats]:
-    square = float(value.step) ** 2
-    most = ((value.high - value.low) / 2) ** 2
-    count = np.maximum(centred["count"], 1)
-    estimate = centred["squares"] / count - (centred["total"] / count) ** 2
-    mean_low, mean_high = _about_centre(bounds["total"], bounds["count"], value, centre)
-    size = max((value.low - centre) ** 2, (value.high - centre) ** 2)
-    least, largest = _ratio(bounds["squares"], bounds["count"], 0, size)
-    outer = np.maximum(mean_low**2, mean_high**2)
-    inner = np.where((mean_low <= 0) & (mean_high >= 0), 0, np.minimum(mean_low**2, mean_high**2))
-    return tuple(  # type: ignore[return-value]
-        np.clip(part, 0, most) * square for part in (estimate, least - outer, largest - inner)
-    )
-
-
-def _exactly(
-    told: dict[str, NDArray[np.int64]], centre: int, value: Value
-) -> tuple[Floats, Floats]:
-    """Bounds where nothing had to be hidden; rounding never turns a certain bound into a wrong one.
-
-    What is told is the truth then, so that both are the statistic but for its last digit.
+    From ``far * s`` to ``far * t``, with each weighted so that ``far`` and its square count as 1,
+    one way ``(t - s)(1 + t + s)`` at most, which is 9/4. Where one rises and the other falls
+    ``(r, f)`` lies below ``f = 1 - (r - 1)^2``, and so below its tangents where f is 1, where
+    r is 3/2, and where r is 2: these are their corners.
     """
-    known = zip(*(part.tolist() for part in told.values()), strict=True)
-    ends = value.low * value.step, value.high * value.step
-    within = (Fraction(0), (ends[1] - ends[0]) ** 2 / 4) if "squares" in told else ends
-    found = []
-    for many, *sums in known:
-        if max(map(abs, sums)) >= MAX_COUNT:  # it was cut
-            found.append(within)
-            continue
-        mean, *squares = (Fraction(one, max(many, 1)) for one in sums)
-        spread = [(square - mean**2) * value.step**2 for square in squares]
-        found.append((spread[0] if spread else (mean + centre) * value.step,) * 2)
-    lower, upper = [round_down(low) for low, _ in found], [round_up(high) for _, high in found]
-    return np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
+    quarters = ((6, 3), (5, -4), (7, -2), (8, 0))
+    return [
+        (0, Fraction(way * total * far, 4), Fraction(way * square * far * far, 4))
+        for total, square in quarters
+        for way in (1, -1)
+    ]
+
+
+def _shares(whole: int, many: int) -> tuple[list[Vector], list[Vector], Vector]:
+    """Numbers that add up to ``whole`` in each row: any of them may have all of it, or lose it."""
+    adds = [tuple(whole * (one == other) for one in range(many)) for other in range(many)]
+    return [*adds], [tuple(map(sub, new, old)) for new, old in permutations(adds, 2)], (1,) * many
+
+
+def _fitted(form: Form, moved: Callable[[Vector], _Shifts], epsilon: Number, span: int) -> Fit:
+    """Rates in proportion to the weights, at which all numbers together lose ε at most."""
+    made, _, _, weights, fine = form
+    shifts, parts = moved([fine * weight for weight in weights]), []
+    rates = Sums.for_shifts(shifts, epsilon=fine * positive(epsilon, name="epsilon"))
+    for place, weight in enumerate(weights):
+        own = moved([fine * (place == other) for other in range(len(weights))])
+        found = [shift for many in own.values() for shift in many]
+        upper = rates.upper_rate * weight if any(one.fall for one in found) else INFINITE
+        lower = rates.lower_rate * weight if any(one.rise for one in found) else INFINITE
+        parts.append(Part(Sums(upper, lower), own))
+    told = made(*parts)
+    noise = {name: part.mechanism.distribution.variance() for name, part in told.all.items()}
+    squares = [
+        sum(slope**2 * noise[name] for name, slope in told.slopes(*table, span).items())
+        for table in _TABLES
+    ]
+    return Fit(told, shifts, rates, fine, math.sqrt(sum(squares) / len(squares)))
+
+
+def _plan(context: QueryContext, groups: Groups, fits: Sequence[Fit]) -> Plan:
+    """What the first of the fits costs on each edge, and how much worse the others are."""
+    first, *others = fits
+    exact_all = all(len(certain_sides(part.mechanism)) == 2 for part in first.made.all.values())
+    certain = ("upper", "lower") if exact_all else ()
+    moving = [one for one in first.made.all.values() if not _still(one.shifts)]
+
+    def alternatives() -> Iterable[PlanOption]:
+        for one in others:
+            worse = one.error / first.error
+            note = f"{one.made.why}; about {worse:.2f} times the error, at the same charge"
+            yield PlanOption(name=type(one.made).__name__, note=note)
+
+    plan = priced(
+        context,
+        first.made,
+        first.shifts,
+        loss=first.loss,
+        about=groups.sentence,
+        scope=groups.left_out.numbers(certain, groups.words),
+        certain=certain,
+        why=first.made.why,
+        alternatives=alternatives,
+    )
+    if len({part.mechanism for part in moving}) != 1:  # of sums with rates of their own: no law
+        return plan
+    one = moving[0]
+    # Of several sums that move together, no law loses more than that of one which moves as far.
+    shifts = one.shifts if len(moving) == 1 else first.shifts
+    return replace(plan, noise=priced(context, one.mechanism, shifts).noise)
 
 
 def _open_ended(steps: Interval) -> Interval:
@@ -316,15 +670,25 @@ def _open_ended(steps: Interval) -> Interval:
     return replace(steps, lower=lower, upper=upper)  # type: ignore[arg-type] # in floats
 
 
-def _about_centre(
-    total: Interval, count: Interval, value: Value, centre: int
+def _ratio(
+    total: Interval, count: Interval, least: float, most: float, *, times: int = 1
 ) -> tuple[Floats, Floats]:
-    return _ratio(total, count, value.low - centre, value.high - centre)
-
-
-def _ratio(total: Interval, count: Interval, least: float, most: float) -> tuple[Floats, Floats]:
-    """Bounds on total / count, given that somebody was counted."""
-    few, many = np.maximum(count.lower, 1), np.maximum(count.upper, 1)
+    """Bounds on total / count / times, given that somebody was counted."""
+    few, many = times * np.maximum(count.lower, 1), times * np.maximum(count.upper, 1)
     low = np.minimum(total.lower / few, total.lower / many)
     high = np.maximum(total.upper / few, total.upper / many)
     return np.clip(low, least, most), np.clip(high, least, most)
+
+
+def _part_of(some: Any, others: Any, *, nothing: float) -> Floats:
+    """The share of the first in both, neither below 0; ``nothing`` where it is undefined."""
+    with np.errstate(all="ignore"):
+        share = 1 / (1 + np.maximum(others, 0) / np.maximum(some, 0))
+    return np.where(np.isnan(share), nothing, share)
+
+
+def _spread(x: Floats, y: Floats, z: Floats, *, nothing: float) -> Floats:
+    """The variance of values of a span of 1, of the sums of their squared shares."""
+    with np.errstate(all="ignore"):
+        found = (x * z - y * y / 4) / (x + y + z) ** 2
+    return np.clip(np.where(np.isnan(found), nothing, found), 0, 1 / 4)

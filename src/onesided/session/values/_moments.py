@@ -31,16 +31,39 @@ _HIGH: Final = {VALUE: "onesided_value_high", _SQUARE: "onesided_square_high"}
 _LOW: Final = {VALUE: "onesided_value_low", _SQUARE: "onesided_square_low"}
 
 
+Powers = tuple[int, int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Moments:
     """Per group: how many units, the sum of their values less ``centre``, and of the squares.
 
-    Secret. Sums are exact, and cut at 2^62 and -2^62. The squares are 0 unless they were asked for.
+    exact: these three of each group; the squares are 0 unless they were asked for. Secret.
     """
 
-    count: IntArray
-    total: IntArray
-    squares: IntArray
+    exact: tuple[Powers, ...]
+
+    def combined(self, weights: Powers) -> IntArray:
+        """So many times each of the three, added up: exact, and cut at 2^62 and -2^62."""
+        sums = (
+            sum(n * one for n, one in zip(weights, powers, strict=True)) for powers in self.exact
+        )
+        return np.array([min(max(one, -MAX_COUNT), MAX_COUNT) for one in sums], dtype=np.int64)
+
+    @property
+    def count(self) -> IntArray:
+        """How many units."""
+        return self.combined((1, 0, 0))
+
+    @property
+    def total(self) -> IntArray:
+        """The sum of their values."""
+        return self.combined((0, 1, 0))
+
+    @property
+    def squares(self) -> IntArray:
+        """The sum of the squares."""
+        return self.combined((0, 0, 1))
 
 
 def moments(
@@ -227,13 +250,12 @@ def _added(parts: Lazy, taken: Taken, groups: Groups, wide: Mapping[str, bool]) 
         found = taken.table.fetch(grouped, (ORDER, *names))
     else:
         found = [(0, *row) for row in taken.table.fetch(parts.select(*adds), names)]
-    by_rank = np.zeros((3, groups.keys.size), dtype=np.int64)
+    by_rank: list[Powers] = [(0, 0, 0)] * groups.keys.size
     for rank, *sums in found:
         told = dict(zip(names, map(whole_of, sums), strict=True))
         whole = {name: _whole(told, name) if far else told[name] for name, far in wide.items()}
-        row = (told[LENGTH], whole[VALUE], whole.get(_SQUARE, 0))
-        by_rank[:, int(rank)] = [min(max(one, -MAX_COUNT), MAX_COUNT) for one in row]
-    return Moments(*by_rank)
+        by_rank[int(rank)] = told[LENGTH], whole[VALUE], whole.get(_SQUARE, 0)
+    return Moments(tuple(by_rank))
 
 
 def _whole(told: Mapping[str, int], name: str) -> int:

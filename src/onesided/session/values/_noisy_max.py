@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
 from math import lcm
@@ -20,6 +20,7 @@ from onesided._numbers import (
     Number,
     exact,
     positive,
+    rough,
     sampled,
     text,
     whole,
@@ -34,8 +35,8 @@ from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import Groups
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer
-from onesided.session._release import Release
-from onesided.session.histograms._bins import edges_of
+from onesided.session._release import of_groups
+from onesided.session.histograms._binned import edges_of
 from onesided.session.values._moments import own_values
 from onesided.session.values._shifts import values_move
 from onesided.session.values._value import Missing, Value, value_of
@@ -49,20 +50,13 @@ _FEW: Final = 16
 _PARTS: Final = 2**13  # of a value: ranks of as many values as a table may have fit 62 bits in them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class QuantileEstimates(Release):
-    """A candidate near each quantile asked for, a row per group and q. Everything is public.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """The quantiles that a noisy maximum answered. q: the shares, as they were asked for.
 
-    keys: the groups. q: the shares, as they were asked for. estimates: a row per group, a column
-    per share; they rise with the share. rank_error: per share, by how many ranks an estimate
-    misses the quantile at most, with ``confidence`` for each on its own.
-
-    >>> import polars as pl, onesided as od
-    >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
-    >>> session = od.Session(people, unit="person", policy=od.policy.bounded(), budget=1000)
-    >>> release = session.quantile("age", [0.25, 0.5], candidates=[7, 12, 40], epsilon=100)
-    >>> release.columns()
-    {'q': ['1/4', '1/2'], 'estimate': [7.0, 12.0]}
+    estimates: a row per group, a column per share; they rise with the share. rank_error: per share,
+    by how many ranks an estimate misses the quantile at most, with ``confidence`` for each on its
+    own.
     """
 
     keys: PublicKeys
@@ -72,20 +66,18 @@ class QuantileEstimates(Release):
     confidence: Number
 
     @property
-    def counted(self) -> str:
-        """What the numbers are."""
-        return "value"
-
-    @property
-    def summary(self) -> str:
-        """What was found, in a few words."""
-        share = text(exact(self.confidence, name="confidence") * 100)
-        return f"Within {max(self.rank_error):,.3g} ranks ({share} %)."
-
-    @property
-    def labels(self) -> list[Any]:
-        """The groups."""
-        return self.keys.labels()
+    def told(self) -> dict[str, Any]:
+        """As a release: a row per group and share, and what it says of itself."""
+        number, share = len(self.q), text(exact(self.confidence, name="confidence") * 100)
+        keys = self.keys.part(np.repeat(np.arange(self.keys.size), number))
+        shares = list(map(text, self.q)) * self.keys.size if number > 1 else None
+        numbers = {"q": shares, "estimate": self.estimates.reshape(-1)}
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "keys"}
+        return {
+            "told": of_groups(keys, numbers),
+            "summary": f"Within {rough(max(self.rank_error))} ranks ({share} %).",
+            "own": {**own, "enclosing": self.enclosing},
+        }
 
     def enclosing(self, q: Number, *, of: int) -> tuple[Floats, Floats]:
         """Per group, candidates below and above which the true quantile ``q`` does not lie.
@@ -115,13 +107,6 @@ class QuantileEstimates(Release):
             if -apart >= ranks:
                 high = np.minimum(high, found)
         return low, high
-
-    def columns(self) -> dict[str, list[Any]]:
-        """The keys, then q where there are several, and estimate."""
-        keys, number = self.keys.columns(), len(self.q)
-        told = {name: [one for one in column for _ in self.q] for name, column in keys.items()}
-        shares = {"q": list(map(text, self.q)) * self.keys.size} if number > 1 else {}
-        return {**told, **shares, "estimate": self.estimates.reshape(-1).tolist()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,8 +370,8 @@ def plan_of(
         loss=loss,
         about=groups.sentence,
         scope=groups.left_out.numbers((), groups.words),
-        why=f"{mechanism.why} over {many(found.number, 'candidate')}; within {ranks:,.3g} ranks at "
-        f"confidence {question.confidence}",
+        why=f"{mechanism.why} over {many(found.number, 'candidate')}; within {rough(ranks)} ranks "
+        f"at confidence {question.confidence}",
     )
 
 

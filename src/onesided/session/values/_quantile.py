@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,38 +23,39 @@ from onesided.session._count import certain_sides, reason
 from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._missing import LeftOut, left_out
 from onesided.session._plan import Plan
-from onesided.session._question import Answer, PreparedQuery, all_of
-from onesided.session._release import Release
-from onesided.session._text import share_words
-from onesided.session.histograms._binned import Binned, with_bins
-from onesided.session.histograms._bins import MOST_BINS, BinEdges, edges_of
+from onesided.session._question import Answer, FormLine, PreparedQuery, all_of
+from onesided.session._release import Release, of_groups
+from onesided.session._statement import Nouns
+from onesided.session._ways import MOST_CELLS, Way, estimates
+from onesided.session.histograms._binned import MOST_BINS, BinEdges, Binned, edges_of, with_bins
 from onesided.session.values._moments import asserted
 from onesided.session.values._noisy_max import (
     FINEST,
     Candidates,
-    QuantileEstimates,
+    Shares,
     candidates_of,
     inner,
     plan_of,
     ranked,
     told,
 )
-from onesided.session.values._of import Of, most_rows, words_of
-from onesided.session.values._value import Missing, settle_grid
+from onesided.session.values._value import Missing, Of, most_rows, settle_grid, words_of
+from onesided.session.workloads._ranges import RangeQuery
 
 QuantileMethod = Literal["noisy_max", "cumulative"]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class QuantileRelease(Release):
-    """Who is at or below each candidate, and the quantiles that follow. Everything is public.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cumulated:
+    """Who is at or below each candidate, and the quantiles that follow, of a release.
 
-    keys: the groups. q: the share asked for; :meth:`at` gives any other, free of charge.
+    q: the share asked for; :meth:`at` gives any other, free of charge.
     estimates: how many units are at or below each candidate, and in all; a row per group. They
         rise: they are the nearest rising row to ``unbiased``, what the runs add up to.
     below, above: bounds on how many are at or below, and above, each candidate (the last column:
-    in all, and 0). A group's hold all at once with ``confidence``; certain sides are never wrong.
+        in all, and 0). A group's hold all at once with ``confidence``; certain sides are never
+        wrong.
     one_each: whether nobody has more than one value, so that those are numbers of units.
     truncated: whether units were cut to some of their values.
 
@@ -67,7 +69,6 @@ class QuantileRelease(Release):
     ([50.0], True)
     """
 
-    keys: PublicKeys
     candidates: tuple[Fraction, ...]
     q: Fraction
     estimates: Floats
@@ -78,31 +79,11 @@ class QuantileRelease(Release):
     one_each: bool
     truncated: bool = False
 
-    def columns(self) -> dict[str, list[Any]]:
-        """The keys, then estimate, lower, upper."""
-        return {**self.keys.columns(), **self.at(self.q)}
-
     @property
-    def interval(self) -> Interval:
-        """What encloses the quantile asked for with ``confidence``, a row per group."""
-        found = self.at(self.q)
-        lower, upper = np.array(found["lower"]), np.array(found["upper"])
-        return Interval(lower, upper, False, False)  # noqa: FBT003
-
-    @property
-    def labels(self) -> list[Any]:
-        """The groups."""
-        return self.keys.labels()
-
-    @property
-    def bound_words(self) -> str:
-        """How sure a bound is that is not certain."""
-        return share_words(self.confidence)
-
-    @property
-    def counted(self) -> str:
-        """What the numbers are."""
-        return "value"
+    def own(self) -> dict[str, Any]:
+        """What a release says of itself by these names."""
+        told = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {**told, "at": self.at, "certified_share": self.certified_share}
 
     def at(self, q: Number) -> dict[str, list[float]]:
         """Per group, the smallest candidate with at least a share ``q`` at or below it.
@@ -115,10 +96,13 @@ class QuantileRelease(Release):
         rough = _first(self.estimates, np.maximum(_part(share, self.estimates[:, -1:]), 0.5))
         least = np.maximum(_part(share, self.below.lower[:, -1:]), 1)
         most = np.maximum(_part(share, self.below.upper[:, -1:]), 1)
+        lower, upper = _first(self.below.upper, least), _first(self.below.lower, most)
+        # Beyond the last value all counts are alike but for noise; the interval knows better.
+        inside = np.clip(rough, np.minimum(lower, upper), upper)
         return {
-            "estimate": ends[np.minimum(rough, len(self.candidates) - 1)].tolist(),
-            "lower": ends[_first(self.below.upper, least)].tolist(),
-            "upper": ends[_first(self.below.lower, most)].tolist(),
+            "estimate": ends[np.minimum(inside, len(self.candidates) - 1)].tolist(),
+            "lower": ends[lower].tolist(),
+            "upper": ends[upper].tolist(),
         }
 
     def certified_share(self, candidate: Number, *, of: int) -> Floats:
@@ -212,6 +196,25 @@ class Quantile(Grouped):
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     simultaneous: bool = field(default=False, kw_only=True)
 
+    work: ClassVar = 3  # as many counts may take
+    groups_at_once: ClassVar = 2_000  # each is drawn on its own
+    form: ClassVar = (
+        FormLine("median", "The median of a column"),
+        FormLine("minimum", "The smallest value of a column", given={"q": 0}),
+        FormLine("maximum", "The largest value of a column", given={"q": 1}),
+    )
+    sql: ClassVar = {
+        "MEDIAN": {"q": Fraction(1, 2), "of": "rows", "interpolate": True},
+        "MEDIAN_PER_UNIT": {"q": Fraction(1, 2)},
+        "QUANTILE": {"of": "rows", "interpolate": False},
+        "QUANTILE_PER_UNIT": {},
+        "PERCENTILE_CONT": {"of": "rows", "interpolate": True},
+        "PERCENTILE_DISC": {"of": "rows", "interpolate": False},
+        "MIN": {"q": 0},
+        "MAX": {"q": 1},
+    }
+    later: ClassVar = ("of", "max_rows", "interpolate")  # than JSON of version 1
+
     def __post_init__(self) -> None:
         """A float names a place on the grid at its decimal value: 0.1 is a tenth."""
         settle_grid(self, "candidates", "bounds", "step")
@@ -232,11 +235,16 @@ class Quantile(Grouped):
         numbers, missing = (self.column,), self.missing
         return left_out(context, by, self.where, self.unknown, values=numbers, missing=missing)
 
-    def measure(self, units: str) -> str:
+    def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
         named = ", ".join(text(q.limit_denominator(FINEST)) for q in _shares(self.q))
-        over = "rows" if self.of == "rows" else units
-        return f"{_NAMED.get(named) or f'Quantile {named}'} of {self.column}, over {over}"
+        over = "rows" if self.of == "rows" else nouns.units
+        what = _NAMED.get(named) or f"Quantile {named}"
+        return f"{what} of {nouns.column(self.column)}, over {over}"
+
+    def scale(self, unit: str) -> str:
+        """What the numbers are measured in, of a column in this unit."""
+        return unit
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Any, Any]:
         """Check and price the question. Looks at no row."""
@@ -286,9 +294,74 @@ class Quantile(Grouped):
             missing=self.missing,
         )
 
+    def ways(self, context: QueryContext) -> Iterator[Way]:
+        """Near in rank, by counting, and by ranges from the lowest candidate; for plans."""
+        own = "cumulative" if self.chosen_method == "cumulative" else "noisy maximum"
+        ways = [*self._near_in_rank(), *self._by_counting(context)]
+        first = [way for way in ways if own in way.name]
+        yield from (replace(way, question=self, note="", certain=True) for way in first)
+        yield from (way for way in ways if own not in way.name)
+
+    def truth(self, public: QueryContext) -> Floats:
+        """Per share and group, the first candidate with so much at or below it."""
+        ranks = replace(self, method="noisy_max")
+        found, secret, places = ranks.values(public), ranks.prepare(public).read(), []
+        for share in self.shares:
+            for held, counts in secret:
+                upto = np.cumsum(counts)
+                most = int(upto[-1]) if upto.size else 0
+                place = int(np.searchsorted(upto, max(math.ceil(share * most), 1)))
+                places.append(int(held[place]) if most else 0)
+        return found.numbers(np.array(places, dtype=np.int64))
+
+    def _near_in_rank(self) -> Iterator[Way]:
+        if not {0, 1} & set(self.shares):
+            yield Way(
+                "noisy maximum",
+                replace(self, method="noisy_max"),
+                "the candidate that is nearest in rank, with noise on the ranks",
+                told=lambda release: release.estimates.T.reshape(-1),
+            )
+
+    def _by_counting(self, context: QueryContext) -> Iterator[Way]:
+        found = replace(self, method="noisy_max").values(context)
+        if found.number > MOST_CELLS:
+            return
+        step, shares = found.value.step, self.shares
+        points = [int(one) * step for one in found.steps(np.arange(found.number)).tolist()]
+        grid: dict[str, Any] = {"candidates": points, "bounds": None, "step": None}
+        yield Way(
+            'method="cumulative"',
+            replace(self, q=shares[0], method="cumulative", **grid),
+            "counts of who is at or below each candidate; every share at once",
+            told=lambda release: np.array([x for q in shares for x in release.at(q)["estimate"]]),
+        )
+        if self.by or context.unit is not None:
+            return
+        numbers = np.array([float(point) for point in points])
+
+        def reached(release: Any) -> Floats:
+            """Per share, the first candidate with so much at or below it, of rising counts."""
+            rising = np.maximum.accumulate(estimates(release))
+            wanted = np.array([float(q) for q in shares]) * rising[-1]
+            places = np.minimum(np.searchsorted(rising, wanted), numbers.size - 1)
+            return np.asarray(numbers[places], dtype=np.float64)
+
+        asked = RangeQuery(
+            self.column,
+            "prefixes",
+            bins=[points[0] - step / 2, *(point + step / 2 for point in points)],
+            epsilon=self.epsilon,
+            missing=self.missing,
+            where=self.where,
+            unknown=self.unknown,
+        )
+        note = "the strategy of least error for counts up to each candidate"
+        yield Way("ranges from the lowest candidate", asked, note, told=reached)
+
     def _noisy_max(
         self, context: QueryContext, shares: tuple[Fraction, ...]
-    ) -> PreparedQuery[Any, QuantileEstimates]:
+    ) -> PreparedQuery[Any, Release]:
         found, most = self.values(context), most_rows(context, self)
         groups = replace(self.groups(context), words=words_of(context, found.value, most))
         if self.interpolate not in (None, True, False):
@@ -300,11 +373,11 @@ class Quantile(Grouped):
         plan = plan_of(context, groups, found, shares, self, confidence=sure_of_each, most=most)
         ranks = plan.mechanism.rank_errors(sure_of_each)
 
-        def result(answer: Answer, entry: int | None) -> QuantileEstimates:
-            return QuantileEstimates(
-                keys=groups.keys,
-                confidence=self.confidence,
-                **told(answer, found, shares, ranks),
+        def result(answer: Answer, entry: int | None) -> Release:
+            made = told(answer, found, shares, ranks)
+            return Release(
+                kind="QuantileEstimates",
+                **Shares(keys=groups.keys, confidence=self.confidence, **made).told,
                 **groups.published(context, plan, entry),
             )
 
@@ -326,31 +399,36 @@ class Quantile(Grouped):
 
     def _cumulative(
         self, context: QueryContext, shares: tuple[Fraction, ...]
-    ) -> PreparedQuery[IntArray, QuantileRelease]:
+    ) -> PreparedQuery[IntArray, Release]:
         binned, share = self.binned(context), _only(shares)
         points = binned.bins[self.column].edges
         groups = binned.question.groups(binned.context)
+        # The counts rise with rows; what is told of them does not.
+        groups = replace(groups, left_out=replace(groups.left_out, rises=self.only_rises))
         mechanism = groups.for_policy(
             Cumulative, context, bins=len(points) + 1, epsilon=self.epsilon
         )
         plan = _plan(context, groups, mechanism)
         names, rows = groups.by[:-1], groups.keys.rows[:: len(points) + 1]
         keys = PublicKeys.of(names, tuple(row[:-1] for row in rows))
-        sure = Confidence(self.confidence, self.simultaneous).of_each(keys.size)
+        sure = Confidence(self.confidence, self.simultaneous)
+        each = sure.of_each(keys.size)
 
-        def result(answer: Answer, entry: int | None) -> QuantileRelease:
-            return QuantileRelease(
-                keys=keys,
+        def result(answer: Answer, entry: int | None) -> Release:
+            made = Cumulated(
                 candidates=points,
                 q=share,
-                **_cumulated(mechanism, answer["runs"], sure),
+                **_cumulated(mechanism, answer["runs"], each),
                 confidence=self.confidence,
                 one_each=groups.query.max_groups == 1,
                 truncated=groups.query.truncated,
-                guarantee=plan.guarantee,
-                entry=entry,
-                cut=groups.cut(plan.certain),
-                _make_frame=lambda columns: context.table.result(columns, like=names),
+            )
+            return Release(
+                kind="QuantileRelease",
+                told=of_groups(keys, {name: np.array(v) for name, v in made.at(share).items()}),
+                bound_words=sure.words,
+                own=made.own,
+                **groups.published(context, plan, entry),
             )
 
         return PreparedQuery(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Final
+from typing import ClassVar, Final
 
 import narwhals as nw
 
@@ -15,12 +15,12 @@ from onesided.errors import ParameterError
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
 from onesided.session._context import QueryContext
-from onesided.session._estimates import Estimates
 from onesided.session._groups import Grouped
 from onesided.session._question import PreparedQuery
-from onesided.session.values._of import rows_of_unit
+from onesided.session._release import Release
+from onesided.session._statement import Nouns
 from onesided.session.values._sum import Sum
-from onesided.session.values._value import VALUE, Value
+from onesided.session.values._value import VALUE, Value, rows_of_unit
 
 _ROWS: Final = "onesided_rows"
 _OF_ROWS: Final = frozenset({"max_rows"})
@@ -52,11 +52,13 @@ class RowCount(Grouped):
     simultaneous: bool = field(default=False, kw_only=True)
     others: bool = field(default=False, kw_only=True)
 
-    def measure(self, units: str) -> str:
-        """What the numbers are."""
-        return f"Number of rows of {units}"
+    work: ClassVar = 2  # as many counts may take
 
-    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Estimates]:
+    def measure(self, nouns: Nouns) -> str:
+        """What the numbers are."""
+        return f"Number of rows of {nouns.units}"
+
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
         if context.unit is None:
             raise ParameterError(
@@ -72,7 +74,6 @@ class RowCount(Grouped):
         return asked.prepared(
             context,
             value,
-            what="number of rows",
             detail={"max_rows": str(most)},
             words=value.sentence,
         )

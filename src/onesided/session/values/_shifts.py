@@ -2,11 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self, TypeAlias
 
 from onesided.errors import UnprotectableError
 from onesided.policy import Edge, Policy, Shift
 from onesided.session._groups import Groups
+
+Vector: TypeAlias = Sequence[int | Fraction]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How far a unit in a group, a pair, moves all numbers that are asked about the group together.
+
+    comes: where it comes, by what it adds; where it goes, the mirror images. changes: where it
+    stays with other values. lessens: where it stays with some of its rows. Of each, shifts such
+    that none goes further, both ways, than one of them.
+    """
+
+    comes: tuple[Shift, ...]
+    changes: tuple[Shift, ...]
+    lessens: tuple[Shift, ...]
+
+    @classmethod
+    def of(
+        cls, ends: Iterable[Vector], changes: Iterable[Vector], weights: Vector, most: int = 1
+    ) -> Self:
+        """Of up to ``most`` rows that each add one of ``ends``, or change by one of ``changes``.
+
+        What one number moves counts ``weights`` times, so that one price is that of all of them.
+        """
+        come = tuple(_weighted(end, weights) for end in ends)
+        change = tuple(_weighted(one, weights) for one in changes)
+        # One row at least stays; each other may change, or be one of those that come or go.
+        go, more = tuple(map(_mirrored, come)), most - 1
+        rest, less = ((*change, *come, *go), (*change, *go)) if more else ((_NONE,), (_NONE,))
+        return cls(
+            comes=_extreme(_together(one, most, _NONE, 0) for one in come),
+            changes=_extreme(_together(one, 1, other, more) for one in change for other in rest),
+            lessens=_extreme(_together(one, 1, other, more) for one in change for other in less),
+        )
+
+    def along(
+        self, policy: Policy, groups: Groups, *, optional: bool
+    ) -> dict[Edge, tuple[Shift, ...]]:
+        """Per edge, the extreme shifts of all groups' numbers together.
+
+        optional: whether a unit that is there may also add nothing, because a condition, a group or
+        a missing value leaves it out.
+
+        Why these. Let a move take ``fall`` pairs away and bring ``rise`` others; the policy says
+        how many. Values of pairs that stay do not change, except under a policy of kinds, whose
+        moves may replace everything and are counted as going and coming. The loss is at most the
+        sum of what the pairs lose, and reached where they are in groups of their own. Without
+        groups what goes and what comes is the same pair: it changes. Under presence a move takes
+        rows of a unit away from some groups, and some of its rows there may stay: a pair that is
+        counted as gone may be one that lessens. A unit that is a single row goes as a whole.
+        Errors: UnprotectableError for a policy that says nothing about values beside its groups.
+        """
+        dropped = values_move(policy) == "dropped"
+        stays = dropped and not (groups.by and groups.excess == "single")
+        gone = (*map(_mirrored, self.comes), *(self.lessens if stays else ()))
+
+        def several(shift: Shift) -> Iterable[Shift]:
+            return (
+                _together(come, shift.rise, go, shift.fall) for come in self.comes for go in gone
+            )
+
+        def single(shift: Shift) -> Iterable[Shift]:
+            if shift.rise and shift.fall:
+                return (*self.changes, *((*self.comes, *gone) if optional else ()))
+            return self.comes if shift.rise else gone if shift.fall else (_NONE,)
+
+        each = several if groups.by else single
+        return {
+            edge: tuple(dict.fromkeys(change for shift in many for change in each(shift)))
+            for edge, many in policy.shifts(groups.query).items()
+        }
 
 
 def value_shifts(
@@ -14,23 +89,10 @@ def value_shifts(
 ) -> Mapping[Edge, tuple[Shift, ...]]:
     """Per edge, the extreme shifts of sums in which each unit counted in a group adds a value.
 
-    low, high: the least and greatest such value. optional: whether a unit that is there may also
-    add nothing, because a condition, a group or a missing value leaves it out. monotone: whether
-    taking some of a unit's rows away, but not all, can never raise what it adds.
-
-    Why these. Let a move take ``fall`` (unit, group) pairs away and bring ``rise`` others; the
-    policy says how many. A pair that goes takes a value in [low, high] with it, one that comes
-    brings one; values of pairs that stay do not change, except under a policy of kinds, whose
-    moves may replace everything and are counted as going and coming. The loss is linear in the
-    total rise and fall, so it is largest where all that comes has one sign and all that goes has
-    one. With a single sum what goes and what comes fall on the same number, and only the
-    difference moves it. Under presence a move takes rows of a unit away from some groups, and some
-    of its rows there may stay. If what it adds is monotone and ``>= 0``, as a sum of rows ``>= 0``
-    is, a sum then falls by at most ``high``. A sum of rows of both signs is not, nor its distance
-    from a centre, nor its square: 5 and -5 add up to less than 5 alone. Then it may rise as well,
-    by as much as anything can. A unit that is a single row loses all of itself.
-
-    Errors: UnprotectableError for a policy that says nothing about values beside its groups.
+    low, high: the least and greatest such value. optional: as for :meth:`Moved.along`, whose errors
+    it has. monotone: whether taking some of a unit's rows away, but not all, can never raise what
+    it adds. A sum of rows ``>= 0`` is, and falls by ``high`` at most. A sum of rows of both signs
+    is not, nor its distance from a centre, nor its square: 5 and -5 add up to less than 5 alone.
 
     >>> from onesided.engine import PublicKeys
     >>> from onesided.policy import GroupCount, addition_only
@@ -39,25 +101,43 @@ def value_shifts(
     >>> groups = Groups(unit="person", query=GroupCount(max_groups=1), **everybody)
     >>> told = value_shifts(addition_only(), groups, low=0, high=9, optional=False, monotone=True)
     >>> list(told.values())
-    [(Shift(rise=0, fall=9), Shift(rise=0, fall=0))]
+    [(Shift(rise=0, fall=9),)]
     """
-    moved = values_move(policy)
-    erratic = not monotone and moved == "dropped"
-    counted = policy.shifts(groups.query)
-    return {
-        edge: tuple(
-            dict.fromkeys(
-                change
-                for shift in many
-                for change in (
-                    _several(shift, low, high, erratic=erratic and groups.excess != "single")
-                    if groups.by
-                    else _single(shift, low, high, optional=optional, erratic=erratic)
-                )
-            )
-        )
-        for edge, many in counted.items()
-    }
+    span = high - low
+    moved = Moved.of([(high,), (low,)], [(span,), (-span,)], [1])
+    if monotone and low >= 0:
+        moved = Moved(moved.comes, moved.changes, ())
+    return moved.along(policy, groups, optional=optional)
+
+
+_NONE = Shift(rise=0, fall=0)
+
+
+def _weighted(change: Vector, weights: Vector) -> Shift:
+    """How far all numbers together rise and fall where each changes by so much."""
+    parts = [weight * one for one, weight in zip(change, weights, strict=True)]
+    rise, fall = (sum(max(sign * part, 0) for part in parts) for sign in (1, -1))
+    return Shift(rise=rise, fall=fall)  # type: ignore[arg-type] # whole, or refused
+
+
+def _together(one: Shift, times: int, other: Shift, more: int) -> Shift:
+    return Shift(
+        rise=times * one.rise + more * other.rise, fall=times * one.fall + more * other.fall
+    )
+
+
+def _extreme(shifts: Iterable[Shift]) -> tuple[Shift, ...]:
+    """Those that no other one goes as far as, both ways."""
+    found = dict.fromkeys(shifts)
+    return tuple(
+        one
+        for one in found
+        if not any(o != one and o.rise >= one.rise and o.fall >= one.fall for o in found)
+    )
+
+
+def _mirrored(shift: Shift) -> Shift:
+    return Shift(rise=shift.fall, fall=shift.rise)
 
 
 def values_move(policy: Policy) -> str:
@@ -71,32 +151,3 @@ def values_move(policy: Policy) -> str:
             'presence(...). Quantiles with method="cumulative" are priced by groups alone.',
         )
     return policy.other_values
-
-
-def _several(shift: Shift, low: int, high: int, *, erratic: bool) -> Iterable[Shift]:
-    """Each pair moves its own sum."""
-    up, down = max(high, 0), max(-low, 0)
-    # What stays of a pair may have been at one end of all values and get to the other.
-    lost, won = (up + down, up + down) if erratic else (up, down)
-    comes = ((shift.rise * up, 0), (0, shift.rise * down))
-    goes = ((0, shift.fall * lost), (shift.fall * won, 0))
-    for come in comes:
-        for gone in goes:
-            yield Shift(rise=come[0] + gone[0], fall=come[1] + gone[1])
-
-
-def _single(shift: Shift, low: int, high: int, *, optional: bool, erratic: bool) -> Iterable[Shift]:
-    """All pairs move the same sum."""
-    up, down = max(high, 0), max(-low, 0)
-    comes, goes = shift.rise > 0, shift.fall > 0
-    if erratic and (comes or goes):
-        comes = goes = optional = True
-    if comes and goes:
-        span = up + down if optional else high - low
-        yield from (Shift(rise=span, fall=0), Shift(rise=0, fall=span))
-    elif comes:
-        yield from (Shift(rise=up, fall=0), Shift(rise=0, fall=down))
-    elif goes:
-        yield from (Shift(rise=0, fall=up), Shift(rise=down, fall=0))
-    else:
-        yield Shift(rise=0, fall=0)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -19,16 +19,27 @@ from onesided.policy import Edge, Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, deviation, reason, residual_bias
-from onesided.session._estimates import Estimates, Floats, in_units
 from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._missing import LeftOut, left_out
 from onesided.session._plan import Plan, priced
-from onesided.session._question import Answer, PreparedQuery
+from onesided.session._question import Answer, FormLine, PreparedQuery
+from onesided.session._release import Release, of_groups, sides
+from onesided.session._statement import Nouns
+from onesided.session._ways import MOST_CELLS, Floats, Way, estimates
 from onesided.session.values._moments import asserted, moments
-from onesided.session.values._of import Of, ends_of_rows, most_rows
 from onesided.session.values._shifts import value_shifts
 from onesided.session.values._sum_noise import SumNoise
-from onesided.session.values._value import Missing, Value, settle_grid, value_of
+from onesided.session.values._value import (
+    Missing,
+    Of,
+    Value,
+    ends_of_rows,
+    in_units,
+    most_rows,
+    settle_grid,
+    value_of,
+)
+from onesided.session.workloads._ranges import RangeQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +66,10 @@ class Valued(Grouped):
     def __post_init__(self) -> None:
         """A float names a place on the grid at its decimal value: 0.1 is a tenth."""
         settle_grid(self, "bounds", "step")
+
+    def scale(self, unit: str) -> str:
+        """What the numbers are measured in, of a column in this unit."""
+        return unit
 
     def value(self, context: QueryContext) -> Value:
         """The column, its bounds and its grid, checked."""
@@ -89,6 +104,56 @@ class Valued(Grouped):
     def within(self, low: Number, high: Number) -> Self:
         """The same within other bounds."""
         return replace(self, bounds=(low, high))
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """The bounds, exact; for a look. Errors: ParameterError."""
+        low, high = (exact(end, name="bounds") for end in self._ends or ())
+        return low, high
+
+    def _narrower(self, named: str, value: Value) -> Iterator[Way]:
+        """The same within narrower bounds; for plans."""
+        for part in (2, 4):
+            low = value.low if value.low >= 0 else -(-value.low // part)
+            high = low + (value.high - low) // part if value.low >= 0 else value.high // part
+            if low < high and (low, high) != (value.low, value.high):
+                ends = low * value.step, high * value.step
+                name = f"{named}, bounds=({float(ends[0]):g}, {float(ends[1]):g})"
+                yield Way(name, self.within(*ends), "less noise; larger values are clipped")
+
+    def _in_cells(
+        self,
+        context: QueryContext,
+        value: Value,
+        named: str,
+        told: Callable[[Floats, Floats], float],
+    ) -> Iterator[Way]:
+        """How many rows have each value of the grid, unless these are too many; for plans.
+
+        told: the number asked for, of the values and their counts.
+        """
+        steps = range(value.low, value.high + 1)
+        if self.by or self.counted is not None or context.unit is not None:
+            return
+        if len(steps) > MOST_CELLS:
+            return
+        edges = [step * value.step - value.step / 2 for step in (*steps, value.high + 1)]
+        values: Floats = np.array(steps, dtype=np.float64) * float(value.step)
+        cells = RangeQuery(
+            self.column,
+            "cells",
+            bins=edges,
+            epsilon=self.epsilon,
+            missing=self.missing,
+            where=self.where,
+            unknown=self.unknown,
+        )
+        yield Way(
+            f"counts of each value, {named}",
+            cells,
+            "noise on each value's count, times the value",
+            told=lambda release: np.array([told(values, estimates(release))]),
+        )
 
     @property
     def only_rises(self) -> bool:
@@ -142,10 +207,26 @@ class Sum(Valued):
     total_bounds: Sequence[Number] | Literal["column"] | None = field(default=None, kw_only=True)
     others: bool = field(default=False, kw_only=True)
 
-    def measure(self, units: str) -> str:
+    work: ClassVar = 2  # as many counts may take
+    form: ClassVar = (FormLine("sum", "The sum of a column", given={"of": "rows"}),)
+    sql: ClassVar = {"SUM": {"of": "rows"}, "SUM_PER_UNIT": {"of": "units"}}
+    later: ClassVar = ("of", "max_rows", "total_bounds")
+
+    @staticmethod
+    def from_version_1(given: Mapping[str, Any]) -> dict[str, Any]:
+        """What was asked in JSON of version 1, where bounds were those of a unit's total.
+
+        A schema's bounds of a row were taken for it.
+        """
+        bounds = given.get("bounds") or "column"
+        return {**given, "bounds": None, "of": "units", "total_bounds": bounds}
+
+    def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
-        over = "rows" if self.of == "rows" else f"totals of {units}"
-        return f"Sum of {self.column}, over {'rows' if units == 'rows' else over}"
+        over = "rows" if self.of == "rows" else f"totals of {nouns.units}"
+        return (
+            f"Sum of {nouns.column(self.column)}, over {'rows' if nouns.units == 'rows' else over}"
+        )
 
     def __post_init__(self) -> None:
         """A float names a place on the grid at its decimal value: 0.1 is a tenth."""
@@ -169,6 +250,11 @@ class Sum(Valued):
         if context.unit is not None and not low <= 0 <= high:
             return self
         return replace(self, of=None, bounds=self.total_bounds, total_bounds=None)
+
+    @property
+    def sized(self) -> str:
+        """What a look may find how large it is."""
+        return "means" if self.of == "rows" else "sums"
 
     @property
     def formerly(self) -> Sum | None:
@@ -210,7 +296,19 @@ class Sum(Valued):
             )
         return Valued.value(self, context)
 
-    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Estimates]:
+    def ways(self, context: QueryContext) -> Iterator[Way]:
+        """The sums, within narrower bounds, and by counts of each value; for plans."""
+        value = self.value(context)
+        yield Way("Sums", self, closed=True, certain=True)
+        yield from self._narrower("Sums", value)
+        yield from self._in_cells(context, value, "added up", lambda v, n: float(v @ n))
+
+    def truth(self, public: QueryContext) -> Floats:
+        """The numbers that are asked for, of a public table."""
+        read = np.asarray(self.prepare(public).read(), dtype=np.float64)
+        return read * float(self.value(public).step)
+
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
         value, most = self.value(context), most_rows(context, self)
         told: dict[str, object] = {} if most is None else {"max_rows": most}
@@ -225,7 +323,6 @@ class Sum(Valued):
         return self.prepared(
             context,
             value,
-            what=f"sum of {self.column}",
             detail={**value.detail, **told},
             words=words,
             most=most,
@@ -236,11 +333,10 @@ class Sum(Valued):
         context: QueryContext,
         value: Value,
         *,
-        what: str,
         detail: Mapping[str, object],
         words: str,
         most: int | None = None,
-    ) -> PreparedQuery[IntArray, Estimates]:
+    ) -> PreparedQuery[IntArray, Release]:
         """The same with other words for it, and what identifies the value in the ledger.
 
         words: which numbers are added up, exactly. most: how many rows of a unit, if rows count.
@@ -254,14 +350,15 @@ class Sum(Valued):
         def draw(totals: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.release(totals, noise=noise), **chosen.stored}
 
-        def result(answer: Answer, entry: int | None) -> Estimates:
+        def result(answer: Answer, entry: int | None) -> Release:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
-            return Estimates.of(
-                what,
-                *self._numbers(chosen.of(answer), noisy, value, self.share(groups)),
-                keys=groups.told,
-                confidence=self.confidence,
-                simultaneous=self.simultaneous,
+            told = self._numbers(chosen.of(answer), noisy, value, self.share(groups))
+            sure = Confidence(self.confidence, self.simultaneous)
+            return Release(
+                kind="Estimates",
+                told=of_groups(groups.told, told),
+                bound_words=sure.words,
+                own={"mechanism": mechanism, **sure.facts},
                 **groups.published(context, plan, entry),
             )
 
@@ -320,16 +417,15 @@ class Sum(Valued):
 
     def _numbers(
         self, mechanism: Sums | StairSums, noisy: IntArray, value: Value, share: Fraction
-    ) -> tuple[tuple[Floats, Floats, Floats], tuple[bool, bool]]:
+    ) -> dict[str, Any]:
         """Estimates and bounds in the column's unit, and whether each bound is certain."""
         interval = mechanism.interval(noisy, confidence=share)
         centred = mechanism.centred(noisy)
         if value.low >= 0:
             interval, centred = interval.at_least(0), np.maximum(centred, 0)
         lower, upper = in_units(interval, value.step)
-        certain = (interval.lower_certain, interval.upper_certain)
-        estimate: Floats = np.asarray(centred * float(value.step), dtype=np.float64)
-        return (estimate, lower, upper), certain
+        estimate = np.asarray(centred * float(value.step), dtype=np.float64)
+        return {"estimate": estimate, **sides(interval), "lower": lower, "upper": upper}
 
 
 def words_of_totals(context: QueryContext, value: Value) -> str:

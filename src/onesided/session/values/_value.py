@@ -5,16 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
 
-from onesided._numbers import Number, exact, on_grid, positive, text
+from onesided._numbers import (
+    MAX_COUNT,
+    Number,
+    exact,
+    on_grid,
+    positive,
+    round_down,
+    round_up,
+    text,
+    whole,
+)
 from onesided.engine.kit import Lazy, is_wide
 from onesided.errors import DataError, ParameterError
 from onesided.fields import settle
+from onesided.mechanism import Interval
+from onesided.session._context import QueryContext
 
+Floats = NDArray[np.float64]
 Missing = Literal["refuse", "drop"]
+# Whether rows count one by one, so many of a unit at most, or each unit once.
+Of = Literal["units", "rows"]
+_MOST_ROWS: Final = 2**20
 VALUE: Final = "onesided_value"
 # Beyond this a step is lost in a float column's own rounding.
 _MOST_STEPS: Final = 2**52
@@ -191,3 +209,85 @@ def _nearest(steps: nw.Expr) -> nw.Expr:
     """
     floor = steps.floor()
     return (floor + ((steps - floor) >= _HALF).cast(nw.Float64())).cast(nw.Int64())
+
+
+def in_units(steps: Interval, step: Fraction) -> tuple[Floats, Floats]:
+    """Bounds in steps as numbers; rounding never turns a certain bound into a wrong one."""
+    low, high = uncut(steps)
+    lower = [round_down(int(k) * step) if k > -np.inf else k for k in low.tolist()]
+    upper = [round_up(int(k) * step) if k < np.inf else k for k in high.tolist()]
+    return np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
+
+
+def uncut(steps: Interval) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Bounds on sums, from bounds on what was cut at 2^62 and -2^62: past these, infinite.
+
+    A sum that was cut is enclosed by none within them; one that was not is what it is.
+
+    >>> uncut(Interval(np.array([-3, 5]), np.array([2**62 + 1, 7]), False, True))
+    (array([-3, 5], dtype=object), array([inf, 7], dtype=object))
+    """
+    lower, upper = steps.lower.astype(object), steps.upper.astype(object)
+    lower[steps.lower <= -MAX_COUNT] = -np.inf
+    upper[steps.upper >= MAX_COUNT] = np.inf
+    return lower, upper
+
+
+def most_rows(context: QueryContext, question: Any) -> int | None:
+    """How many rows of a unit count in a group at most; None where each unit has one value.
+
+    Errors: ParameterError.
+    """
+    of, given = question.of, question.max_rows
+    if of is not None and of not in get_args(Of):
+        raise ParameterError(
+            f"of={of!r} is unknown.",
+            hint='Use "units", where each unit counts once, or "rows".',
+            value=of,
+        )
+    if of == "rows" and context.unit is not None:
+        return rows_of_unit(context, given)
+    if given is not None:
+        raise ParameterError(
+            f"max_rows={given!r} has no meaning here: each unit has one value.",
+            hint='Pass of="rows" as well, in a session with unit=, or leave it out.',
+            value=given,
+        )
+    return None
+
+
+def rows_of_unit(context: QueryContext, given: int | None) -> int:
+    """How many rows of a unit may count. Errors: ParameterError."""
+    if given is None:
+        raise ParameterError(
+            f"How many rows of one {context.unit!r} may count?",
+            hint="Pass max_rows=, from public knowledge such as opening hours or the rules of a "
+            "form; or declare it in a schema.",
+        )
+    return whole(given, name="max_rows", least=1, most=_MOST_ROWS)
+
+
+def ends_of_rows(value: Value, most: int | None) -> tuple[int, int]:
+    """The least and the greatest that a unit adds to a sum of its rows, of at least one.
+
+    Errors: ParameterError beyond 2^62 steps.
+    """
+    number = most or 1
+    if number * max(value.high, -value.low) > MAX_COUNT:
+        raise ParameterError(
+            f"{number:,} rows within {value.ends} add up to more than 2^62 steps.",
+            hint="Give narrower bounds, a coarser step, or a smaller max_rows.",
+        )
+    return min(value.low, number * value.low), max(value.high, number * value.high)
+
+
+def words_of(context: QueryContext, value: Value, most: int | None) -> str:
+    """Which numbers count: rows as they are, each unit's own mean, or so many rows of each."""
+    if context.unit is None:
+        return value.sentence
+    if most is None:
+        return f"{value.sentence} Each {context.unit!r} counts once, with its own mean."
+    return (
+        f"{value.sentence} Each {context.unit!r} counts with at most {most} of its rows in a "
+        "group, by a hash."
+    )

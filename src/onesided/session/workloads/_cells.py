@@ -24,7 +24,7 @@ from onesided.errors import ParameterError, PolicyError
 from onesided.linear import Border, Grid, Moves, moves_of
 from onesided.linear.kit import Cells, Listed, Sweep, Window, listed_moves, placed_moves
 from onesided.policy import ABSENT, Edge, Graph, GroupCount, Neighbourhood, Policy, Record
-from onesided.session.histograms._bins import BinEdges
+from onesided.session.histograms._binned import BinEdges
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,127 +1,68 @@
-"""Linear queries over public groups: a strategy chosen by its error, and answers that agree."""
+"""How well values farther apart than one move pass as each other: by the moves that lead there."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Final
+from functools import partial
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided._english import many
-from onesided._numbers import MAX_COUNT, Infinite, Number, exact, positive
+from onesided._numbers import MAX_COUNT, Infinite, Loss, Number, positive
 from onesided.engine.kit import MOST_ROWS
 from onesided.errors import ParameterError
-from onesided.linear import Dense, Grid, Identity, Kron, Operator
-from onesided.linear.kit import notes_of, understated
-from onesided.mechanism import Interval, LinearAnswers
+from onesided.linear import Dense, Grid, Operator
+from onesided.linear.kit import notes_of
 from onesided.mechanism import Linear as Mechanism
-from onesided.mechanism.kit import CONFIDENCE, shared, tail_bound
+from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
-from onesided.policy import Guarantee, Policy
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
+from onesided.session._fields import Condition, IfUnknown, Keys, Weights
 from onesided.session._groups import Grouped, Groups
-from onesided.session._missing import Unknown
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Check, PreparedQuery, all_of
 from onesided.session._release import Release
-from onesided.session._text import share_words
-from onesided.session.workloads._assurance import Apart, Assurance, assured
+from onesided.session._statement import Nouns
 from onesided.session.workloads._cells import moves_of_places
 from onesided.session.workloads._strategies import Choice, choose
+from onesided.show import RoleTable
 
-Floats = NDArray[np.float64]
-# The part of what a bound may miss that goes to a variance estimated from draws.
-_UNSURE: Final = 20
-Strategy = str | Operator | ArrayLike | None
-Columns = Mapping[str, list[Any]]
+# The most moves that lead from a value to any other so far from it.
+Apart: TypeAlias = Callable[[Fraction], int]
+_LARGE: Final = 700
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class LinearRelease(Release):
-    """Answers to linear queries, all from one set of noisy sums. Everything here is public.
+@dataclass(frozen=True, slots=True)
+class Assurance:
+    """What still holds for values ``distance`` apart: ``moves`` moves, each at the stated loss.
 
-    estimate: one per query; they agree with each other. variance: of each, exact for unbounded
-    least squares; None if too much to work out. lower, upper: what holds with ``confidence``, each
-    query's on its own or those of all at once if ``simultaneous``; certain where
-    ``upper_certain`` or ``lower_certain``.
-    strategy: which sums were measured. notes: what the policy leaves open, in sentences.
+    odds: whatever is published is at most this many times as likely under one as under the other.
 
     >>> import polars as pl, onesided as od
-    >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
-    >>> policy = od.policy.addition_only()
-    >>> session = od.Session(people, policy=policy, budget=1000)
-    >>> release = session.linear([[1, 1], [1, 0]], by="age", keys=[7, 12], epsilon=90)
-    >>> release.labels, release.estimate.round().tolist()
-    ([0, 1], [2.0, 1.0])
+    >>> ages = pl.DataFrame({"age": [7, 12, 40]})
+    >>> session = od.Session(ages, policy=od.policy.neighbourhood(radius=5), budget=10)
+    >>> release = session.ranges("age", "cells", bins=range(0, 101, 5), epsilon=1)
+    >>> [one.moves for one in release.assurance(5, 10)]
+    [1, 2]
     """
 
-    queries: Columns = field(repr=False)
-    estimate: Floats
-    variance: Floats | None
-    lower: Floats
-    upper: Floats
-    lower_certain: bool
-    upper_certain: bool
-    confidence: Number
-    simultaneous: bool = False
-    strategy: str
-    notes: tuple[str, ...]
-    noisy: IntArray = field(repr=False)
-    mechanism: Mechanism = field(repr=False)
-    policy: Policy = field(repr=False)
-    _apart: Apart = field(repr=False, compare=False)
+    distance: Number
+    moves: int
+    epsilon: Loss
+    odds: float
 
-    @property
-    def summary(self) -> str:
-        """What was found, in a few words."""
-        return f"{many(self.estimate.size, 'query')} by {self.strategy}."
 
-    @property
-    def interval(self) -> Interval:
-        """The bounds, a row per query."""
-        return Interval(self.lower, self.upper, self.lower_certain, self.upper_certain)  # type: ignore[arg-type] # in floats
+# Linear queries over public groups: a strategy chosen by its error, and answers that agree.
 
-    @property
-    def labels(self) -> list[Any]:
-        """The queries: their numbers, or the ends of their ranges."""
-        rows = list(zip(*self.queries.values(), strict=True))
-        return [row[0] for row in rows] if len(self.queries) == 1 else rows
-
-    def columns(self) -> dict[str, list[Any]]:
-        """The queries, estimate, bounds, standard deviation."""
-        size = self.estimate.size
-        spread = np.full(size, np.nan) if self.variance is None else np.sqrt(self.variance)
-        return {
-            **self.queries,
-            "estimate": self.estimate.tolist(),
-            "lower": self.lower.tolist(),
-            "upper": self.upper.tolist(),
-            "lower_certain": [self.lower_certain] * size,
-            "upper_certain": [self.upper_certain] * size,
-            "standard_deviation": spread.tolist(),
-        }
-
-    @property
-    def bound_words(self) -> str:
-        """How sure a bound is that is not certain."""
-        return share_words(self.confidence, together=self.simultaneous)
-
-    def assurance(self, *distances: Number) -> tuple[Assurance, ...]:
-        """How well values at each distance pass as each other: ε grows by one for every move.
-
-        distances: in the policy's own unit for a neighbourhood, else in moves. On the globe a
-        way of such moves must lie inside the grid.
-        Errors: ParameterError unless they are above 0, and where no moves lead so far.
-        """
-        epsilon = self.guarantee.headline
-        return tuple(assured(self._apart, distance, epsilon) for distance in distances)
-
-    def __str__(self) -> str:
-        return " ".join([Release.__str__(self), *self.notes])
+Floats = NDArray[np.float64]
+Strategy = str | Operator | ArrayLike | None
+Columns = Mapping[str, list[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,24 +94,27 @@ class LinearQuery:
     ([2.0], True)
     """
 
-    workload: Operator | ArrayLike
+    workload: Weights
     by: str | Sequence[str] = field(kw_only=True)
-    keys: object = field(kw_only=True)
+    keys: Keys = field(kw_only=True)
     epsilon: Number = field(kw_only=True)
     strategy: Strategy = field(default=None, kw_only=True)
     non_negative: bool = field(default=False, kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     simultaneous: bool = field(default=False, kw_only=True)
-    where: object = field(default=None, kw_only=True)
-    unknown: Unknown = field(default="recorded", kw_only=True)
+    where: Condition = field(default=None, kw_only=True)
+    unknown: IfUnknown = field(default="recorded", kw_only=True)
     id: str | None = field(default=None, kw_only=True)
     again: bool = field(default=False, kw_only=True)
+    title: str = field(default="", kw_only=True)
 
-    def measure(self, units: str) -> str:
+    work: ClassVar = 6  # as many counts may take
+
+    def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
-        return f"Linear queries on the number of {units}"
+        return f"Linear queries on the number of {nouns.units}"
 
-    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, LinearRelease]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
         groups = self.cells(context)
         names = [row[0] if len(row) == 1 else row for row in groups.keys.rows]
@@ -240,7 +184,7 @@ def answered(
     apart: Apart,
     detail: Mapping[str, object] | None = None,
     about: str = "",
-) -> PreparedQuery[IntArray, LinearRelease]:
+) -> PreparedQuery[IntArray, Release]:
     """The steps of a question about linear queries, once its strategy is chosen."""
     share = confidence.of_each(choice.workload.shape[0])
     if choice.strategy.largest * MOST_ROWS > MAX_COUNT:
@@ -270,13 +214,13 @@ def answered(
         draw=lambda counts, noise: {"noisy": mechanism.noisy(counts, noise=noise)},
         result=_result_maker(
             context,
+            groups,
             choice,
             mechanism,
             queries=queries,
             confidence=confidence,
             share=share,
-            guarantee=plan.guarantee,
-            cut=groups.cut(plan.certain),
+            plan=plan,
             apart=apart,
         ),
     )
@@ -284,106 +228,79 @@ def answered(
 
 def _result_maker(
     context: QueryContext,
+    groups: Groups,
     choice: Choice,
     mechanism: Mechanism,
     *,
     queries: Columns,
     confidence: Confidence,
     share: Fraction,
-    guarantee: Guarantee,
-    cut: str,
+    plan: Plan,
     apart: Apart,
-) -> Callable[[Answer, int | None], LinearRelease]:
+) -> Callable[[Answer, int | None], Release]:
     """Makes the release of noisy sums, drawn or stored."""
 
-    def result(answer: Answer, entry: int | None) -> LinearRelease:
+    def result(answer: Answer, entry: int | None) -> Release:
         noisy = np.asarray(answer["noisy"], dtype=np.int64)
         answers = mechanism.estimate(noisy)
-        lower, upper, certain = _bounds(mechanism, answers, share)
-        return LinearRelease(
-            queries=queries,
-            estimate=answers.estimate,
-            variance=answers.variance,
-            lower=lower,
-            upper=upper,
-            lower_certain=certain and isinstance(mechanism.upper_rate, Infinite),
-            upper_certain=certain and isinstance(mechanism.lower_rate, Infinite),
-            confidence=exact(confidence.share, name="confidence"),
-            simultaneous=confidence.simultaneous,
-            strategy=choice.name,
+        lower, upper, certain = mechanism.interval(
+            noisy, confidence=share, estimate=answers.estimate
+        )
+        names: dict[str, Any] = dict.fromkeys(queries, "key")
+        size, variance = answers.estimate.size, answers.variance
+        spread = np.full(size, np.nan) if variance is None else np.sqrt(variance)
+        columns = {
+            **queries,
+            "estimate": answers.estimate,
+            "lower": lower,
+            "upper": upper,
+            "lower_certain": np.full(size, certain and isinstance(mechanism.upper_rate, Infinite)),
+            "upper_certain": np.full(size, certain and isinstance(mechanism.lower_rate, Infinite)),
+            "standard_deviation": spread,
+        }
+        return Release(
+            kind="LinearRelease",
+            told=RoleTable.of(columns, roles=names),
+            summary=f"{many(size, 'query')} by {choice.name}.",
+            bound_words=confidence.words,
             notes=notes_of(choice.moves),
-            noisy=noisy,
-            mechanism=mechanism,
-            policy=context.policy,
-            guarantee=guarantee,
-            entry=entry,
-            cut=cut,
-            _make_frame=lambda columns: context.table.result(columns, like=()),
-            _apart=apart,
+            own={
+                "variance": variance,
+                "strategy": choice.name,
+                "noisy": noisy,
+                "mechanism": mechanism,
+                "policy": context.policy,
+                **confidence.facts,
+                "assurance": partial(_assurances, apart, plan.guarantee.headline),
+            },
+            **groups.published(context, plan, entry),
         )
 
     return result
 
 
-def _bounds(
-    mechanism: Mechanism, answers: LinearAnswers, share: Fraction
-) -> tuple[Floats, Floats, bool]:
-    """Lower and upper bounds per query, and whether a side without noise is certain."""
-    if answers.variance is None:
-        unknown = np.full(answers.estimate.size, np.inf)
-        return -unknown, unknown, False
-    noisy, law, found = answers.noisy, mechanism.distribution, answers
-    if mechanism.non_negative:
-        ways, asked = mechanism.strategy, mechanism.workload
-        found = Mechanism(ways, asked, mechanism.upper_rate, mechanism.lower_rate).estimate(noisy)
-    spread = law.variance()
-    factors = answers.variance / spread if spread else np.zeros(found.estimate.size)
-    if mechanism.draws:  # estimated: it may be too small, at a part of the chance to miss
-        missed = (1 - share) / _UNSURE
-        share, factors = share + missed, factors * understated(mechanism.draws, float(missed))
-    certain = _one_sided(mechanism.strategy, mechanism.workload)
-    rates = (mechanism.upper_rate, mechanism.lower_rate)
-    sides = sum(not (certain and isinstance(rate, Infinite)) for rate in rates)
-    wide = tail_bound([(law, 1.0)], shared(share, sides)) * np.sqrt(factors)
-    lower, upper = found.estimate - wide, found.estimate + wide
-    if certain:  # sums of answers with noise on one side have it on that side
-        far = sum(map(abs, noisy.tolist())) * mechanism.workload.largest > MAX_COUNT
-        sums = noisy if far else mechanism.workload.apply(noisy)
-        least, most = (
-            np.full(lower.size, way) if far else _outward(sums, way) for way in (-np.inf, np.inf)
-        )
-        lower = least if isinstance(mechanism.upper_rate, Infinite) else lower
-        upper = most if isinstance(mechanism.lower_rate, Infinite) else upper
-    return lower, upper, certain
+def _assurances(apart: Apart, epsilon: Loss, *distances: Number) -> tuple[Assurance, ...]:
+    """How well values at each distance pass as each other: ε grows by one for every move.
 
-
-def _outward(sums: IntArray, way: float) -> Floats:
-    """As floats; where not every whole number is one, the next one that way."""
-    found = np.asarray(sums, dtype=float)
-    return np.where(np.abs(found) < 2**53, found, np.nextafter(found, way))
-
-
-def _one_sided(strategy: Operator, workload: Operator) -> bool:
-    """Whether the answers are sums, with no weight below 0, of the cells as they were measured.
-
-    Then noise that lies on one side of the cells lies on that side of every answer. Both are read
-    off the entries: a name, or what a class is derived from, proves nothing of another product.
+    distances: in the policy's own unit for a neighbourhood, else in moves. On the globe a way of
+    such moves must lie inside the grid.
+    Errors: ParameterError unless they are above 0, and where no moves lead so far.
     """
-    return _of_cells(strategy) and workload.is_non_negative
-
-
-def _of_cells(strategy: Operator) -> bool:
-    """Whether row k of a strategy is cell k."""
-    if type(strategy) is Kron:
-        return _of_cells(strategy.first) and _of_cells(strategy.second)
-    return type(strategy) is Identity
+    told = []
+    for distance in distances:
+        far = positive(distance, name="distance")
+        moves = apart(far)
+        total = epsilon if isinstance(epsilon, Infinite) else epsilon * moves
+        odds = math.inf if isinstance(total, Infinite) or total > _LARGE else math.exp(total)
+        told.append(Assurance(far, moves, total, odds))
+    return tuple(told)
 
 
 def _plan(
     context: QueryContext, groups: Groups, choice: Choice, mechanism: Mechanism, about: str
 ) -> Plan:
     sides = {"upper": mechanism.lower_rate, "lower": mechanism.upper_rate}
-    clear = _one_sided(choice.strategy, choice.workload)
+    clear = mechanism.of_cells
     certain = tuple(s for s, rate in sides.items() if clear and isinstance(rate, Infinite))
     return priced(
         context,

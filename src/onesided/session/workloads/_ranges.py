@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import narwhals as nw
 import numpy as np
@@ -20,15 +20,27 @@ from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext, Taken
+from onesided.session._fields import Condition, Edges, EdgesOf, IfUnknown
 from onesided.session._groups import Grouped, Groups
-from onesided.session._missing import Unknown
 from onesided.session._question import PreparedQuery, all_of
-from onesided.session._statement import joined
-from onesided.session.histograms._binned import Binned, bin_name, with_bins
-from onesided.session.histograms._bins import _NOWHERE, BinEdges, _below, _search, bins_of, compared
+from onesided.session._release import Release
+from onesided.session._statement import Nouns
+from onesided.session._ways import Floats, Way, estimates
+from onesided.session.histograms._binned import (
+    _NOWHERE,
+    BinEdges,
+    Binned,
+    _below,
+    _search,
+    bin_name,
+    bins_of,
+    compared,
+    with_bins,
+)
+from onesided.session.histograms._histogram import Histogram, Method
 from onesided.session.values._value import Missing
 from onesided.session.workloads._cells import Axis, moves_between
-from onesided.session.workloads._linear import Columns, LinearRelease, Strategy, answered, asserted
+from onesided.session.workloads._linear import Columns, Strategy, answered, asserted
 from onesided.session.workloads._strategies import choose
 
 Outside = Literal["clamp", "refuse"]
@@ -79,8 +91,8 @@ class RangeQuery:
 
     column: str | Sequence[str] | Mapping[str, object]
     ranges: object
-    bins: object = field(default=None, kw_only=True)
-    bounds: Any = field(default=None, kw_only=True)
+    bins: Edges = field(default=None, kw_only=True)
+    bounds: EdgesOf = field(default=None, kw_only=True)
     epsilon: Number = field(kw_only=True)
     strategy: Strategy = field(default=None, kw_only=True)
     non_negative: bool = field(default=False, kw_only=True)
@@ -88,16 +100,19 @@ class RangeQuery:
     missing: Missing = field(default="refuse", kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     simultaneous: bool = field(default=False, kw_only=True)
-    where: object = field(default=None, kw_only=True)
-    unknown: Unknown = field(default="recorded", kw_only=True)
+    where: Condition = field(default=None, kw_only=True)
+    unknown: IfUnknown = field(default="recorded", kw_only=True)
     id: str | None = field(default=None, kw_only=True)
     again: bool = field(default=False, kw_only=True)
+    title: str = field(default="", kw_only=True)
 
-    def measure(self, units: str) -> str:
+    work: ClassVar = 4  # as many counts may take
+
+    def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
-        return f"Number of {units} in ranges of {joined(self.column)}"
+        return f"Number of {nouns.units} in ranges of {nouns.column(self.column)}"
 
-    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, LinearRelease]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
         binned = self.binned(context)
         bins = binned.bins
@@ -125,6 +140,37 @@ class RangeQuery:
             detail={**binned.detail, "outside": self.outside},
             about=f"{groups.sentence} {self._sentence}",
         )
+
+    def ways(self, context: QueryContext) -> Iterator[Way]:
+        """The ranges, fitted, and added up from histograms; for plans."""
+        yield Way("Linear", self, closed=True, certain=True)
+        fitted = replace(self, non_negative=True)
+        note = "fitted to counts of at least 0: less error, but biased"
+        yield Way("Linear, non_negative=True", fitted, note)
+        bins = self.binned(context).bins
+        queries = workload_of(self.ranges, bins)
+        methods: tuple[Method, ...] = ("dawa", "ahp")
+        for method in methods:
+            other = Histogram(
+                {name: list(one.edges) for name, one in bins.items()},
+                method=method,
+                epsilon=self.epsilon,
+                missing=self.missing,
+                where=self.where,
+                unknown=self.unknown,
+                max_groups=1 if context.unit is not None else None,
+            )
+            yield Way(
+                f'Histogram, method="{method}", added up',
+                other,
+                "runs of cells that seem alike, for data that are",
+                told=lambda release: queries.apply(estimates(release)),
+            )
+
+    def truth(self, public: QueryContext) -> Floats:
+        """The numbers that are asked for, of a public table."""
+        workload = workload_of(self.ranges, self.binned(public).bins)
+        return np.asarray(workload.apply(self.prepare(public).read()), dtype=np.float64)
 
     def binned(self, context: QueryContext) -> Binned:
         """The question as a histogram's, over cells."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from onesided._numbers import Infinite, Loss
+from onesided._numbers import Infinite, Loss, rough
 from onesided.errors import OnesidedError, ParameterError, PolicyError
 from onesided.linear import (
     Dense,
@@ -165,7 +165,7 @@ def _told(found: Sequence[Choice]) -> Choice:
         for one in found[1:_SHOWN]
     )
     lengths = error_by_length(best)
-    by = ", ".join(f"{length}: {error:.3g}" for length, error in lengths)
+    by = ", ".join(f"{length}: {rough(error)}" for length, error in lengths)
     why = f"{best.name} has the least predicted error; {_noise(best)}"
     return replace(best, why=f"{why}; by cells in a range, {by}" if by else why, others=others)
 

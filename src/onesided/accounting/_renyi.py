@@ -1,0 +1,120 @@
+"""Directed Rényi divergences of what ships, rounded up: what an account of the kind renyi adds.
+
+Along a move from X to Y, with P the law of the answer on X and Q that on Y,
+
+    D_α(P || Q) = ln E_P[(P / Q)^(α - 1)] / (α - 1),   E over the outputs of X alone.
+
+The way back, D_α(Q || P), is another number; nothing here joins the two. Over answers that are
+chosen in the light of earlier ones these add up order by order, which is what the filter of
+``onesided.ledger`` does (docs/proofs/renyi.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final
+
+from onesided._numbers import INFINITE, ORDERS, Infinite, Loss, exp_neg_bounds, log_up, on_orders
+from onesided.accounting._charges import noted, parts_of
+from onesided.accounting._losses import UNIT, LossDistribution, two_sided_loss
+from onesided.mechanism import Counts
+from onesided.policy import Shift
+
+_BITS: Final = 192
+_MORE: Final = 64  # bits below a mass's own, for what Horner's rule rounds up
+
+
+def divergences(loss: LossDistribution) -> tuple[Loss, ...]:
+    """D_α of one loss distribution at each of the orders, rounded up to multiples of 2^-64.
+
+    INFINITE where an infinite loss has any probability: the supports differ. Never above the
+    largest loss, and never below the truth: masses and losses are rounded up, and so is the
+    logarithm of ``Σ mass e^((α - 1) loss)``.
+
+    >>> from onesided.accounting import certain_loss, two_way_loss
+    >>> set(divergences(certain_loss(1)))
+    {Fraction(1, 1)}
+    >>> round(float(divergences(two_way_loss("1/10", "1/10"))[0]), 5)
+    0.00996
+    """
+    top = loss.largest
+    if isinstance(top, Infinite):
+        return (INFINITE,) * len(ORDERS)
+    found: list[Loss] = []
+    for order in ORDERS:
+        power = order - 1
+        decay = -(-exp_neg_bounds(power * loss.step, bits=_BITS)[1] * 2**_BITS // 1)
+        # Horner's rule in whole numbers, each step rounded up: a share of e^(power top).
+        share = 0
+        for mass in loss.masses:
+            share = -(-share * decay >> _BITS) + (mass << _MORE)
+        sure = Fraction(share, UNIT << _MORE)
+        least = top + log_up(sure, bits=_BITS) / power
+        found.append(on_orders(max(Fraction(0), min(top, least))))
+    return tuple(found)
+
+
+def charge_divergences(
+    detail: Mapping[str, object],
+    *,
+    epsilon: Mapping[str, Fraction],
+    delta: Mapping[str, Fraction],
+) -> dict[str, tuple[Loss, ...]]:
+    """D_α per edge of a charge of (ε, δ), from what its ``detail`` says of its noise.
+
+    By the noise where a note tells it and it loses exactly the ε that was charged; anything else
+    (noise on one side, decisions, sparse vector, monitors, notes that cannot be read) enters at ε,
+    for a loss of at most ε has no larger divergence at any order.
+
+    >>> from onesided.accounting import noise_note
+    >>> from onesided.mechanism import Counts
+    >>> from onesided.policy import Shift
+    >>> edge, one = "a -> b", Fraction(1, 10)
+    >>> note = noise_note(Counts(one, one), {edge: [Shift(rise=0, fall=1)]})
+    >>> told = charge_divergences({"noise": note}, epsilon={edge: one}, delta={edge: Fraction(0)})
+    >>> round(float(told[edge][0]), 4), round(float(told[edge][-1]), 4)
+    (0.01, 0.0994)
+    """
+    told = detail.get("noise")
+    return {
+        edge: _along(told, edge, one, whole=not delta.get(edge)) for edge, one in epsilon.items()
+    }
+
+
+def _along(note: object, edge: str, epsilon: Fraction, *, whole: bool) -> tuple[Loss, ...]:
+    """One edge. A charge that carries a δ, or a note that says another ε, enters at ε."""
+    at_most = (on_orders(epsilon),) * len(ORDERS)
+    if not whole or not epsilon:
+        return at_most
+    parts = parts_of(note, edge=edge)
+    if parts is not None and sum((one for _, one in parts), Fraction(0)) == epsilon:
+        return _added(_along(own, edge, one, whole=True) for own, one in parts)
+    known = noted(note, edge=edge)
+    return at_most if known is None else _of_counts(known[0], tuple(known[1]), epsilon)
+
+
+@lru_cache(maxsize=256)
+def _of_counts(counts: Counts, shifts: tuple[Shift, ...], epsilon: Fraction) -> tuple[Loss, ...]:
+    """Of noise on counts, along moves that may be any of the shifts; most charges repeat a few."""
+    found: tuple[Loss, ...] = (on_orders(epsilon),) * len(ORDERS)
+    if max(counts.loss(shift) for shift in shifts) != epsilon:
+        return found
+    a, b = counts.upper_rate, counts.lower_rate
+    # One count falls and another rises: the two are drawn by themselves, so their numbers add up.
+    each = [
+        _added(
+            divergences(two_sided_loss(first, second, fall=size))
+            for first, second, size in ((a, b, shift.fall), (b, a, shift.rise))
+        )
+        for shift in shifts
+    ]
+    return tuple(map(min, found, (max(at) for at in zip(*each, strict=True))))
+
+
+def _added(several: Iterable[tuple[Loss, ...]]) -> tuple[Loss, ...]:
+    total: tuple[Loss, ...] = (Fraction(0),) * len(ORDERS)
+    for one in several:
+        total = tuple(mine + theirs for mine, theirs in zip(total, one, strict=True))
+    return total

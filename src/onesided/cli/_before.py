@@ -1,0 +1,333 @@
+"""``onesided plan``, ``check`` and ``explain``: all that can be known before anything is spent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Final, Self
+
+import duckdb
+import typer
+from rich.table import Table
+
+from onesided._numbers import percent, positive, readable, text, whole
+from onesided.bounds import correlation_from_toml
+from onesided.cli._exits import FAILED
+from onesided.cli._options import AsJson, Config, FromFiles, Printed, Quiet
+from onesided.cli._tables import read_policy, read_schema, read_toml_text, reading, write_text
+from onesided.cli._terminal import Terminal, clean, print_json
+from onesided.errors import OutputError, ParameterError
+from onesided.policy import Policy
+from onesided.schema import Schema
+from onesided.session import AtMost, Count, Plan, Session, health_of
+from onesided.store import first_bytes
+
+_GROUP: Final = "group"
+_MANY: Final = 300  # among so many groups no noise is drawn for all at once
+_DAYS: Final = 14
+_ENDLESS: Final = 10**9  # a plan is for choosing ε, not for what is left
+_LOOKED_AT: Final = 2**20
+_SCHEMA: Final = re.compile(
+    rb"^[ \t]*(?:(?:unit|columns)[ \t]*[=.]|\[[ \t]*columns\b)", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted(Printed):
+    """What is to be planned. The command line and the configuration fill this."""
+
+    policy: Annotated[str, typer.Argument(help="Policy name or TOML file; see 'explain'.")]
+    epsilon: Annotated[str, typer.Option(help="Privacy loss of one publication.")] = "1"
+    max_groups: int | None = None
+    at_most: int | None = None
+    times: Annotated[int, typer.Option(help="Number of publications about the same people.")] = (
+        _DAYS
+    )
+    error: Annotated[str | None, typer.Option(help="Find the ε that is enough for this error.")] = (
+        None
+    )
+    certified: Annotated[
+        str | None,
+        typer.Option(help="Find the ε that certifies this share of groups with --at units."),
+    ] = None
+    at: Annotated[int, typer.Option(help="True count that --certified is about.")] = 0
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw the error against ε into this .html, .png or .svg file."),
+    ] = None
+
+
+def plan(wanted: Wanted) -> None:
+    """Say how far off counts will be, what will be certified, and what publications add up to.
+
+    It is about counts of units by group, with each unit in at most --max-groups
+    groups. Needs no data. 'publish --plan' prices one publication of a table.
+
+    Example: onesided plan presence --max-groups 3 --epsilon 1 --at-most 5
+    """
+    times = whole(wanted.times, name="times", least=1)
+    epsilon = positive(wanted.epsilon, name="epsilon")
+    policy = read_policy(wanted.policy, max_groups=wanted.max_groups, sensitive=None)
+    if policy.rules or policy.view:
+        raise ParameterError(
+            f"The policy '{policy.name}' reads columns of a table, and none is here.",
+            hint="Plan with the table: onesided publish DATA ... --plan. Nothing is spent.",
+        )
+    asked = MadeUp.of(policy, wanted.max_groups, wanted.at_most)
+    bought = [asked.buys(epsilon), asked.buys(epsilon / times)]
+    needed = _needed(wanted, asked, epsilon)
+    if wanted.plot is not None:
+        _draw(bought[0].count, wanted.plot, times)
+    if wanted.as_json:
+        print_json(_document(bought, needed, times))
+        return
+    _print(Terminal(quiet=wanted.quiet), wanted, bought, needed)
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """What an ε buys: how well a count is known, and what is certified."""
+
+    count: Plan
+    certifies: Mapping[int, float]
+
+    @property
+    def error(self) -> float:
+        """Of a count, root mean square."""
+        return float(self.count.options[0].error or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class MadeUp:
+    """Questions about made-up groups, over no rows. most: how many of them a unit may be in."""
+
+    session: Session
+    most: int | None
+    at_most: int | None
+
+    @classmethod
+    def of(cls, policy: Policy, most: int | None, at_most: int | None) -> Self:
+        """The bound is what a question under this policy takes."""
+        empty = duckdb.connect().sql('SELECT 1 AS unit, 1 AS "group" WHERE false')
+        session = Session(empty, unit="unit", policy=policy, budget=_ENDLESS)
+        bounded = policy.covers is not None or policy.single_valued
+        return cls(session, None if bounded else most or 1, at_most)
+
+    def about(self, epsilon: Fraction) -> dict[str, Any]:
+        """What both questions say. There are twice as many groups as a unit may be in.
+
+        Where a unit may be in most of them, a session draws for all at once and errs less than a
+        plan may promise before the groups are known.
+        """
+        keys = list(range(min(2 * (self.session.policy.covers or self.most or 1), _MANY)))
+        return {"by": _GROUP, "keys": keys, "epsilon": epsilon, "max_groups": self.most}
+
+    def buys(self, epsilon: Fraction) -> Bought:
+        """Errors: ParameterError for a policy that no count can be made under."""
+        count = self.session.plan(Count(**self.about(epsilon)))
+        if self.at_most is None:
+            return Bought(count, {})
+        told = self.session.plan(AtMost(self.at_most, **self.about(epsilon)))
+        return Bought(count, dict(told.certifies))
+
+
+def _needed(wanted: Wanted, asked: MadeUp, epsilon: Fraction) -> tuple[str, Fraction] | None:
+    """What is wanted, in words, and the least ε that gives it. Errors: ParameterError."""
+    if wanted.error is not None and wanted.certified is not None:
+        raise ParameterError("--error and --certified exclude each other.", hint="Choose one.")
+    about = asked.about(epsilon)
+    if wanted.error is not None:
+        found = asked.session.suggest(Count(**about), error=wanted.error)
+        return f"an error of {wanted.error}", found.epsilon
+    if wanted.certified is None:
+        return None
+    if asked.at_most is None:
+        raise ParameterError(
+            "--certified needs a threshold.", hint="Say what is certified: --at-most 5."
+        )
+    question = AtMost(asked.at_most, **about)
+    found = asked.session.suggest(question, certified=wanted.certified, count=wanted.at)
+    return f"a share of {wanted.certified} certified, if truly {wanted.at}", found.epsilon
+
+
+def _print(
+    console: Terminal,
+    wanted: Wanted,
+    bought: Sequence[Bought],
+    needed: tuple[str, Fraction] | None,
+) -> None:
+    one = bought[0].count
+    for remark in one.remarks:
+        console.print(remark)
+    each = ", ".join(f"{edge}: {readable(loss)}" for edge, loss in one.charge.items())
+    total = ", ".join(
+        f"{edge}: {readable(loss * wanted.times)}" for edge, loss in one.charge.items()
+    )
+    console.print(f"Under '{one.guarantee.policy}', one publication costs -- {each}.")
+    console.print(f"{wanted.times} of them add up to -- {total}.")
+    for side in one.certain:
+        never = {"upper": "low", "lower": "high"}[side]
+        console.print(f"The {side} bound is certain: it is never too {never}.")
+    table = Table("", f"at ε = {wanted.epsilon}", f"{wanted.times} sharing ε = {wanted.epsilon}")
+    table.add_row("error of a count (r.m.s.)", *(f"{each.error:.3g}" for each in bought))
+    # A group that is empty, about half full, and just at the threshold.
+    most = wanted.at_most
+    for count in () if most is None else sorted({0, (most + 1) // 2, most}):
+        shares = [percent(each.certifies.get(count, 0)) for each in bought]
+        told = f"certified at most {wanted.at_most}, if truly {count}"
+        table.add_row(told, *shares)
+    console.print(table)
+    if needed is not None:
+        console.print(f"For {needed[0]}: ε = {readable(needed[1])}.")
+
+
+def _document(
+    bought: Sequence[Bought], needed: tuple[str, Fraction] | None, times: int
+) -> dict[str, Any]:
+    one, shared = bought
+    return {
+        "policy": one.count.guarantee.policy,
+        "certain": list(one.count.certain),
+        "remarks": list(one.count.remarks),
+        "one": _told(one),
+        "times": times,
+        "together": {edge: text(loss * times) for edge, loss in one.count.charge.items()},
+        "each_of_them_sharing": _told(shared),
+        "needed": None if needed is None else {"for": needed[0], "epsilon": text(needed[1])},
+    }
+
+
+def _told(bought: Bought) -> dict[str, Any]:
+    return {
+        "charge": {edge: text(loss) for edge, loss in bought.count.charge.items()},
+        "error": bought.error,
+        "certified": {str(count): share for count, share in bought.certifies.items()},
+    }
+
+
+def _draw(plan: Plan, out: Path, times: int) -> None:
+    """The curve of the error by ε. Errors: OutputError; ParameterError for another kind of file."""
+    if out.suffix not in (".html", ".png", ".svg"):
+        raise ParameterError(
+            f"A picture {out.suffix or 'without a suffix'!r} cannot be drawn.",
+            hint="Name a .html, .png or .svg file.",
+        )
+    if out.suffix != ".png":
+        plan.plot(times=times).write(out)
+        return
+    try:
+        plan.plot(times=times, backend="matplotlib").savefig(out)
+    except OSError as error:
+        raise OutputError(
+            f"The picture {str(out)!r} could not be written: {error.strerror}.",
+            hint="Name a file in a folder that exists.",
+        ) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check(FromFiles):
+    """Which data are looked at. Command line and configuration fill this."""
+
+    max_groups: Annotated[
+        int | None, typer.Option(help="Count units in more groups than this.")
+    ] = None
+
+
+def check(asked: Check) -> None:
+    """Look at the data before anything is spent: types, missing and unreadable values, ids.
+
+    Opens no ledger. What it prints is for the curator, not for publication. It
+    exits with 1 if a session over these data would be refused.
+
+    Example: onesided check visits.csv --schema visits.schema.toml
+    """
+    declared = read_schema(asked.schema)
+    with reading(asked.files, schema=declared, base=asked.base) as (data,):
+        health = health_of(data, declared, unit=asked.unit, max_groups=asked.max_groups)
+    if asked.as_json:
+        print_json(health.as_dict())
+    else:
+        Terminal(quiet=asked.quiet).print(str(health))
+    if not health.ok:
+        raise typer.Exit(FAILED)
+
+
+def explain(
+    policy: Annotated[
+        str, typer.Argument(help="A policy's name, or a policy's or schema's TOML file.")
+    ],
+    *,
+    epsilon: Annotated[str, typer.Option(help="ε at which to state the odds.")] = "1",
+    max_groups: int | None = None,
+    sensitive: str | None = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Draw the kinds and moves into this SVG.")
+    ] = None,
+    correlation: Annotated[
+        Path | None,
+        typer.Option(help="TOML file of what an attacker may know about several records together."),
+    ] = None,
+    toml: Annotated[bool, typer.Option("--toml", help="Print the policy as TOML instead.")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    config: Config = None,  # noqa: ARG001 - it fills the others
+) -> None:
+    """Say what a policy protects, what it does not, and how well; or what a schema declares.
+
+    Example: onesided explain presence --max-groups 3
+    """
+    if toml and as_json:
+        raise ParameterError("--toml and --json exclude each other.", hint="Choose one.")
+    console = Terminal(quiet=quiet or as_json)
+    known = None
+    if correlation is not None:
+        known = correlation_from_toml(read_toml_text(correlation, "correlation"))
+    if _is_schema(policy):
+        if known is not None:
+            raise ParameterError("A schema has no moves.", hint="Leave out --correlation.")
+        _explain_schema(Path(policy), console, out=out, toml=toml, as_json=as_json)
+        return
+    chosen = read_policy(policy, max_groups=max_groups, sensitive=sensitive)
+    if toml:
+        typer.echo(chosen.to_toml(), nl=False)
+        return
+    sentences = chosen.explain(epsilon=epsilon, correlation=known).splitlines()
+    if as_json:
+        edges = [{"name": edge.name, "weight": str(edge.weight)} for edge in chosen.edges]
+        told = {"policy": chosen.name, "identity": chosen.identity, "edges": edges}
+        print_json({**told, "epsilon": epsilon, "sentences": sentences})
+    console.print(f"Policy '{chosen.name}' at ε = {epsilon}", style="bold")
+    for sentence in sentences:
+        console.print(f"• {sentence}")
+    if out is not None:
+        write_text(out, chosen.to_svg())
+        console.print(f"Drawn into {out}.")
+
+
+def _is_schema(name: str) -> bool:
+    """Whether a file is a schema rather than a policy, by what it says."""
+    try:
+        text = first_bytes(Path(name), _LOOKED_AT)
+    except (OSError, ValueError):
+        return False
+    return b"onesided_policy" not in text and _SCHEMA.search(text) is not None
+
+
+def _explain_schema(
+    path: Path, console: Terminal, *, out: Path | None, toml: bool, as_json: bool
+) -> None:
+    schema = Schema.read(path)
+    if out is not None:
+        raise ParameterError("There is no picture of a schema.", hint="Leave out --out.")
+    if toml:
+        typer.echo(schema.to_toml(), nl=False)
+        return
+    sentences = schema.explain().splitlines()
+    if as_json:
+        print_json({"unit": schema.unit, "identity": schema.identity, "sentences": sentences})
+    console.print(f"Schema {clean(str(path))}", style="bold")
+    for sentence in sentences:
+        console.print(f"• {clean(sentence)}")

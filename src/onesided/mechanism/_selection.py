@@ -1,0 +1,452 @@
+"""The largest counts, and counts over keys that nobody can list."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from fractions import Fraction
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onesided._english import many
+from onesided._numbers import (
+    INFINITE,
+    Infinite,
+    Loss,
+    Number,
+    exact,
+    non_negative,
+    positive,
+    rate,
+    whole,
+)
+from onesided.errors import DataError, ParameterError, UnprotectableError
+from onesided.fields import Field, Rate, Whole
+from onesided.mechanism._fit import (
+    Fitted,
+    Move,
+    TwoRates,
+    choose,
+    counts_of,
+    largest_rate,
+    paid_loss,
+    part_of,
+)
+from onesided.mechanism.law import Correction, Counts
+from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
+from onesided.policy import Policy, Shift
+
+Floats = NDArray[np.float64]
+_ROUNDS: Final = 3
+_INFLATED: Final = math.e - 1
+
+
+def chances_of_noise(values: IntArray, candidates: int, rate: Loss) -> Floats:
+    """For each selected value, largest first, about how likely it is noise on a small count.
+
+    Claim. Candidates with counts that are small beside the noise, anywhere from 0 to its mean M
+    (uniformly: no more is known of them), reach the value v in a number of ``(e - 1) n0 e^(-v/M)``;
+    one that does so has ``M / (e - 1)`` in the mean. These are the false selections. From one rank
+    to the next their expected number rises by ``d_r`` while one value is seen, so that value is a
+    false selection with a chance of about d_r. That chance can only rise as values fall, for the
+    law of noise falls faster than that of counts plus noise; so the d_r are made monotone (the
+    nearest such sequence) and at most 1. The answer is the posterior mean: ``M / (e - 1)`` with
+    that chance, and with the rest of it the value less M, which is right where nothing is known of
+    the count. Where counts stand out ``n0 e^(-v/M)`` is next to nothing, and nothing is shrunk. n0
+    is the number of candidates less the selections that are not false. No constant was chosen on
+    data: e - 1 and 1 / (e - 1) are integrals of e^u and u e^u over 0 to 1. All is computed from
+    what was published and from the public number of candidates, so it costs nothing.
+    """
+    if isinstance(rate, Infinite) or not values.size:
+        return np.zeros(values.shape)
+    reached = np.exp(-float(rate) * np.maximum(np.asarray(values, dtype=np.float64), 0.0))
+    empty = float(candidates)
+    chances = np.zeros(values.shape)
+    for _ in range(_ROUNDS):
+        chances = np.minimum(_rising(np.diff(_INFLATED * empty * reached, prepend=0.0)), 1.0)
+        empty = candidates - float((1 - chances).sum())
+    return chances
+
+
+def without_false(values: IntArray, candidates: int, rate: Loss) -> Floats:
+    """Selected values, largest first, less the noise's mean and shrunk; at least 0."""
+    mean = 0.0 if isinstance(rate, Infinite) else 1 / math.expm1(float(rate))
+    centred: Floats = np.maximum(values - mean, 0.0)
+    chances = chances_of_noise(values, candidates, rate)
+    return (1 - chances) * centred + chances * np.minimum(mean / _INFLATED, centred)
+
+
+def _rising(steps: Floats) -> Floats:
+    """The nearest sequence that never falls (least squares), by pooling neighbours."""
+    means: list[float] = []
+    sizes: list[int] = []
+    for step in steps.tolist():
+        means.append(step)
+        sizes.append(1)
+        while len(means) > 1 and means[-2] > means[-1]:
+            last, size = means.pop(), sizes.pop()
+            means[-1] = (means[-1] * sizes[-1] + last * size) / (sizes[-1] + size)
+            sizes[-1] += size
+    return np.repeat(means, sizes)
+
+
+class TopKAnswer(NamedTuple):
+    """Positions of the selected counts, largest noisy value first, and those values.
+
+    Each value is a certain upper bound of its count; the last one bounds no unselected count.
+
+    >>> from onesided import INFINITE
+    >>> from onesided.mechanism import TopK
+    >>> found = TopK(1, upper_rate=INFINITE).release([3, 9, 1])
+    >>> found.indices.tolist(), found.values.tolist()
+    ([1], [9])
+    """
+
+    indices: IntArray
+    values: IntArray
+
+
+@dataclass(frozen=True)
+class TopK(Fitted):
+    """Release the ``k`` largest of ``count + G``, with positions and values.
+
+    Promise: a move that lowers counts by ``fall`` in total, each by at most ``per_key``, loses
+    exactly ``upper_rate * min(fall, k * per_key)`` (if there are as many counts as that takes).
+    Direction: falls are hidden; a move that raises a count has infinite loss. A value is never
+    below its count.
+    Units: rate in nats per count; counts and values in units of the count (people).
+    Ties are broken by chance: the answer is what sorting by (noisy value, random rank) gives.
+    Positions must mean public keys: an order of the keys that comes from the data would itself
+    be a leak.
+
+    Proof. Fix the ranks; the answer o names a set S, the values z on S, and nothing else. It
+    appears iff each i in S has ``f_i + G_i = z_i`` and each j outside S comes, by (value, rank),
+    after the last of S. Given o, these are independent events, one for each count, and those
+    outside S only get likelier when ``f_j`` falls. So the ratio of probabilities is at most the
+    product over S of ``Pr[G = z_i - f_i] / Pr[G = z_i - f_i + d_i] = e^(rate d_i)``, and the sum
+    of ``d_i`` over k counts is at most ``min(fall, k per_key)``. Averaging over ranks keeps the
+    bound. Equality: let S hold the counts that fell. That unselected counts are free rests on the
+    ranks: ties broken by the true counts have infinite loss, and a rule that looks at unselected
+    values (such as where a partial sort happens to leave them) can lose more; both fail the check.
+
+    Source: ADP-2021 Algorithm 1, with rate ε/k there; here ε/min(k, ℓ0), on integers.
+    Errors: ParameterError for an invalid k or invalid rates.
+
+    >>> from onesided import policy
+    >>> from onesided.mechanism import TopK
+    >>> print(TopK.for_policy(policy.presence(max_groups=2), k=5, epsilon=1).upper_rate)
+    1/2
+    """
+
+    k: Whole = Field(whole, least=1)
+    _: KW_ONLY
+    upper_rate: Rate = Field(rate)
+    per_key: Whole = Field(whole, least=1, default=1)
+
+    _what = "top-k"
+
+    def release(self, values: ArrayLike, *, noise: Noise | None = None) -> TopKAnswer:
+        """The answer for an array of counts.
+
+        Errors: DataError unless ``values`` is a one-dimensional array of at least ``k`` counts.
+        """
+        counts = _enough(values, self.k)
+        source = SecureNoise() if noise is None else noise
+        noisy = counts + source.geometric(self.upper_rate, counts.size)
+        indices = largest(noisy, self.k, noise=source)
+        return TopKAnswer(indices, noisy[indices])
+
+    def loss(self, shift: Shift) -> Loss:
+        """``upper_rate * min(fall, k * per_key)``; INFINITE if any count rises."""
+        return paid_loss(self.upper_rate, shift, answers=self.k, per_key=self.per_key)
+
+    def estimate(self, values: IntArray, *, correction: Correction = "mean") -> NDArray[Any]:
+        """Values less the noise's mean or median, for less error; free of charge.
+
+        Selected values are likelier to be large than others; :meth:`shrunk` takes that out.
+        """
+        return Counts(self.upper_rate, INFINITE, correction=correction).estimate(values)
+
+    def shrunk(self, values: IntArray, *, candidates: int) -> NDArray[np.float64]:
+        """Values less the noise's mean, times the chance that they are not noise alone; free.
+
+        values: as released, largest first. candidates: how many counts there were to select from.
+        Where counts stand out of the noise it is the mean that is taken out, and no more.
+        Errors: ParameterError for fewer candidates than values.
+        """
+        number = whole(candidates, name="candidates", least=max(int(np.size(values)), 1))
+        return without_false(values, number, self.upper_rate)
+
+
+@dataclass(frozen=True)
+class NoisyTopK(TwoRates):
+    """Release the ``k`` largest of ``count + G_up - G_down``, for counts that may rise.
+
+    Promise: that of :class:`Counts`, ``upper_rate * fall + lower_rate * rise``, whatever k is: it
+    is a function of all noisy counts. Where counts only rise no value is above its count. That
+    unselected counts are free, as for :class:`TopK`, holds of falls alone: one that rises is less
+    likely to stay unselected, by as much as its noise hides.
+    Units: rates in nats per count; counts and values in units of the count.
+    Errors: ParameterError.
+
+    >>> from onesided import policy
+    >>> print(NoisyTopK.for_policy(policy.removal_only(), k=5, epsilon=1, max_groups=2).lower_rate)
+    1/2
+    """
+
+    k: Whole = Field(whole, least=1)
+    _: KW_ONLY
+    upper_rate: Rate = Field(rate)
+    lower_rate: Rate = Field(rate)
+
+    _by_totals = True
+
+    def release(self, values: ArrayLike, *, noise: Noise | None = None) -> TopKAnswer:
+        """The answer for an array of counts. Errors: as :meth:`TopK.release`."""
+        counts, source = _enough(values, self.k), SecureNoise() if noise is None else noise
+        noisy = Counts(self.upper_rate, self.lower_rate).noisy(counts, noise=source)
+        indices = largest(noisy, self.k, noise=source)
+        return TopKAnswer(indices, noisy[indices])
+
+
+@dataclass(frozen=True)
+class PeeledTopK(Fitted):
+    """Pick ``k`` of the largest counts one after another, and then measure those alone.
+
+    Each round accepts every candidate that is left with the chance ``e^(-pick_rate * lag)``, lag
+    being by how much its count is below the largest left, and takes one of the accepted, each as
+    likely as the next (permute and flip). Then the k counts get fresh noise at the two rates.
+
+    Promise: along a move that changes each count by at most ``per_key``, the loss is at most
+    ``k * pick_rate`` times the largest rise and the largest fall of one count together, and
+    ``upper_rate * fall + lower_rate * rise`` of the k that fall and rise most. So it is for units
+    in many more groups than k; :class:`NoisyTopK` is better for those in few.
+    Units: rates in nats per count. Positions must mean public keys.
+    Proof: docs/proofs/top-k.md. Source: McKenna and Sheldon 2020; peeling as in Durfee and Rogers
+    2019. Errors: ParameterError.
+
+    >>> from onesided import policy
+    >>> one = PeeledTopK.for_policy(policy.removal_only(), k=2, epsilon=1, max_groups=9)
+    >>> one.pick_rate, one.upper_rate, one.lower_rate
+    (Fraction(1, 4), INFINITE, Fraction(1, 4))
+    """
+
+    k: Whole = Field(whole, least=1)
+    _: KW_ONLY
+    pick_rate: Rate = Field(rate)
+    upper_rate: Rate = Field(rate)
+    lower_rate: Rate = Field(rate)
+    per_key: Whole = Field(whole, least=1, default=1)
+
+    _fitted = "pick_rate"
+    _rates = ("upper_rate", "lower_rate")
+
+    @classmethod
+    def fit(
+        cls,
+        policy: Policy,  # noqa: ARG003
+        moves: Sequence[Move],
+        *_: Any,
+        k: int,
+        per_key: int = 1,
+    ) -> Self:
+        """Half of what may be lost picks, half measures."""
+        one, half = cls(k, pick_rate=1, upper_rate=1, lower_rate=1, per_key=per_key), Fraction(1, 2)
+        halves = part_of(moves, half)
+        measured = [replace(m, shift=shift) for m in halves for shift in one.measured(m.shift)]
+        upper, lower = choose(measured)
+        pick = largest_rate(halves, lambda shift: one.k * one.span(shift))
+        return replace(one, pick_rate=pick, upper_rate=upper, lower_rate=lower)
+
+    def release(self, values: ArrayLike, *, noise: Noise | None = None) -> TopKAnswer:
+        """The answer for an array of counts, largest value first. Errors: as for TopK."""
+        counts, source = _enough(values, self.k), SecureNoise() if noise is None else noise
+        left, taken = np.arange(counts.size), []
+        for _ in range(self.k):
+            lags = counts[left].max() - counts[left]
+            place = source.permute_and_flip(self.pick_rate, lags, np.ones_like(lags))
+            taken.append(int(left[place]))
+            left = np.delete(left, place)
+        indices = np.array(taken, dtype=np.int64)
+        noisy = Counts(self.upper_rate, self.lower_rate).noisy(counts[indices], noise=source)
+        order = np.argsort(-noisy, kind="stable")
+        return TopKAnswer(indices[order], noisy[order])
+
+    def loss(self, shift: Shift) -> Loss:
+        """That of picking, and the most that measuring so many counts can lose."""
+        picked = self.pick_rate * (self.k * self.span(shift))
+        found = self.measured(shift)
+        return picked + max(self.upper_rate * s.fall + self.lower_rate * s.rise for s in found)
+
+    @property
+    def distribution(self) -> TwoSidedGeometric:
+        """The law of the noise of values."""
+        return TwoSidedGeometric(self.upper_rate, self.lower_rate)
+
+    def span(self, shift: Shift) -> int:
+        """The largest rise and the largest fall of one count, together."""
+        return min(shift.rise, self.per_key) + min(shift.fall, self.per_key)
+
+    def measured(self, shift: Shift) -> tuple[Shift, Shift]:
+        """How far the k can move: each of them one way, by at most ``per_key``."""
+        most = self.k * self.per_key
+        rise, fall = min(shift.rise, most), min(shift.fall, most)
+        falling = Shift(rise=min(rise, most - fall), fall=fall)
+        return falling, Shift(rise=rise, fall=min(fall, most - rise))
+
+
+def _enough(values: ArrayLike, k: int) -> IntArray:
+    """Counts, at least k of them."""
+    counts = counts_of(values)
+    if counts.size < k:
+        raise DataError(
+            f"The {k} largest of {counts.size} counts were asked for.",
+            hint=f"Ask for at most {counts.size}, or give more keys.",
+            k=k,
+            keys=counts.size,
+        )
+    return counts
+
+
+def largest(noisy: IntArray, k: int, *, noise: Noise) -> IntArray:
+    """Positions of the ``k`` largest by (value, random rank), largest first.
+
+    Ranks are drawn for those only that reach the k-th value, and only if two of them are equal:
+    the order of a random permutation on a part is itself uniform, and untied ranks are not seen.
+    """
+    cut = np.partition(noisy, noisy.size - k)[noisy.size - k]
+    reach = np.flatnonzero(noisy >= cut)
+    by_value = reach[np.argsort(-noisy[reach], kind="stable")]
+    if not (np.diff(noisy[by_value]) == 0).any():
+        return by_value[:k].copy()
+    ranks = noise.permutation(reach.size)
+    return reach[np.lexsort((ranks, -noisy[reach]))][:k].copy()
+
+
+@dataclass(frozen=True)
+class UnknownKeys(Fitted):
+    """Release ``count - G`` for each key, and a key at all only if that is above ``threshold``.
+
+    Promise: along a move that raises counts by ``rise`` in total and lowers none, the loss is at
+    most ``lower_rate * rise``, with δ = 0, however large the set of possible keys. Any fall has
+    infinite loss. A released value is never above the truth: "at least so many" is certain, and
+    that the key occurs is certain too. What is not released is not said to be absent.
+    Direction: rises are hidden. An open unit that is there may pass as one that is not counted;
+    nothing hides that a counted unit was counted.
+    Units: rate in nats per count; counts in units (people). ``threshold`` is public.
+    Input: the counts of the keys that occur, one each, in any order. Whoever publishes the keys
+    must order them by the answer or by the keys themselves, never as the data had them.
+
+    Proof. Think of one count for every possible key, 0 for those that do not occur. Along the move
+    counts f become ``f + d``, d >= 0. What is published of a key is a function of ``f - G``, and
+    ``Pr[(f + d) - G = z] >= e^(-rate d) Pr[f - G = z]`` for every z, since ``Pr[G = g + d] =
+    e^(-rate d) Pr[G = g]``. Keys are independent, so the factors multiply to ``e^(-rate rise)``.
+    A key with count 0 has ``0 - G <= 0 <= threshold``: it is never published, so it needs no draw,
+    and memory grows with the keys that occur. Noise above the truth would publish keys that do
+    not occur, and could not leave those out without telling which they are.
+
+    Source: one-sided note, remark on histograms; OSDP section 6.3.2. Errors: ParameterError.
+
+    >>> from onesided.mechanism import UnknownKeys
+    >>> from onesided.policy import Shift
+    >>> UnknownKeys("1/2").loss(Shift(rise=0, fall=1))
+    INFINITE
+    """
+
+    lower_rate: Rate = Field(rate)
+    _: KW_ONLY
+    threshold: Whole = Field(whole, default=0)
+
+    _fitted = "lower_rate"
+
+    def refusal(self, policy: Policy, move: Move) -> UnprotectableError:
+        """Why the noise cannot hide a move."""
+        return UnprotectableError(
+            f"Under the policy {policy.name!r} a unit that is counted may have to pass as "
+            f"one that is not ({move.edge.name}). A key would then give it away: hiding the "
+            "fall needs noise above the truth, on every key that could possibly occur.",
+            hint="Count only kinds that no move starts from, such as counted='open' under "
+            "sensitive(...); or give public keys and use count.",
+            edge=move.edge.name,
+        )
+
+    def release(self, values: ArrayLike, *, noise: Noise | None = None) -> IntArray:
+        """For each key ``count - G`` if that is above the threshold, else 0: not published.
+
+        Errors: DataError unless ``values`` is a one-dimensional array of counts.
+        """
+        counts = counts_of(values)
+        source = SecureNoise() if noise is None else noise
+        noisy = counts - source.geometric(self.lower_rate, counts.size)
+        return np.where(noisy > self.threshold, noisy, 0)
+
+    def loss(self, shift: Shift) -> Loss:
+        """``lower_rate * rise``, and INFINITE if any count falls."""
+        return INFINITE * shift.fall + self.lower_rate * shift.rise
+
+    @property
+    def distribution(self) -> TwoSidedGeometric:
+        """The noise's exact distribution, before the threshold."""
+        return TwoSidedGeometric(INFINITE, self.lower_rate)
+
+    def chance(self, count: int) -> float:
+        """How likely a key with this true count is published: ``1 - e^(-rate (count - t))``."""
+        above = whole(count, name="count") - self.threshold
+        if above <= 0:
+            return 0.0
+        if isinstance(self.lower_rate, Infinite):
+            return 1.0
+        return -math.expm1(-float(self.lower_rate * above))
+
+
+def mean_relative_error(
+    true: ArrayLike,
+    answer: ArrayLike,
+    *,
+    domain: int,
+    absent_error: Number = 0,
+    least: Number = 1,
+) -> float:
+    """``mean of |true - answer| / max(true, least)`` over all keys of a domain too large to list.
+
+    For whoever evaluates a release against the truth; the result is as secret as the truth.
+    true, answer: for the keys that occur in either, in the same order. domain: how many keys
+    there could be. absent_error: the expected absolute error at a key that occurs in neither:
+    0 if absent keys stay absent; that of the noise if it falls on every key of the domain.
+    Source: OSDP sections 6.1.1 and 6.3.2, where least is 1.
+    Errors: ParameterError if the domain is smaller than the keys given.
+
+    >>> mean_relative_error([10, 4], [12, 4], domain=10)
+    0.02
+    """
+    truth, given = _numbers(true, name="true"), _numbers(answer, name="answer")
+    if truth.shape != given.shape:
+        raise DataError(
+            f"Got {many(truth.size, 'true count')} and {many(given.size, 'answer')}.",
+            hint="Give both for the same keys, 0 where a key does not occur.",
+        )
+    cells = whole(domain, name="domain", least=1, most=10**400)
+    if cells < truth.size:
+        raise ParameterError(
+            f"A domain of {many(cells, 'key')} cannot hold {truth.size} of them.",
+            hint="Give the number of possible keys, such as 64**5.",
+            domain=cells,
+        )
+    floor = positive(least, name="least")
+    each = non_negative(exact(absent_error, name="absent_error"), name="absent_error")
+    present = float((np.abs(truth - given) / np.maximum(truth, float(floor))).sum())
+    absent = each / floor * (cells - truth.size)
+    return float((Fraction(present) + absent) / cells)
+
+
+def _numbers(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise DataError(
+            f"{name} must be a one-dimensional array of finite numbers.",
+            hint="Give one number for each key.",
+        )
+    return array

@@ -1,0 +1,494 @@
+"""Questions whose keys are found in the data: groups, and sequences of values in trajectories."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from onesided._english import many
+from onesided._numbers import Number, whole
+from onesided.engine.kit import LENGTH, LOWER, Column, KeyCodes, Lazy, first_groups
+from onesided.errors import KeysError, ParameterError
+from onesided.mechanism import UnknownKeys
+from onesided.mechanism.kit import open_kinds
+from onesided.noise import IntArray, Noise
+from onesided.policy import GroupCount
+from onesided.session._context import QueryContext, Taken
+from onesided.session._fields import Condition, IfUnknown
+from onesided.session._groups import kinds_of, names_of, refuse_clashes
+from onesided.session._missing import LeftOut, counted_where, left_out
+from onesided.session._plan import Plan, priced
+from onesided.session._question import Answer, Packed, PreparedQuery
+from onesided.session._release import Release
+from onesided.session._statement import Nouns
+from onesided.show import RoleTable
+
+# A window of more rows is no longer a key that two people share.
+MOST: Final = 64
+Found = Mapping[str, Column]
+
+
+def published(found: Any, names: Sequence[str], told: IntArray) -> Found:
+    """The keys whose noisy count is told, with it: largest first, then by key.
+
+    found: the key columns first, in the order of ``names``.
+    """
+    places = found.columns[: len(names)]
+    lower = nw.new_series(LOWER, told, backend=found.implementation)
+    kept = found.select(*places).with_columns(lower).filter(nw.col(LOWER) > 0)
+    made = ordered(kept, places)
+    return {LOWER: made[LOWER], **{n: made[p] for n, p in zip(names, places, strict=True)}}
+
+
+def ordered(kept: nw.DataFrame[Any], names: Sequence[str]) -> Found:
+    """Largest first, then by key, in columns of its own.
+
+    The data's order would tell what was not published, and so would an index, or a buffer of text.
+    """
+    columns = {name: plain(kept[name]) for name in kept.columns}
+    packed = _packed_keys([columns[name] for name in (LOWER, *names)])
+    if packed is None:
+        turned = kept.sort(LOWER, *names, descending=[True, *[False] * len(names)])
+        return {name: plain(turned[name]) for name in kept.columns}
+    order = np.argsort(packed)
+    return {name: np.asarray(column)[order] for name, column in columns.items()}
+
+
+def _packed_keys(columns: Sequence[Column]) -> IntArray | None:
+    """One number per row that sorts like the columns, the first one falling; None if too large."""
+    arrays = [column for column in columns if isinstance(column, np.ndarray)]
+    if len(arrays) < len(columns) or any(c.dtype.kind not in "ib" or not c.size for c in arrays):
+        return None
+    packed, width = np.zeros(len(columns[0]), dtype=np.int64), 1
+    for place, column in enumerate(arrays):
+        values = np.asarray(column, dtype=np.int64)
+        least, most = int(values.min()), int(values.max())
+        width *= most - least + 1
+        if width >= 2**62:
+            return None
+        packed *= most - least + 1
+        packed += values - least if place else most - values
+    return packed
+
+
+def plain(series: nw.Series[Any]) -> Column:
+    """A column as an array of numbers, or a list of text; moments keep their unit."""
+    if series.dtype == nw.String:
+        return series.to_list()
+    values = series.to_numpy()
+    if values.dtype.kind in "iub":
+        return values
+    unit = getattr(series.dtype, "time_unit", "D")
+    return values.astype(f"datetime64[{unit}]")
+
+
+def packed(column: Column) -> tuple[str, NDArray[np.uint8]]:
+    """A column as its type and its bytes."""
+    if not isinstance(column, np.ndarray):
+        return "text", np.frombuffer(json.dumps(list(column)).encode(), dtype=np.uint8)
+    return column.dtype.str, np.frombuffer(np.ascontiguousarray(column).tobytes(), dtype=np.uint8)
+
+
+def unpacked(kind: str, raw: NDArray[Any]) -> Column:
+    if kind == "text":
+        return list(json.loads(raw.tobytes()))
+    return np.frombuffer(raw.tobytes(), dtype=np.dtype(kind)).copy()
+
+
+# Counts by keys that nobody listed: which keys appear is part of the noisy answer.
+
+Secret = nw.DataFrame[Any] | Mapping[str, IntArray]
+KeyTypes = Mapping[str, nw.dtypes.DType]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discover:
+    """How many open units (rows, if that is the unit) are in each group, and in which groups?
+
+    Nobody lists the groups. One is told only if its noisy count is above ``threshold``, and the
+    noise is below the truth: so groups without anybody are never told, the numbers told are certain
+    lower bounds, and memory grows with the groups that occur. Pure ε, no δ.
+    epsilon: loss per unit of edge weight, in nats.
+    by: grouping column or columns: whole numbers, text, categories, booleans, dates. A row in which
+        one of them is null is in no group.
+    max_groups: the most groups in which one unit is counted; the others of a unit are left out,
+        in an order that depends on the groups' names alone. Lower bounds stay certain. The row is
+        in one group.
+    counted: the kinds of units to count; None is every kind that no move of the policy starts from,
+        and others cannot be counted.
+    where: SQL text that picks rows; a unit's kind is decided before.
+    unknown: as in :class:`onesided.session.Grouped`.
+    threshold: tell a group only if its noisy count is above this.
+    id, again: as in :class:`onesided.session.Grouped`.
+    Errors: UnprotectableError if a move of the policy lowers a count, as under presence.
+
+    >>> import polars as pl, onesided as od
+    >>> trips = pl.DataFrame(
+    ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
+    ...      "minor": [False, False, False, False]})
+    >>> policy = od.policy.sensitive("minor")
+    >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
+    >>> session.discover(by="place", epsilon=90, max_groups=2).labels
+    ['a', 'b']
+    """
+
+    epsilon: Number
+    by: str | Sequence[str]
+    max_groups: int | None = None
+    counted: str | Sequence[str] | None = None
+    where: Condition = None
+    unknown: IfUnknown = "recorded"
+    threshold: int = 0
+    id: str | None = None
+    again: bool = False
+    title: str = ""
+
+    work: ClassVar = 3  # as many counts may take
+
+    def measure(self, nouns: Nouns) -> str:
+        """What the numbers are."""
+        return f"Number of {nouns.units}, of keys found in the data"
+
+    def prepare(self, context: QueryContext) -> PreparedQuery[Secret, Release]:
+        """Check and price the question. Looks at no row."""
+        by = names_of(self.by, name="by")
+        if not by:
+            raise ParameterError(
+                "Without a grouping column there are no keys to find.",
+                hint="Pass by=, or use count to count everything.",
+            )
+        context.table.require(*by)
+        refuse_clashes(by, context.unit)
+        chosen = counted_where(self.where, self.unknown)
+        query = counted_query(context, self.counted, self.max_groups)
+        types = key_types(context, by)
+
+        def rows(taken: Taken) -> tuple[Lazy, tuple[str, ...]]:
+            places = taken.at(by)
+            found = taken.rows(places, where=chosen, counted=query.counted)
+            return as_keys(found, dict(zip(places, types.values(), strict=True))), places
+
+        return search(
+            context,
+            query,
+            mechanism_for(context, query, self.epsilon, self.threshold),
+            types=types,
+            columns=context.using(*by, where=chosen, counted=query.counted),
+            rows=rows,
+            what={"by": list(by), "where": chosen.text if chosen else ""},
+            missing=left_out(context, by, self.where, self.unknown),
+        )
+
+
+def mechanism_for(
+    context: QueryContext, query: GroupCount, epsilon: Number, threshold: int
+) -> UnknownKeys:
+    """The least noise for these counts. Errors: UnprotectableError if one of them may fall."""
+    return UnknownKeys.for_policy(
+        context.policy,
+        epsilon=epsilon,
+        max_groups=query.max_groups,
+        counted=query.counted,
+        truncated=query.truncated,
+        threshold=threshold,
+    )
+
+
+def search(
+    context: QueryContext,
+    query: GroupCount,
+    mechanism: UnknownKeys,
+    *,
+    types: KeyTypes,
+    columns: tuple[str, ...],
+    rows: Callable[[Taken], tuple[Lazy, tuple[str, ...]]],
+    what: Mapping[str, object],
+    missing: LeftOut,
+    said: str = "",
+) -> PreparedQuery[Secret, Release]:
+    """The question in its steps; ``rows`` gives the unit and the key columns.
+
+    said: what else the answer is about.
+    """
+    names, codes = list(types), KeyCodes.of(types, context.table.engine)
+    plan = _plan(context, query, mechanism, missing, said)
+
+    def draw(found: Secret, noise: Noise | None) -> Answer:
+        told = mechanism.release(np.asarray(found[LENGTH], dtype=np.int64), noise=noise)
+        kept = codes.published(found, told) if codes else published(found, names, told)
+        return {"found": kept}
+
+    def result(answer: Answer, entry: int | None) -> Release:
+        found: Found = answer["found"]
+        lower = np.asarray(found[LOWER], dtype=np.int64)
+        keys = {name: column for name, column in found.items() if name != LOWER}
+        # The bounds plus the noise's median; too small for groups just above the edge.
+        estimate = lower - int(mechanism.distribution.median())
+        numbers = {
+            "estimate": estimate,
+            LOWER: lower,
+            "lower_certain": np.full(lower.size, fill_value=True),
+        }
+        return Release(
+            kind="KeysRelease",
+            told=RoleTable.of({**keys, **numbers}, roles=dict.fromkeys(keys, "key")),
+            summary=f"{many(lower.size, 'group')} found by their noisy counts.",
+            own={"mechanism": mechanism},
+            guarantee=plan.guarantee,
+            entry=entry,
+            cut=f"{missing.sentence(plan.certain)} {_cut(query, context, plan)}".strip(),
+            _make_frame=lambda columns: context.table.engine.answer(columns, types),
+        )
+
+    return _Keys(
+        detail={
+            "unit": context.unit_name,
+            "counted": sorted(query.counted or ()),
+            "max_groups": str(query.max_groups or ""),
+            **what,
+        },
+        plan=plan,
+        context=context,
+        columns=columns,
+        look=lambda taken: _counts(taken, rows, codes, most=query.max_groups or 1),
+        draw=draw,
+        result=result,
+    )
+
+
+def counted_query(
+    context: QueryContext, counted: str | Sequence[str] | None, max_groups: int | None
+) -> GroupCount:
+    """Which kinds are counted, and in how many groups a unit may be."""
+    policy, kinds = context.policy, None  # None if there is one kind, or no kind is open
+    if counted is not None:
+        kinds = kinds_of(counted, policy)
+    elif policy.rules:  # the open kinds that the table can tell
+        told = {rule.kind for rule in policy.rules} | {policy.default_kind}
+        kinds = frozenset(open_kinds(policy)) & told or None
+    if context.unit is None or policy.single_valued:
+        if max_groups not in (None, 1):
+            raise ParameterError(
+                f"max_groups={max_groups} has no meaning here: each unit is in one group.",
+                hint="Leave max_groups out, or give the session unit=.",
+            )
+        return GroupCount(max_groups=1, counted=kinds, truncated=context.unit is not None)
+    if max_groups is None:
+        # A policy under which nothing can be found is refused as that.
+        mechanism_for(context, GroupCount(max_groups=1, counted=kinds, truncated=True), 1, 0)
+        raise ParameterError(
+            f"How many groups of one {context.unit!r} should the noise cover?",
+            hint="Pass max_groups=, from public knowledge such as the rules of a register; "
+            "others are counted in so many of theirs.",
+        )
+    most = whole(max_groups, name="max_groups", least=1)
+    return GroupCount(max_groups=most, counted=kinds, truncated=True)
+
+
+def key_types(context: QueryContext, names: Sequence[str]) -> KeyTypes:
+    """The types in which columns are told. Errors: KeysError; DataError for collated text."""
+    context.refuse_collated(*names)
+    return {name: _key_type(name, context.schema[name]) for name in names}
+
+
+def _key_type(name: str, dtype: nw.dtypes.DType) -> nw.dtypes.DType:
+    """The type in which a column is told. Errors: KeysError for one that cannot be grouped by.
+
+    Categories become text: their own order may be that in which the data had them.
+    """
+    if isinstance(dtype, nw.Categorical | nw.Enum):
+        return nw.String()
+    zoned = isinstance(dtype, nw.Datetime) and dtype.time_zone is not None
+    plain = dtype.is_integer() or isinstance(dtype, nw.String | nw.Boolean | nw.Date | nw.Datetime)
+    if plain and not zoned and not isinstance(dtype, nw.UInt128 | nw.Int128):
+        return dtype
+    raise KeysError(
+        f"Column {name!r} holds {dtype}, whose keys cannot be found.",
+        hint="Group by whole numbers, text, categories, booleans or dates; cast moments with a "
+        "time zone to UTC without one.",
+        column=name,
+    )
+
+
+def as_keys(rows: Lazy, types: KeyTypes) -> Lazy:
+    """Rows whose key columns have these types; rows without a key are left out."""
+    schema = rows.collect_schema()
+    casts = [nw.col(name).cast(dtype) for name, dtype in types.items() if schema[name] != dtype]
+    kept = rows.with_columns(*casts) if casts else rows
+    return kept.filter(*(~nw.col(name).is_null() for name in types))
+
+
+def _counts(
+    taken: Taken,
+    rows: Callable[[Taken], tuple[Lazy, tuple[str, ...]]],
+    codes: KeyCodes | None,
+    *,
+    most: int,
+) -> Secret:
+    """Units per key that occurs. Secret, as are the keys."""
+    (pairs, places), engine, unit = rows(taken), taken.table.engine, taken.unit
+    if codes is not None:
+        inside = replace(codes, types=dict(zip(places, codes.types.values(), strict=True)))
+        return inside.counts(pairs, unit=unit, most=most)
+    if unit is not None:
+        pairs = engine.distinct(pairs.select(unit, *places))
+        pairs = first_groups(engine, pairs, unit, places, most=most)
+    # In the keys' own order: no engine's threads decide which draw is whose.
+    return engine.groups(pairs.group_by(*places).agg(nw.len().alias(LENGTH)).sort(*places))
+
+
+def _plan(
+    context: QueryContext, query: GroupCount, mechanism: UnknownKeys, missing: LeftOut, said: str
+) -> Plan:
+    most = query.max_groups
+    cut = f", each in at most {many(most or 1, 'group')}" if query.truncated else ""
+    kinds = " or ".join(sorted(query.counted or ("all",)))
+    return priced(
+        context,
+        mechanism,
+        context.policy.shifts(query),
+        about=f"About {kinds} units{cut}; a group that is not listed may have units.{said}",
+        scope=missing.scope(("lower",)),
+        certain=("lower",),
+        standard_deviation=float(mechanism.distribution.variance() ** 0.5),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Keys(PreparedQuery[Secret, Release]):
+    """Keeps the found keys as bytes: of text and of moments the ledger has no columns."""
+
+    def pack(self, answer: Answer) -> Packed:
+        """The found keys and their counts, column by column."""
+        found: Found = answer["found"]
+        parts = {name: packed(column) for name, column in found.items()}
+        kinds = {name: kind for name, (kind, _) in parts.items()}
+        return {"kinds": kinds}, {name: raw for name, (_, raw) in parts.items()}
+
+    def unpack(self, packed: Packed) -> Answer:
+        """The same."""
+        kinds: Any = packed[0]["kinds"]
+        return {"found": {name: unpacked(kinds[name], raw) for name, raw in packed[1].items()}}
+
+
+def _cut(query: GroupCount, context: QueryContext, plan: Plan) -> str:
+    """What is said first where somebody's groups may have been left out."""
+    if not query.truncated or context.unit is None:
+        return ""
+    return (
+        f"Units in more than {many(query.max_groups or 1, 'group')} were counted in "
+        f"{query.max_groups} of them: lower bounds hold for "
+        f"{plan.guarantee.scope or 'the data as they are'}, estimates are about data that may have "
+        "been cut."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ngrams:
+    """How many open units have each n-gram in their trajectory, and which n-grams are there?
+
+    A trajectory is the rows of one unit in ``order``; rows of equal order follow each other by the
+    value of ``by``, so that it does not matter how the table is sorted. Every row is a step, rows
+    that are repeated too; rows without an order are left out. An n-gram is ``n`` consecutive steps;
+    one with a null in it is left out.
+    A unit is counted once in each n-gram that it has, in at most ``max_groups`` of them.
+    by: the column of steps, such as places. order: column or columns of time.
+    n: how many steps. The answer has the key columns ``{by}_1`` to ``{by}_{n}``.
+    The other arguments, the promise and the noise are those of :class:`Discover`.
+
+    >>> import polars as pl, onesided as od
+    >>> trips = pl.DataFrame(
+    ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
+    ...      "minor": [False, False, False, False]})
+    >>> policy = od.policy.sensitive("minor")
+    >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
+    >>> session.ngrams(by="place", order="hour", n=2, epsilon=90, max_groups=2).labels
+    [('a', 'b')]
+    """
+
+    epsilon: Number
+    by: str
+    order: str | Sequence[str]
+    n: int
+    max_groups: int | None = None
+    counted: str | Sequence[str] | None = None
+    where: Condition = None
+    unknown: IfUnknown = "recorded"
+    threshold: int = 0
+    id: str | None = None
+    again: bool = False
+    title: str = ""
+
+    work: ClassVar = 6  # as many counts may take
+
+    def measure(self, nouns: Nouns) -> str:
+        """What the numbers are."""
+        order = nouns.column(self.order)
+        return f"Number of {nouns.units} with a run of {self.n} in the order of {order}"
+
+    def prepare(self, context: QueryContext) -> PreparedQuery[Secret, Release]:
+        """Check and price the question. Looks at no row."""
+        unit = context.unit
+        if unit is None:
+            raise ParameterError(
+                "n-grams are of the rows of one unit, and this session's unit is the row.",
+                hint="Give the session unit=, the column that says whose row it is.",
+            )
+        order = names_of(self.order, name="order")
+        context.table.require(self.by, *order)
+        steps = whole(self.n, name="n", least=1, most=MOST)
+        names = tuple(f"{self.by}_{place}" for place in range(1, steps + 1))
+        refuse_clashes((self.by, *order), unit)
+        refuse_clashes(names, unit)
+        chosen = counted_where(self.where, self.unknown)
+        query = counted_query(context, self.counted, self.max_groups)
+        kind = key_types(context, [self.by])[self.by]
+
+        def rows(taken: Taken) -> tuple[Lazy, tuple[str, ...]]:
+            by, *sequence = taken.at((self.by, *order))
+            steps = taken.rows((by, *sequence), where=chosen, counted=query.counted)
+            steps = steps.filter(*(~nw.col(place).is_null() for place in sequence))
+            places = tuple(f"onesided_step_{place}" for place in range(len(names)))
+            own = str(taken.unit)
+            return windows(_typed(steps, by, kind), own, by, sequence, places), places
+
+        return search(
+            context,
+            query,
+            mechanism_for(context, query, self.epsilon, self.threshold),
+            types=dict.fromkeys(names, kind),
+            columns=context.using(self.by, *order, where=chosen, counted=query.counted),
+            rows=rows,
+            what={
+                "by": self.by,
+                "order": list(order),
+                "n": steps,
+                "where": chosen.text if chosen else "",
+            },
+            # A step that is left out, or stands elsewhere, makes neighbours of others.
+            missing=replace(
+                left_out(context, (self.by, *order), self.where, self.unknown), rises=False
+            ),
+            said=f" Rows without a value in {', '.join(order)} are no step.",
+        )
+
+
+def windows(rows: Lazy, unit: str, by: str, order: Sequence[str], names: Sequence[str]) -> Lazy:
+    """The n-grams of each unit, one row each, in key columns ``names``."""
+    sequence = list(dict.fromkeys((*order, by)))
+    later = (
+        nw.col(by).shift(-place).over(unit, order_by=sequence).alias(name)
+        for place, name in enumerate(names[1:], start=1)
+    )
+    made = rows.select(unit, nw.col(by).alias(names[0]), *later)
+    return made.filter(*(~nw.col(name).is_null() for name in names))
+
+
+def _typed(rows: Lazy, by: str, kind: nw.dtypes.DType) -> Lazy:
+    return rows if rows.collect_schema()[by] == kind else rows.with_columns(nw.col(by).cast(kind))

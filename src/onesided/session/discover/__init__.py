@@ -1,1 +1,0 @@
-"""Keys that nobody listed: which of them may be published at all."""

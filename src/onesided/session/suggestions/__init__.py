@@ -1,1 +1,0 @@
-"""Parameters for a question, chosen from public facts alone."""
