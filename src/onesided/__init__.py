@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         Sum,
         TopK,
         Variance,
+        certain,
     )
     from onesided.verify import risk
 
@@ -78,6 +79,7 @@ _LATER = {
     "Variance": "onesided.session",
     "accounting": "",
     "bounds": "",
+    "certain": "onesided.session",
     "column": "onesided.schema",
     "connect": "onesided.remote",
     "cross": "onesided.engine",
@@ -121,6 +123,7 @@ __all__ = [
     "__version__",
     "accounting",
     "bounds",
+    "certain",
     "column",
     "connect",
     "cross",

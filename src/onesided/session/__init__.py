@@ -1,6 +1,7 @@
 """Sessions: tables, units, public keys and contribution bounds, each engine doing its own work."""
 
 from onesided.session._above import Above, AtLeast, AtMost, Below
+from onesided.session._arithmetic import Bounds, certain
 from onesided.session._count import Count
 from onesided.session._discover import Discover, Ngrams
 from onesided.session._enclosed import Enclosed
@@ -40,6 +41,7 @@ __all__ = [
     "AtLeast",
     "AtMost",
     "Below",
+    "Bounds",
     "Count",
     "Diagnostics",
     "Discover",
@@ -70,6 +72,7 @@ __all__ = [
     "TopK",
     "Total",
     "Variance",
+    "certain",
     "health_of",
     "question_from_json",
     "question_to_json",

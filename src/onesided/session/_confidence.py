@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from onesided._numbers import Number, exact
 from onesided.errors import ParameterError
 from onesided.mechanism.kit import shared
+
+_TOLD: Final = re.compile(r"(\d+(?:\.\d+)?) %(, all at once)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +48,21 @@ class Confidence:
     def facts(self) -> dict[str, Any]:
         """The same, as a release says it of itself."""
         return {"confidence": self.share, "simultaneous": self.simultaneous}
+
+
+def miss_of(words: str) -> tuple[Fraction, bool]:
+    """The chance that a bound of these words does not hold, and whether of all at once.
+
+    Errors: ParameterError where they say no share.
+
+    >>> miss_of("95 %"), miss_of("90 %, all at once")
+    ((Fraction(1, 20), False), (Fraction(1, 10), True))
+    """
+    found = _TOLD.fullmatch(words)
+    if found is None:
+        raise ParameterError(
+            f"This answer says of its likely bounds {words!r}, which is no share.",
+            hint="Take its certain bounds alone: likely=False.",
+            value=words,
+        )
+    return 1 - Fraction(found[1]) / 100, found[2] is not None

@@ -1,0 +1,474 @@
+"""Arithmetic with published bounds: it costs nothing, and what is certain stays certain.
+
+An answer's bounds are public, so what is computed from them loses nothing more, however often
+(post-processing). Each result is again an interval for each row, by interval arithmetic in exact
+fractions, and each side remembers what it rests on: it is *certain* only if every bound that it was
+computed from is, those included that only decide which formula holds (a ratio rests on the sign of
+its denominator). A bound that is not certain may fail with a stated chance; such chances are joined
+by their sum over all intervals that a result used, each counted once (Bonferroni), which holds
+whatever was looked at and chosen first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Final, Literal
+
+from onesided._numbers import Number, exact, readable
+from onesided.errors import ParameterError
+from onesided.session._confidence import miss_of
+from onesided.session._release import Release, frame_of
+from onesided.session._statement import Statement
+from onesided.show import Card, RoleTable
+
+_ROWS: Final = 20
+# Whose numbers are at least 0, whatever their bounds say.
+_COUNTS: Final = frozenset({"CountRelease", "AboveRelease", "TopKRelease"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Interval:
+    """One row: bounds, None where there is none, and whether each is certain.
+
+    doubts: by interval that a likely side rests on, the chance that it does not hold.
+    """
+
+    lower: Fraction | None
+    upper: Fraction | None
+    lower_sure: bool = True
+    upper_sure: bool = True
+    doubts: Mapping[Any, Fraction] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        likely = (self.lower is not None and not self.lower_sure) or (
+            self.upper is not None and not self.upper_sure
+        )
+        object.__setattr__(self, "doubts", self.doubts if likely else {})
+        object.__setattr__(self, "lower_sure", self.lower is None or self.lower_sure)
+        object.__setattr__(self, "upper_sure", self.upper is None or self.upper_sure)
+
+    def with_doubts(self, other: _Interval) -> dict[Any, Fraction]:
+        """What both rest on."""
+        return {**self.doubts, **other.doubts}
+
+    def __neg__(self) -> _Interval:
+        up, low = self.upper, self.lower
+        return _Interval(
+            None if up is None else -up,
+            None if low is None else -low,
+            self.upper_sure,
+            self.lower_sure,
+            self.doubts,
+        )
+
+    def __add__(self, other: _Interval) -> _Interval:
+        return _Interval(
+            None if self.lower is None or other.lower is None else self.lower + other.lower,
+            None if self.upper is None or other.upper is None else self.upper + other.upper,
+            self.lower_sure and other.lower_sure,
+            self.upper_sure and other.upper_sure,
+            self.with_doubts(other),
+        )
+
+    def times(self, factor: Fraction) -> _Interval:
+        """Each bound times a public number; a negative one turns the sides."""
+        if factor < 0:
+            return (-self).times(-factor)
+        if not factor:
+            return _Interval(factor, factor)
+        low, up = self.lower, self.upper
+        return replace(
+            self,
+            lower=None if low is None else low * factor,
+            upper=None if up is None else up * factor,
+        )
+
+    def over(self, other: _Interval) -> _Interval:
+        """The ratio; without bounds where the denominator may be 0.
+
+        Where 0 ≤ x and 0 < l ≤ y ≤ u, x / y lies in [lower / u, upper / l]. Both sides rest on l,
+        without which the ratio may have another sign, and where x may be negative on the corners.
+        """
+        if other.upper is not None and other.upper < 0:
+            return (-self).over(-other)
+        if other.lower is None or other.lower <= 0:
+            return _Interval(None, None)
+        least, most = other.lower, other.upper
+        low, low_sure = self._end(self.lower, least, most, falls=True)
+        up, up_sure = self._end(self.upper, least, most, falls=False)
+        return _Interval(
+            low,
+            up,
+            self.lower_sure and other.lower_sure and (other.upper_sure or low_sure),
+            self.upper_sure and other.lower_sure and (other.upper_sure or up_sure),
+            self.with_doubts(other),
+        )
+
+    @staticmethod
+    def _end(
+        bound: Fraction | None, least: Fraction, most: Fraction | None, *, falls: bool
+    ) -> tuple[Fraction | None, bool]:
+        """One side of a ratio, and whether the denominator's upper bound is not in it.
+
+        A lower bound is least where a numerator of at least 0 is over the most, or a negative one
+        over the least; an upper bound the other way round.
+        """
+        if bound is None:
+            return None, True
+        if (bound >= 0) != falls or not bound:
+            return bound / least, True
+        return (bound / most, False) if most is not None else (Fraction(0), True)
+
+    def both(self, other: _Interval) -> _Interval:
+        """What follows from two intervals about one number; certain where two are alike."""
+        low, low_sure = _tighter(
+            (self.lower, self.lower_sure), (other.lower, other.lower_sure), sign=1
+        )
+        up, up_sure = _tighter(
+            (self.upper, self.upper_sure), (other.upper, other.upper_sure), sign=-1
+        )
+        return _Interval(low, up, low_sure, up_sure, self.with_doubts(other))
+
+    @property
+    def crossed(self) -> bool:
+        """Whether no number lies in it."""
+        return self.lower is not None and self.upper is not None and self.lower > self.upper
+
+
+def _tighter(
+    one: tuple[Fraction | None, bool], other: tuple[Fraction | None, bool], *, sign: int
+) -> tuple[Fraction | None, bool]:
+    """The greater of two lower bounds (sign 1), or the less of two upper ones (-1)."""
+    told = [(sign * value, sure) for value, sure in (one, other) if value is not None]
+    if not told:
+        return None, True
+    value, sure = max(told)
+    return sign * value, sure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Bounds:
+    """Bounds computed from published ones, a row for each key; :func:`certain` makes them.
+
+    They are added, subtracted, multiplied by public numbers, divided, summed and compared, and cost
+    nothing. Rows of two are matched by their keys; one without keys goes with every row.
+
+    about: what the numbers are. by: the columns of keys. sources: the answers they come from, whose
+    promises they share.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": range(6), "place": ["gym"] * 4 + ["bar"] * 2})
+    >>> policy = od.policy.presence(max_groups=1)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=100)
+    >>> counts = od.certain(session.count(by="place", keys=["gym", "bar"], epsilon=60))
+    >>> counts.sum().about, counts.sum().at_most(6), (counts / 6).at_most("2/3")
+    ('sum over place of: number of units (person) by place', [()], ['gym', 'bar'])
+    """
+
+    about: str
+    by: tuple[str, ...]
+    rows: Mapping[tuple[Any, ...], _Interval]
+    sources: tuple[Release, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __add__(self, other: Bounds | Number) -> Bounds:
+        return self._with(other, "+", lambda one, two: one + two)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Bounds:
+        return self._each(f"-({self.about})", lambda one: -one)
+
+    def __sub__(self, other: Bounds | Number) -> Bounds:
+        return self._with(other, "-", lambda one, two: one + -two)
+
+    def __rsub__(self, other: Number) -> Bounds:
+        return _constant(other)._with(self, "-", lambda one, two: one + -two)
+
+    def __mul__(self, factor: Number) -> Bounds:
+        times = exact(factor, name="factor")
+        return self._each(f"{readable(times)} x ({self.about})", lambda one: one.times(times))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Bounds | Number) -> Bounds:
+        """The ratio of two, or the share of a public number; no bound where it may be over 0."""
+        return self._with(other, "/", _Interval.over)
+
+    def sum(self, by: str | Sequence[str] = ()) -> Bounds:
+        """The sum over all keys but those of ``by``.
+
+        It bounds the sum of the rows' numbers: of people who are in two groups, each counts twice.
+        Errors: ParameterError for columns that are no keys.
+        """
+        kept = (by,) if isinstance(by, str) else tuple(by)
+        if unknown := [name for name in kept if name not in self.by]:
+            raise ParameterError(
+                f"by: no key of this answer is called {unknown[0]!r}.",
+                hint=f"Its keys are {', '.join(self.by) or 'none: it is one row'}.",
+                value=unknown[0],
+            )
+        places = [self.by.index(name) for name in kept]
+        found: dict[tuple[Any, ...], _Interval] = {}
+        for label, one in self.rows.items():
+            part = tuple(label[place] for place in places)
+            found[part] = found[part] + one if part in found else one
+        if not kept:
+            found = found or {(): _Interval(Fraction(0), Fraction(0))}
+        gone = ", ".join(name for name in self.by if name not in kept)
+        about = f"sum over {gone} of: {self.about}" if gone else self.about
+        return replace(self, about=about, by=kept, rows=found)
+
+    def tightened(self, other: Bounds) -> Bounds:
+        """The tightest bounds that follow from two answers to one question about the same rows.
+
+        That the rows did not change between them is yours to know: another day's count is another
+        number. Errors: ParameterError for answers that differ in what they are about, what was cut
+        or what is missing, or whose certain bounds contradict each other.
+        """
+        if (self.about, self._meaning) != (other.about, other._meaning):
+            raise ParameterError(
+                f"These are not about one number: {self.about}, and {other.about}.",
+                hint="Tighten answers with one condition, one set of groups, and the same cuts.",
+            )
+        found = self._with(other, "and", _Interval.both)
+        for label, one in found.rows.items():
+            if one.crossed and one.lower_sure and one.upper_sure:
+                raise ParameterError(
+                    f"{_named(label)}: two bounds that are certain contradict each other.",
+                    hint="The rows changed between these answers, or they are about others.",
+                )
+        return replace(found, about=self.about)
+
+    def at_most(self, threshold: Number) -> list[Any]:
+        """The keys whose number is certainly at most ``threshold``; the others are unknown."""
+        most = exact(threshold, name="threshold")
+        return self._where(lambda one: one.upper_sure and _told(one.upper, lambda x: x <= most))
+
+    def at_least(self, threshold: Number) -> list[Any]:
+        """The keys whose number is certainly at least ``threshold``; the others are unknown."""
+        least = exact(threshold, name="threshold")
+        return self._where(lambda one: one.lower_sure and _told(one.lower, lambda x: x >= least))
+
+    def certainly_less(self, other: Bounds | Number) -> list[Any]:
+        """The keys whose number is certainly less than the other's; the others are unknown."""
+        less = self - other
+        return less._where(  # noqa: SLF001 - one of these
+            lambda one: one.upper_sure and _told(one.upper, lambda x: x < 0)
+        )
+
+    @property
+    def _meaning(self) -> set[tuple[Statement, str]]:
+        """What the answers are about and what was cut, whatever they are called."""
+        return {(replace(one.asked, heading=""), one.cut) for one in self.sources}
+
+    @property
+    def miss(self) -> Fraction:
+        """The chance that some bound of these rows does not hold is at most this; 0 if certain.
+
+        All rows together: whichever was looked at first, it still holds.
+        """
+        doubts: dict[Any, Fraction] = {}
+        for one in self.rows.values():
+            doubts.update(one.doubts)
+        return min(Fraction(1), sum(doubts.values(), Fraction(0)))
+
+    @property
+    def confidence(self) -> str:
+        """How sure the bounds are that are not certain, in words; "" where all are."""
+        if not self.miss:
+            return ""
+        held = int((1 - self.miss) * 10_000)
+        return f"{held / 100:g} %, all at once"
+
+    @property
+    def table(self) -> RoleTable:
+        """Keys and bounds as columns with roles."""
+        rows = self.rows.values()
+        labels = list(self.rows)
+        keys = {name: [label[place] for label in labels] for place, name in enumerate(self.by)}
+        told = {
+            "lower": [None if one.lower is None else _outward(one.lower, -1) for one in rows],
+            "upper": [None if one.upper is None else _outward(one.upper, 1) for one in rows],
+            "lower_certain": [one.lower is not None and one.lower_sure for one in rows],
+            "upper_certain": [one.upper is not None and one.upper_sure for one in rows],
+        }
+        return RoleTable.of({**keys, **told}, roles=dict.fromkeys(keys, "key"))
+
+    @property
+    def frame(self) -> Any:
+        """The table as one of the first library that is installed of Polars, pandas, PyArrow."""
+        return frame_of(self.table.columns())
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """What must be known before any number, such as what was cut or is missing."""
+        crossed = [_named(label) for label, one in self.rows.items() if one.crossed]
+        wrong = f"Likely bounds cross, so one of them is wrong: {', '.join(crossed)}."
+        said = [words for one in self.sources for words in one.warnings]
+        return tuple(dict.fromkeys((*([wrong] if crossed else []), *said)))
+
+    def sentences(self) -> tuple[str, ...]:
+        """Short prose: what must be known first, what the numbers are, and where they come from."""
+        told = (replace(one.statement, first=()) for one in self.sources)
+        return (
+            *self.first,
+            f"{self.about[:1].upper()}{self.about[1:]}.",
+            "Computed from published bounds at no further cost.",
+            *(f"From: {' '.join(one.sentences())}" for one in told),
+        )
+
+    def __str__(self) -> str:
+        lines = self.table.lines(rows=_ROWS, share=self.confidence)
+        return "\n".join([*self.first, f"{self.about[:1].upper()}{self.about[1:]}.", *lines])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        about, *rest = self.sentences()[len(self.first) :]
+        return Card(
+            title=about,
+            first=self.first,
+            table=self.table,
+            confidence=self.confidence,
+            lines=tuple(rest),
+        ).html()
+
+    def _each(self, about: str, made: Callable[[_Interval], _Interval]) -> Bounds:
+        rows = {label: made(one) for label, one in self.rows.items()}
+        return replace(self, about=about, rows=rows)
+
+    def _where(self, holds: Callable[[_Interval], bool]) -> list[Any]:
+        found = [label for label, one in self.rows.items() if holds(one)]
+        return [label[0] if len(label) == 1 else label for label in found]
+
+    def _with(
+        self, other: Bounds | Number, sign: str, made: Callable[[_Interval, _Interval], _Interval]
+    ) -> Bounds:
+        """Row by row with another, matched by keys."""
+        two = other if isinstance(other, Bounds) else _constant(other)
+        sources = (
+            *self.sources,
+            *(one for one in two.sources if all(one is not mine for mine in self.sources)),
+        )
+        about = f"{_part(self)} {sign} {_part(two)}"
+        if not two.by or not self.by:
+            keyed = self if self.by else two
+            mine, its = next(iter(self.rows.values())), next(iter(two.rows.values()))
+            rows = {
+                label: made(one if self.by else mine, its if self.by else one)
+                for label, one in keyed.rows.items()
+            }
+            return Bounds(about=about, by=keyed.by, rows=rows, sources=sources)
+        if self.by != two.by or self.rows.keys() != two.rows.keys():
+            raise ParameterError(
+                f"The rows do not match: keys {', '.join(self.by)} ({len(self.rows)} rows) and "
+                f"{', '.join(two.by)} ({len(two.rows)} rows).",
+                hint="Ask both by the same keys, or sum one down to them: .sum(by=...).",
+            )
+        rows = {label: made(one, two.rows[label]) for label, one in self.rows.items()}
+        return Bounds(about=about, by=self.by, rows=rows, sources=sources)
+
+
+def certain(release: Release, *, likely: bool = False) -> Bounds:
+    """The bounds of a published answer, to compute with for ever at no cost.
+
+    Takes every answer that has bounds, from a session, a file, the ledger or a server. Only the
+    sides that are certain are kept; a side that is not has no bound. ``likely=True`` keeps those as
+    well, marked, with the chance that any that was used is wrong, summed.
+
+    Errors: ParameterError where the answer has no bounds, or does not say how sure they are.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": range(6)})
+    >>> session = od.Session(visits, unit="person", policy=od.policy.addition_only(), budget=100)
+    >>> (1 - od.certain(session.count(epsilon=60)) / 10).at_least("2/5")
+    [()]
+    """
+    table = release.table
+    if table.column("lower") is None and table.column("upper") is None:
+        raise ParameterError(
+            f"{release.title}: this answer has no bounds.", hint="See its frame, or print it."
+        )
+    miss, together = miss_of(release.bound_words) if likely else (Fraction(1), False)
+    lower = _ends(table, "lower", likely=likely)
+    upper = _ends(table, "upper", likely=likely)
+    if table.column("lower") is None or release.kind in _COUNTS:
+        lower = [(Fraction(0), True) if value is None else (value, sure) for value, sure in lower]
+    keys = [one.plain() for one in table.parts if one.role == "key"]
+    labels = list(zip(*keys, strict=True)) if keys else [()] * len(table)
+    rows = {
+        label: _Interval(
+            low, up, low_sure, up_sure, {(id(release), None if together else row): miss}
+        )
+        for row, (label, (low, low_sure), (up, up_sure)) in enumerate(
+            zip(labels, lower, upper, strict=True)
+        )
+    }
+    if len(rows) < len(labels):
+        raise ParameterError(
+            f"{release.title}: two rows have one key.",
+            hint="Take an answer with a row for each key.",
+        )
+    asked = release.asked
+    if release.kind == "AboveRelease":  # its title asks; its bounds are of this
+        asked = replace(asked, heading="", measure=release.counted)
+    title = asked.title()
+    return Bounds(
+        about=f"{title[:1].lower()}{title[1:]}",
+        by=tuple(table.names("key")),
+        rows=rows,
+        sources=(release,),
+    )
+
+
+def _ends(
+    table: RoleTable, side: Literal["lower", "upper"], *, likely: bool
+) -> list[tuple[Fraction | None, bool]]:
+    """The bounds of one side and whether each is certain; None where there is none."""
+    held = table.column(side)
+    sure = table.certain(side).tolist()
+    if held is None:
+        return [(None, True)] * len(sure)
+    return [
+        (Fraction(value), certain) if _finite(value) and (certain or likely) else (None, True)
+        for value, certain in zip(held.plain(), sure, strict=True)
+    ]
+
+
+def _finite(value: Any) -> bool:
+    return value is not None and math.isfinite(value)
+
+
+def _part(one: Bounds) -> str:
+    """What it is, as a part of more; a number stands alone."""
+    return f"({one.about})" if one.sources else one.about
+
+
+def _constant(number: Any) -> Bounds:
+    """A public number as bounds of itself."""
+    value = exact(number, name="number")
+    rows: dict[tuple[Any, ...], _Interval] = {(): _Interval(value, value)}
+    return Bounds(about=readable(value), by=(), rows=rows, sources=())
+
+
+def _told(value: Fraction | None, holds: Callable[[Fraction], bool]) -> bool:
+    return value is not None and holds(value)
+
+
+def _outward(value: Fraction, sign: int) -> int | float:
+    """The number as people's programs have it; where a float is not it, the next one outward."""
+    if value.denominator == 1:
+        return int(value)
+    near = float(value)
+    wrong = Fraction(near) > value if sign < 0 else Fraction(near) < value
+    return math.nextafter(near, sign * math.inf) if wrong else near
+
+
+def _named(label: tuple[Any, ...]) -> str:
+    return ", ".join(map(str, label)) or "all"

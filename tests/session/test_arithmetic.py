@@ -1,0 +1,232 @@
+"""Computing with published bounds: what is certain stays so, and every number lies within."""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import polars as pl
+import pytest
+
+import onesided as od
+from onesided.errors import ParameterError
+from onesided.session import release_from_json, release_to_json
+from onesided.session._arithmetic import Bounds, _Interval
+from onesided.show import EMPTY
+
+UNSURE = (False, True)
+ENDS = (-2, -1, 0, 1, 3)
+PAIRS = [(low, up) for low in ENDS for up in ENDS if low <= up]
+
+
+def interval(low, up, *sure):
+    return _Interval(
+        None if low is None else Fraction(low),
+        None if up is None else Fraction(up),
+        *(sure or (True, True)),
+        {"x": Fraction(1, 20)},
+    )
+
+
+def within(found, value):
+    return (found.lower is None or found.lower <= value) and (
+        found.upper is None or value <= found.upper
+    )
+
+
+def every(low, up):
+    """Some numbers of an interval, its ends among them."""
+    return [low + (up - low) * Fraction(step, 4) for step in range(5)]
+
+
+@pytest.mark.parametrize("one", PAIRS)
+def test_every_pair_of_numbers_lies_in_the_result_and_reaches_its_ends(one):
+    """Sums, differences and ratios of all intervals with ends of a few numbers."""
+    for two in PAIRS:
+        a, b = interval(*one), interval(*two)
+        for found, made in (
+            (a + b, lambda x, y: x + y),
+            (a + -b, lambda x, y: x - y),
+            (a.over(b), lambda x, y: x / y),
+        ):
+            if found.lower is None:
+                assert found.upper is None
+                assert min(two) <= 0 <= max(two)
+                continue
+            values = [made(x, y) for x, y in product(every(*one), every(*two))]
+            assert all(within(found, value) for value in values)
+            assert (min(values), max(values)) == (found.lower, found.upper)
+
+
+def test_a_ratio_has_no_bound_where_the_denominator_may_be_0():
+    for two in ((0, 3), (-1, 1), (0, 0), (-2, 0)):
+        found = interval(1, 3).over(interval(*two))
+        assert (found.lower, found.upper) == (None, None)
+    assert interval(1, 3).over(interval(-3, -1)).lower == -3
+
+
+def test_sides_without_a_bound():
+    open_above = interval(2, None)
+    assert (open_above + interval(1, 1)).upper is None
+    assert (-open_above).lower is None
+    assert (-open_above).upper == -2
+    assert interval(1, 3).over(open_above).lower == 0
+    assert interval(1, 3).over(open_above).upper == Fraction(3, 2)
+    assert interval(-3, -1).over(open_above).upper == 0
+    assert open_above.times(Fraction(0)).upper == 0
+
+
+FLAGS = list(product((True, False), repeat=4))
+
+
+@pytest.mark.parametrize("flags", FLAGS)
+def test_a_side_is_certain_only_if_no_likely_bound_can_move_it(flags):
+    """Certain sides are compared with what follows when likely bounds are wrong altogether.
+
+    Every likely bound is put far away; a side that is said to be certain must still hold. A ratio
+    that forgets the sign of its denominator, or its upper bound, fails here.
+    """
+    for one, two in product([(1, 3), (-2, 1), (-3, -1), (0, 2)], [(1, 3), (2, 2), (-3, -1)]):
+        low, up, other_low, other_up = flags
+        a, b = interval(*one, low, up), interval(*two, other_low, other_up)
+        truths = product(
+            (one[0] if low else -50, one[1] if up else 50),
+            (two[0] if other_low else -50, two[1] if other_up else 50),
+        )
+        for x, y in truths:
+            for found, value in (
+                (a + b, x + y),
+                (a + -b, x - y),
+                (a.over(b), Fraction(x, y)),
+            ):
+                if found.lower is not None and found.lower_sure:
+                    assert found.lower <= value
+                if found.upper is not None and found.upper_sure:
+                    assert value <= found.upper
+
+
+def test_a_twin_that_forgets_the_sign_of_the_denominator_is_seen():
+    def forgetful(a, b):
+        found = a.over(b)
+        return _Interval(found.lower, found.upper, a.lower_sure and b.upper_sure, a.upper_sure)
+
+    found = forgetful(interval(1, 3), interval(1, 2, *UNSURE))
+    assert found.upper_sure
+    assert Fraction(3, Fraction(1, 2)) > found.upper
+
+
+def counts(policy=None, **more):
+    places = ["gym"] * 40 + ["bar"] * 20 + ["zoo"] * 3
+    table = pl.DataFrame({"person": range(63), "place": places})
+    policy = od.policy.presence(max_groups=1) if policy is None else policy
+    session = od.Session(table, unit="person", policy=policy, budget=1000)
+    return session.count(by="place", keys=["gym", "bar", "zoo"], epsilon=40, **more)
+
+
+def test_sums_shares_and_comparisons_of_certified_counts():
+    found = od.certain(counts())
+    assert found.sum().at_most(70) == [()]
+    assert found.at_most(5) == ["zoo"]
+    assert found.certainly_less(10) == ["zoo"]
+    assert (found / 63).at_most("1/3") == ["bar", "zoo"]
+    assert (100 - found).at_least(90) == ["zoo"]
+    assert found.miss == 0
+    assert found.confidence == ""
+    assert found.sum().table.columns()["upper_certain"] == [True]
+    assert found.table.columns()["lower"] == [0, 0, 0]
+    assert "no further cost" in " ".join(found.sentences())
+    assert "presence" in " ".join(found.sentences())
+    assert "<table>" in found._repr_html_()
+
+
+def test_what_is_not_certain_is_left_out_or_joined_and_said():
+    release = counts(od.policy.unbounded(), max_groups=1)
+    sure = od.certain(release)
+    assert sure.at_most(10**6) == []
+    assert sure.table.columns()["lower"] == [0, 0, 0]
+    found = od.certain(release, likely=True)
+    assert found.at_most(10**6) == []
+    assert found.miss == Fraction(3, 20)
+    assert found.sum().confidence == "85 %, all at once"
+    assert not any(found.sum().table.columns()["upper_certain"])
+    assert (found + found).miss == Fraction(3, 20)
+    assert (found - od.certain(release, likely=True)).miss == Fraction(3, 20)
+    again = od.certain(counts(od.policy.unbounded(), max_groups=1), likely=True)
+    assert (found - again).miss == Fraction(6, 20)
+    together = od.certain(
+        counts(od.policy.unbounded(), max_groups=1, simultaneous=True), likely=True
+    )
+    assert together.sum().confidence == "95 %, all at once"
+
+
+def test_two_answers_about_one_number_tighten_each_other():
+    one, two = od.certain(counts()), od.certain(counts())
+    both = one.tightened(two)
+    for label, found in both.rows.items():
+        assert found.upper == min(one.rows[label].upper, two.rows[label].upper)
+    assert len(both.sources) == 2
+
+
+def made(low, up, *sure):
+    return Bounds(about="x", by=(), rows={(): interval(low, up, *sure)}, sources=())
+
+
+def test_bounds_that_contradict_each_other():
+    with pytest.raises(ParameterError, match="contradict"):
+        made(3, None).tightened(made(None, 2))
+    crossed = made(3, None).tightened(made(None, 2, *UNSURE[::-1]))
+    assert "cross" in crossed.first[0]
+    assert str(crossed).startswith("Likely bounds cross")
+
+
+def test_answers_about_other_numbers_do_not_tighten_each_other():
+    """Of cut people, with a condition, by other keys or of a sum: each is another number."""
+    table = pl.DataFrame({"person": [0, 0, 1], "place": ["gym", "bar", "gym"], "age": [3, 4, 5]})
+    policy = od.policy.presence(max_groups=1)
+    session = od.Session(table, unit="person", policy=policy, budget=1000)
+    asked = {"by": "place", "keys": ["gym", "bar"], "epsilon": 20, "on_excess": "truncate"}
+    cut = od.certain(session.count(**asked))
+    assert any("cut" in words for words in cut.first)
+    assert str(cut).startswith(cut.first[0])
+    whole = od.certain(session.count(**asked, where="age < 4"))
+    session = od.Session(table, unit="person", policy=od.policy.presence(max_groups=2), budget=1000)
+    uncut = od.certain(session.count(by="place", keys=["gym", "bar"], epsilon=20))
+    for other in (whole, uncut):
+        with pytest.raises(ParameterError, match="not about one number"):
+            cut.tightened(other)
+    with pytest.raises(ParameterError, match="not about one number"):
+        cut.tightened(cut.sum())
+
+
+def test_answers_from_files_and_of_thresholds():
+    release = release_from_json(release_to_json(counts()))
+    assert od.certain(release).sum().at_most(70) == [()]
+    table = pl.DataFrame({"person": range(9), "place": ["gym"] * 8 + ["bar"]})
+    session = od.Session(table, unit="person", policy=od.policy.presence(max_groups=1), budget=1000)
+    told = session.at_most(5, by="place", keys=["gym", "bar"], epsilon=100)
+    found = od.certain(told)
+    assert found.at_most(5) == ["bar"]
+    upper = dict(zip(told.labels, told.interval.upper.tolist(), strict=True))
+    assert found.sum().rows[()].upper == sum(upper.values())
+    assert found.about == "number of units (person) by place"
+
+
+def test_what_does_not_match_is_refused():
+    found = od.certain(counts())
+    with pytest.raises(ParameterError, match="rows do not match"):
+        found + Bounds(about="", by=("town",), rows={("x",): interval(0, 1)}, sources=())
+    with pytest.raises(ParameterError, match="no key"):
+        found.sum(by="town")
+    for number in (float("nan"), "x", None):
+        with pytest.raises(ParameterError):
+            found * number
+        with pytest.raises(ParameterError):
+            found.at_most(number)
+    with pytest.raises(ParameterError, match="no bounds"):
+        od.certain(replace(counts(), told=EMPTY))
+
+
+def test_numbers_that_no_float_holds_are_rounded_outward():
+    third = Bounds(about="", by=(), rows={(): interval(1, 1)}, sources=()) / 3
+    told = third.table.columns()
+    assert Fraction(told["lower"][0]) <= Fraction(1, 3) <= Fraction(told["upper"][0])
+    assert told["lower"][0] < told["upper"][0]
