@@ -392,8 +392,9 @@ def certain(release: Release, *, likely: bool = False) -> Bounds:
     """
     table = release.table
     if table.column("lower") is None and table.column("upper") is None:
+        parts = "one of its releases" if len(release.releases) > 1 else "an answer with bounds"
         raise ParameterError(
-            f"{release.title}: this answer has no bounds.", hint="See its frame, or print it."
+            f"{release.title}: this answer has no bounds.", hint=f"Take {parts}, or see its frame."
         )
     miss, together = miss_of(release.bound_words) if likely else (Fraction(1), False)
     lower = _ends(table, "lower", likely=likely)
