@@ -40,6 +40,10 @@ def test_it_is_never_told_as_pure():
     assert "δ = 1e-6" in str(told.guarantee)
     assert "δ = 1e-6" in repr(asked)
     assert "δ = 1e-6" in asked._repr_html_()
+    assert "left, all at" not in repr(session(accounting="pure", delta_budget=0))
+    left = [asked.ledger._repr_html_(), told._repr_html_(), str(asked.plan(od.Count(epsilon=1)))]
+    assert all("all at δ = 1e-6" in one for one in left)
+    assert asked.plan(od.Count(epsilon="1/10")).as_dict()["times"] == 6
     for of in ("spent", "budget"):
         total = total_guarantee(asked.ledger, of=of)
         assert "pure" not in str(total)

@@ -24,7 +24,7 @@ from onesided._numbers import (
 )
 from onesided.accounting import NOTE, charge_divergences, noise_note
 from onesided.errors import ParameterError
-from onesided.ledger import PURE, Account
+from onesided.ledger import PURE, Account, at_delta
 from onesided.policy import ABSENT, Edge, Guarantee, Policy, Shift
 from onesided.session._certified import Shares, certified_shares
 from onesided.session._context import QueryContext
@@ -261,7 +261,8 @@ class Plan:
             too_much = f" {self.times:,} such answers fit."
         head = ("mechanism", "error (r.m.s.)", "certain side", "")
         ways = _table((head, *(o.row for o in self.options)))
-        return "\n".join([*self.remarks, f"Charge -- {edges}.{too_much}", ways, *self._certified()])
+        charge = f"Charge -- {edges}{at_delta(self.account)}.{too_much}"
+        return "\n".join([*self.remarks, charge, ways, *self._certified()])
 
     def _certified(self) -> list[str]:
         """How often groups are certified, for some true counts up to the threshold."""
@@ -283,6 +284,7 @@ class Plan:
             "charge": {edge: text(loss) for edge, loss in self.charge.items()},
             "delta": {edge: text(loss) for edge, loss in self.guarantee.delta.items()},
             "affordable": self.affordable,
+            "times": self.times,
             "promise": str(self.guarantee),
             "remarks": list(self.remarks),
             "certain": list(self.certain),
