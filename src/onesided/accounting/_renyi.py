@@ -17,10 +17,9 @@ from functools import lru_cache
 from typing import Final
 
 from onesided._numbers import INFINITE, ORDERS, Infinite, Loss, exp_neg_bounds, log_up, on_orders
-from onesided.accounting._charges import noted, parts_of
+from onesided.accounting._charges import noted, parts_of, steps_loss
 from onesided.accounting._losses import UNIT, LossDistribution, two_sided_loss
-from onesided.mechanism import Counts
-from onesided.policy import Shift
+from onesided.mechanism.kit import Chosen, OneOf, Steps, Together
 
 _BITS: Final = 192
 _MORE: Final = 64  # bits below a mass's own, for what Horner's rule rounds up
@@ -92,25 +91,27 @@ def _along(note: object, edge: str, epsilon: Fraction, *, whole: bool) -> tuple[
     if parts is not None and sum((one for _, one in parts), Fraction(0)) == epsilon:
         return _added(_along(own, edge, one, whole=True) for own, one in parts)
     known = noted(note, edge=edge)
-    return at_most if known is None else _of_counts(known[0], tuple(known[1]), epsilon)
+    return at_most if known is None or known.epsilon != epsilon else _of_steps(known)
 
 
-@lru_cache(maxsize=256)
-def _of_counts(counts: Counts, shifts: tuple[Shift, ...], epsilon: Fraction) -> tuple[Loss, ...]:
-    """Of noise on counts, along moves that may be any of the shifts; most charges repeat a few."""
-    found: tuple[Loss, ...] = (on_orders(epsilon),) * len(ORDERS)
-    if max(counts.loss(shift) for shift in shifts) != epsilon:
-        return found
-    a, b = counts.upper_rate, counts.lower_rate
+@lru_cache(maxsize=1024)
+def _of_steps(steps: Steps) -> tuple[Loss, ...]:
+    """Of steps whose loss is finite, at each order; most charges repeat a few."""
+    if isinstance(steps, Together):
+        once = _added(map(_of_steps, steps.steps))
+        return tuple(steps.times * one for one in once)
+    if isinstance(steps, OneOf):
+        return tuple(max(at) for at in zip(*map(_of_steps, steps.steps), strict=True))
+    at_most = (on_orders(steps.epsilon),) * len(ORDERS)  # type: ignore[arg-type] # finite
+    if isinstance(steps, Chosen):
+        return tuple(map(min, at_most, divergences(steps_loss(steps))))
     # One count falls and another rises: the two are drawn by themselves, so their numbers add up.
-    each = [
-        _added(
-            divergences(two_sided_loss(first, second, fall=size))
-            for first, second, size in ((a, b, shift.fall), (b, a, shift.rise))
-        )
-        for shift in shifts
-    ]
-    return tuple(map(min, found, (max(at) for at in zip(*each, strict=True))))
+    (a, b), shift = (steps.upper, steps.lower), steps.shift
+    each = (
+        divergences(two_sided_loss(first, second, fall=size))
+        for first, second, size in ((a, b, shift.fall), (b, a, shift.rise))
+    )
+    return tuple(map(min, at_most, _added(each)))
 
 
 def _added(several: Iterable[tuple[Loss, ...]]) -> tuple[Loss, ...]:

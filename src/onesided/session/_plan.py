@@ -25,6 +25,7 @@ from onesided._numbers import (
 from onesided.accounting import NOTE, charge_divergences, noise_note
 from onesided.errors import ParameterError
 from onesided.ledger import PURE, Account, at_delta
+from onesided.mechanism.kit import Steps
 from onesided.policy import ABSENT, Edge, Guarantee, Policy, Shift
 from onesided.session._certified import Shares, certified_shares
 from onesided.session._context import QueryContext
@@ -348,6 +349,7 @@ def priced(
     shifts: Mapping[Edge, Iterable[Shift]],
     *,
     loss: Callable[[Shift], Loss] | None = None,
+    steps: Callable[[Shift], Steps] | None = None,
     through: Callable[[Shift], Shift] | None = None,
     about: str = "",
     scope: str = "",
@@ -359,6 +361,7 @@ def priced(
 ) -> Plan:
     """A plan that charges each edge the worst of its ``shifts`` by the mechanism's own loss.
 
+    loss, steps: in place of the mechanism's own; without steps, of such a loss only ε is known.
     through: how far what is asked moves where the counts beneath it move so far.
     """
     cost = mechanism.loss if loss is None else loss
@@ -379,7 +382,7 @@ def priced(
         bias=bias,
         why=why,
         alternatives=alternatives,
-        noise=noise_note(mechanism, possible) if loss is None else {},
+        noise=noise_note(mechanism, possible, steps=steps) if steps or loss is None else {},
     )
 
 
