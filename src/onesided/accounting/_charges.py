@@ -290,24 +290,32 @@ def steps_loss(steps: Steps) -> LossDistribution:
     """The loss of steps along their move, exact or larger: composed, each by its own law.
 
     Of :class:`onesided.mechanism.kit.Chosen` the law is that of randomised response, which no
-    mechanism with both promises exceeds; of several that may be it, the worst at every level.
+    mechanism with both promises exceeds; of several that may be it, that or the worst of them.
 
     >>> from onesided.mechanism.kit import both_ways
     >>> steps_loss(Together((both_ways(Fraction(1, 2)),), 3)).largest
     Fraction(3, 2)
     """
-    if isinstance(steps, Chosen):
-        if INFINITE in (steps.forward, steps.backward):
-            return certain_loss(steps.forward)
-        return two_way_loss(steps.forward, steps.backward)  # type: ignore[arg-type] # both finite
     if isinstance(steps, Counted):
         return counts_loss(Counts(steps.upper, steps.lower), steps.shift)
     if isinstance(steps, Together):
         return total_loss([steps_loss(one) for one in steps.steps]).times(steps.times)
-    same = {(one.upper, one.lower) for one in steps.steps if isinstance(one, Counted)}
-    if len(same) == 1 and all(isinstance(one, Counted) for one in steps.steps):
-        shifts = [one.shift for one in steps.steps if isinstance(one, Counted)]
-        return counts_loss(Counts(*same.pop()), shifts)
+    forward, backward = steps.epsilon, steps.backward
+    both = certain_loss(forward)
+    if not isinstance(forward, Infinite) and not isinstance(backward, Infinite):
+        both = two_way_loss(forward, backward)
+    if isinstance(steps, Chosen):
+        return both
+    # Of two laws that none of them exceeds, the one that loses less together with others.
+    return min(_worst(steps), both, key=lambda one: one.mean)
+
+
+def _worst(steps: OneOf) -> LossDistribution:
+    """At each level the largest probability of losing so much; smaller shifts lose no more."""
+    rates = {(one.upper, one.lower) for one in steps.steps if isinstance(one, Counted)}
+    shifts = [one.shift for one in steps.steps if isinstance(one, Counted)]
+    if len(rates) == 1 and len(shifts) == len(steps.steps):
+        return counts_loss(Counts(*rates.pop()), shifts)
     return worst_of([steps_loss(one) for one in steps.steps])
 
 

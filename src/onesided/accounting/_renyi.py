@@ -14,10 +14,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
-from onesided._numbers import INFINITE, ORDERS, Infinite, Loss, exp_neg_bounds, log_up, on_orders
-from onesided.accounting._charges import noted, parts_of, steps_loss
+from onesided._numbers import (
+    INFINITE,
+    ORDERS,
+    Infinite,
+    Loss,
+    Number,
+    exp_neg_bounds,
+    log_up,
+    on_orders,
+    strict_share,
+    whole,
+)
+from onesided.accounting._charges import NOTE, charge_loss, noted, parts_of, steps_loss
 from onesided.accounting._losses import UNIT, LossDistribution, two_sided_loss
 from onesided.mechanism.kit import Chosen, OneOf, Steps, Together
 
@@ -80,6 +91,48 @@ def charge_divergences(
     return {
         edge: _along(told, edge, one, whole=not delta.get(edge)) for edge, one in epsilon.items()
     }
+
+
+class Repeated(NamedTuple):
+    """What so many equal charges lose together along one edge, in nats.
+
+    added: ε times their number. filtered: the least ε of a renyi account that holds them, however
+    they are chosen. planned: the tight total, where nothing but they was planned beforehand.
+    """
+
+    added: Fraction
+    filtered: Fraction
+    planned: Loss
+
+
+def repeated(
+    detail: Mapping[str, object], *, epsilon: Mapping[str, Fraction], times: int, delta: Number
+) -> dict[str, Repeated]:
+    """What ``times`` charges of ``detail`` and ε lose together per edge, three ways, at that δ.
+
+    Errors: ParameterError for a δ that is not strictly between 0 and 1, or no number of times.
+
+    >>> from onesided.accounting import noise_note
+    >>> from onesided.mechanism import Counts
+    >>> from onesided.policy import Shift
+    >>> edge, one = "a -> b", Fraction(1, 10)
+    >>> note = noise_note(Counts(one, one), {edge: [Shift(rise=0, fall=1)]})
+    >>> told = repeated({"noise": note}, epsilon={edge: one}, times=365, delta="1/1000000")[edge]
+    >>> [round(float(some), 2) for some in told]
+    [36.5, 12.28, 10.31]
+    """
+    number = whole(times, name="times", least=1, most=10**6)
+    allowed = strict_share(delta, name="delta")
+    each = charge_divergences(detail, epsilon=epsilon, delta={})
+    spent = log_up(1 / allowed, bits=96)  # as the account has it
+    found = {}
+    for edge, one in epsilon.items():
+        finite = [(o, rho) for o, rho in zip(ORDERS, each[edge], strict=True) if rho != INFINITE]
+        shares = (on_orders(number * rho + spent / (order - 1)) for order, rho in finite)
+        loss = charge_loss(detail.get(NOTE), edge=edge, epsilon=one).times(number)
+        planned = min(number * one, loss.epsilon(allowed))
+        found[edge] = Repeated(number * one, min([number * one, *shares]), planned)
+    return found
 
 
 def _along(note: object, edge: str, epsilon: Fraction, *, whole: bool) -> tuple[Loss, ...]:

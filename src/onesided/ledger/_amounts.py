@@ -343,16 +343,14 @@ def _by_law(charge: Amounts, told: object) -> Amounts:
 def _told_at_orders(value: object, edge: str) -> tuple[Loss, ...]:
     """One number for each order, or none at all."""
     name = f"a divergence on edge {edge!r}"
-    listed = isinstance(value, Sequence) and not isinstance(value, str)
-    if not listed or len(value) not in (0, len(ORDERS)):
+    told: Sequence[object] = value if isinstance(value, Sequence) else ()
+    if told is not value or isinstance(value, str) or len(told) not in (0, len(ORDERS)):
         raise ParameterError(
             f"{name} is one of {len(ORDERS)}, one for each order; got {value!r}.",
             hint="Give onesided.accounting.charge_divergences, or none. Nothing was recorded.",
             edge=edge,
         )
-    return tuple(
-        one if isinstance(one, Infinite) else non_negative(one, name=name) for one in value
-    )
+    return tuple(one if isinstance(one, Infinite) else non_negative(one, name=name) for one in told)
 
 
 def _table(given: object, *, name: str) -> Mapping[str, object]:

@@ -62,6 +62,11 @@ class Counted:
         return self.upper * self.shift.fall + self.lower * self.shift.rise
 
     @property
+    def backward(self) -> Loss:
+        """The most that it loses from Y back to X, where falls are rises."""
+        return self.upper * self.shift.rise + self.lower * self.shift.fall
+
+    @property
     def gains(self) -> bool:
         """Whether several such lose less together than the sum of their ε."""
         return bool(self.epsilon) and INFINITE not in (self.upper, self.lower)
@@ -74,7 +79,11 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Steps one after the other, all of them so many times; a later one may see what came out."""
+    """Steps one after the other, all of them so many times; a later one may see what came out.
+
+    >>> print(Together((both_ways(Fraction(1, 4)), both_ways(Fraction(1, 2))), 2).epsilon)
+    3/2
+    """
 
     steps: tuple[Steps, ...]
     times: int = 1
@@ -83,6 +92,11 @@ class Together:
     def epsilon(self) -> Loss:
         """The most that they lose along the move."""
         return self.times * sum((one.epsilon for one in self.steps), Fraction(0))
+
+    @property
+    def backward(self) -> Loss:
+        """The most that they lose from Y back to X."""
+        return self.times * sum((one.backward for one in self.steps), Fraction(0))
 
     @property
     def gains(self) -> bool:
@@ -96,7 +110,11 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of several, as the move has it or as earlier steps came out."""
+    """One of several, as the move has it or as earlier steps came out.
+
+    >>> print(OneOf((both_ways(Fraction(1, 4)), both_ways(Fraction(1, 2)))).epsilon)
+    1/2
+    """
 
     steps: tuple[Steps, ...]
 
@@ -104,6 +122,11 @@ class OneOf:
     def epsilon(self) -> Loss:
         """The most that any loses along the move."""
         return max(one.epsilon for one in self.steps)
+
+    @property
+    def backward(self) -> Loss:
+        """The most that any loses from Y back to X."""
+        return max(one.backward for one in self.steps)
 
     @property
     def gains(self) -> bool:
@@ -120,20 +143,30 @@ _MOST: int = 10**6
 
 
 def both_ways(epsilon: Loss) -> Chosen:
-    """A step that loses at most ``epsilon`` along the move, and from Y back to X."""
+    """A step that loses at most ``epsilon`` along the move, and from Y back to X.
+
+    >>> both_ways(Fraction(1, 4)).gains
+    True
+    """
     return Chosen(epsilon, epsilon)
 
 
 def steps_in(told: object) -> Steps:
-    """Read what ``written`` wrote. Errors: TypeError, KeyError or ValueError for anything else."""
+    """Read what ``written`` wrote.
+
+    Errors: TypeError, KeyError, ValueError or ParameterError for anything else.
+
+    >>> steps_in(both_ways(Fraction(1, 4)).written()) == both_ways(Fraction(1, 4))
+    True
+    """
     if not isinstance(told, Mapping):
         raise TypeError(told)
     if told.keys() == {"forward", "backward"}:
         return Chosen(_loss(told["forward"]), _loss(told["backward"]))
     if told.keys() == {"upper", "lower", "rise", "fall"}:
         moved = {one: whole(told[one], name=one, least=0) for one in ("rise", "fall")}
-        rates = (rate(_loss(told[one]), name=one) for one in ("upper", "lower"))
-        return Counted(*rates, Shift(**moved))
+        upper, lower = (rate(_loss(told[one]), name=one) for one in ("upper", "lower"))
+        return Counted(upper, lower, Shift(**moved))
     if told.keys() == {"one_of"} and told["one_of"]:
         return OneOf(tuple(map(steps_in, told["one_of"])))
     if told.keys() == {"together", "times"}:
