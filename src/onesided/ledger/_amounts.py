@@ -350,7 +350,12 @@ def _told_at_orders(value: object, edge: str) -> tuple[Loss, ...]:
             hint="Give onesided.accounting.charge_divergences, or none. Nothing was recorded.",
             edge=edge,
         )
-    return tuple(one if isinstance(one, Infinite) else non_negative(one, name=name) for one in told)
+    return tuple(
+        one
+        if isinstance(one, Infinite) or (isinstance(one, Fraction) and one.numerator >= 0)
+        else non_negative(one, name=name)
+        for one in told
+    )
 
 
 def _table(given: object, *, name: str) -> Mapping[str, object]:
