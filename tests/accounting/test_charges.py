@@ -9,9 +9,11 @@ import polars as pl
 import pytest
 
 import onesided as od
+from onesided import accounting as acc
 from onesided import errors
 from onesided.accounting import NOTE, charge_loss, noise_note, total_of
-from onesided.mechanism import Counts, Sums
+from onesided.mechanism import Counts, NoisyTopK, PeeledTopK, Sums
+from onesided.mechanism.kit import steps_in
 from onesided.policy import Shift
 
 POLICY = od.policy.bounded()
@@ -155,3 +157,75 @@ class Louder(Counts):
 
 def test_what_inherits_from_counts_has_no_note():
     assert noise_note(Louder("1/2", 1), {EDGE: [Shift(rise=0, fall=2)]}) == {}
+
+
+STEPS = noise_note(PeeledTopK(2, pick_rate="1/8", upper_rate=1, lower_rate=1), SHIFTS)
+
+
+def test_the_note_of_steps_is_read_back():
+    (told,) = STEPS["edges"].values()
+    steps = steps_in(told)
+    assert steps.written() == told
+    loss = charge_loss(STEPS, edge=EDGE, epsilon=steps.epsilon)
+    assert loss.largest == steps.epsilon
+    assert loss.delta(0) < acc.certain_loss(steps.epsilon).delta(0)
+
+
+DEEP = {"forward": "1", "backward": "1"}
+for _ in range(20_000):
+    DEEP = {"one_of": [DEEP]}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        None,
+        [],
+        {},
+        {"one_of": []},
+        {"one_of": [None]},
+        {"together": [], "times": 0},
+        {"together": [], "times": 10**7},
+        {"together": 3, "times": 1},
+        {"forward": "-1", "backward": "1"},
+        {"forward": "nan", "backward": "1"},
+        {"forward": "1", "backward": None},
+        {"forward": "1"},
+        {"forward": "2", "backward": "1"},
+        {"forward": "1", "backward": "1", "more": 1},
+        {"upper": "0", "lower": "1", "rise": 0, "fall": 1},
+        {"upper": "1", "lower": "1", "rise": 0, "fall": -1},
+        {"upper": "1", "lower": "1", "rise": 0, "fall": 0.5},
+        DEEP,
+    ],
+    ids=lambda told: str(told)[:60] if told is not DEEP else "deep",
+)
+def test_steps_that_cannot_be_read_are_not_believed(told):
+    note = {"version": 1, "kind": "steps", "edges": {EDGE: told}}
+    for delta in (Fraction(0), Fraction(1, 9)):
+        loss = charge_loss(note, edge=EDGE, epsilon=Fraction(1), delta=delta)
+        assert loss == acc.bound_loss(acc.Bound(1, delta))
+        charged = {"epsilon": {EDGE: Fraction(1)}, "delta": {EDGE: delta}}
+        orders = acc.charge_divergences({NOTE: note}, **charged)[EDGE]
+        assert set(orders) == {1}
+
+
+def test_what_inherits_or_was_written_elsewhere_tells_no_steps():
+    class Louder(PeeledTopK):
+        """It may draw other noise."""
+
+    class Other:
+        """Not of this library."""
+
+        def steps(self, _):
+            """Too kind."""
+            return steps_in({"forward": "1", "backward": "1"})
+
+    made = {"pick_rate": "1/8", "upper_rate": 1, "lower_rate": 1}
+    assert noise_note(Louder(2, **made), SHIFTS) == noise_note(Other(), SHIFTS) == {}
+
+
+def test_steps_that_hide_one_way_gain_nothing():
+    one_way = PeeledTopK(2, pick_rate=od.INFINITE, upper_rate=1, lower_rate=od.INFINITE)
+    assert noise_note(one_way, {EDGE: [Shift(rise=0, fall=0)]}) == {}
+    assert noise_note(NoisyTopK(1, upper_rate=1, lower_rate=od.INFINITE), SHIFTS) == {}

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onesided import accounting as acc
+from onesided import errors
 from onesided._numbers import INFINITE, ORDERS
+from onesided.ledger import Ledger
 from onesided.mechanism import Counts
 from onesided.policy import Shift
 
@@ -97,3 +99,37 @@ def test_several_answers_of_one_charge_add_up():
     told = acc.charge_divergences({"noise": note}, epsilon={EDGE: Fraction(4)}, delta=NONE)[EDGE]
     alone = acc.charge_divergences({"noise": GOOD}, epsilon=one, delta=NONE)[EDGE]
     assert told == tuple(2 * one + 2 for one in alone)
+
+
+@pytest.mark.parametrize("times", [1, 100, 365])
+@pytest.mark.parametrize("shift", [Shift(rise=0, fall=1), Shift(rise=2, fall=1)], ids=str)
+def test_an_account_of_what_is_told_holds_so_many_and_no_more(times, shift):
+    counts = Counts("1/10", "1/20")
+    epsilon = {EDGE: counts.loss(shift)}
+    detail = {"noise": acc.noise_note(counts, {EDGE: [shift]})}
+    told = acc.repeated(detail, epsilon=epsilon, times=times, delta="1/1000000")[EDGE]
+    laws = acc.charge_divergences(detail, epsilon=epsilon, delta=NONE)
+    account = Ledger.open(None).account(
+        policy_id="p",
+        policy_toml="",
+        policy_name="p",
+        budget={EDGE: told.filtered},
+        delta_budget={EDGE: "1/1000000"},
+        accounting="renyi",
+    )
+    assert account.times(epsilon, divergences=laws) == times
+    assert told.planned <= told.filtered <= told.added == times * epsilon[EDGE]
+    many = acc.charge_loss(detail["noise"], edge=EDGE, epsilon=epsilon[EDGE]).times(times)
+    assert many.delta(told.planned) <= Fraction(1, 10**6)
+
+
+def test_noise_on_one_side_is_told_as_added_up():
+    told = acc.repeated({}, epsilon={EDGE: Fraction(1, 10)}, times=365, delta="1e-6")[EDGE]
+    assert told.added == told.filtered == Fraction(73, 2)
+    assert told.planned > Fraction(364, 10)
+
+
+@pytest.mark.parametrize("wrong", [{"times": 0}, {"delta": 0}, {"delta": 1}, {"delta": "nan"}])
+def test_no_number_of_times_and_no_delta(wrong):
+    with pytest.raises(errors.ParameterError):
+        acc.repeated({}, **({"epsilon": {EDGE: Fraction(1)}, "times": 2, "delta": "1e-6"} | wrong))

@@ -1,6 +1,7 @@
 """``onesided plan``: what an ε buys, without data, and nothing left behind."""
 
 import json
+from fractions import Fraction
 
 import pytest
 from typer.testing import CliRunner
@@ -88,3 +89,24 @@ def test_what_is_told_before_groups_are_known_holds_however_many_there_are():
     presence = od.policy.presence(max_groups=3)
     alone = od.mechanism.Counts.for_policy(presence, epsilon=1)
     assert told["one"]["error"] >= alone.distribution.variance() ** 0.5
+
+
+def test_what_a_year_of_days_costs_three_ways():
+    asked = ("unbounded", "--epsilon", "1/10", "--days", "365")
+    told = " ".join(planned(*asked).output.split())
+    assert "365 of them add up to -- record -> absent: 73/2" in told
+    assert "36.5" in told
+    days = json.loads(planned(*asked, "--delta", "1e-6", "--json").output)["days"]
+    assert days["delta"] == "1e-6"
+    for edge in days["edges"].values():
+        told = {name: float(Fraction(one)) for name, one in edge.items()}
+        added, filtered, fixed = told["added"], told["filtered"], told["planned"]
+        assert added == 36.5
+        assert 10 < fixed < filtered < 13
+
+
+@pytest.mark.parametrize("wrong", [("--days", "0"), ("--days", "3", "--delta", "2")])
+def test_no_days_or_no_delta_is_refused(wrong):
+    done = planned("unbounded", *wrong)
+    assert isinstance(done.exception, errors.ParameterError | SystemExit)
+    assert done.exit_code != 0

@@ -416,3 +416,13 @@ def test_a_series_of_what_is_not_stored_is_refused_before_anything_is_charged(wo
         assert said in " ".join(done.stderr.split())
         assert "Hint: " in done.stderr
     assert len(spent(world)) == 1
+
+
+def test_what_is_left_of_a_renyi_account_is_told_at_its_delta(world):
+    done = world.publish("--accounting", "renyi", "--delta-budget", "1/1000000")
+    assert done.returncode == 0, done.stderr
+    assert "all at δ = 1e-6." in " ".join(done.stdout.split())
+    out = world.folder / "out"
+    stated = json.loads((out / "guarantee.json").read_text())
+    assert stated["ledger"]["remaining_at"] == "all at δ = 1e-6"
+    assert "all at δ = 1e-6" in (out / "report.html").read_text()

@@ -77,10 +77,32 @@ def test_what_has_no_law_adds_epsilon_and_is_never_worse_than_pure(account):
 def test_divergences_above_epsilon_below_zero_or_infinite(account):
     account.spend({EDGE: "1/2"}, divergences={EDGE: [INFINITE] * 11}, label="cut to its ε")
     account.spend({EDGE: "1/4"}, divergences={EDGE: [Fraction(9)] * 11}, label="cut to its ε")
-    account.spend({EDGE: "1/4"}, divergences={EDGE: [Fraction(0)] * 3}, label="too few to be read")
+    account.spend({EDGE: "1/4"}, divergences={EDGE: ()}, label="none told")
     assert account.remaining[EDGE] == 0
-    with pytest.raises(errors.ParameterError, match="below 0"):
-        account.spend({OTHER: "1/4"}, divergences={OTHER: [Fraction(-1)] * 11}, label="x")
+
+
+@pytest.mark.parametrize(
+    ("divergences", "match"),
+    [
+        ({OTHER: [Fraction(-1)] * 11}, "at least 0"),
+        ({OTHER: [Fraction(0)] * 10 + [math.nan]}, "finite"),
+        ({OTHER: ["a hundredth"] * 11}, "finite"),
+        ({OTHER: [None] * 11}, "finite"),
+        ({OTHER: [Fraction(0)] * 3}, "one of 11"),
+        ({OTHER: "0" * 11}, "one of 11"),
+        ({OTHER: Fraction(1)}, "one of 11"),
+        ({OTHER: None}, "one of 11"),
+        ({"b -> a": [Fraction(0)] * 11}, "unknown edge 'b -> a'"),
+        ([Fraction(0)] * 11, "must map edges"),
+        ("none", "must map edges"),
+    ],
+)
+def test_divergences_that_are_none(account, divergences, match):
+    for refused in (account.spend, account.require, account.times):
+        more = {"label": "x"} if refused == account.spend else {}
+        with pytest.raises(errors.ParameterError, match=match):
+            refused({OTHER: "1/4"}, divergences=divergences, **more)
+    assert account.releases == 0
 
 
 def test_a_charge_with_delta_adds_epsilon_and_takes_of_two_fifths(account):

@@ -40,6 +40,10 @@ def test_it_is_never_told_as_pure():
     assert "δ = 1e-6" in str(told.guarantee)
     assert "δ = 1e-6" in repr(asked)
     assert "δ = 1e-6" in asked._repr_html_()
+    assert "left, all at" not in repr(session(accounting="pure", delta_budget=0))
+    left = [asked.ledger._repr_html_(), told._repr_html_(), str(asked.plan(od.Count(epsilon=1)))]
+    assert all("all at δ = 1e-6" in one for one in left)
+    assert asked.plan(od.Count(epsilon="1/10")).as_dict()["times"] == 6
     for of in ("spent", "budget"):
         total = total_guarantee(asked.ledger, of=of)
         assert "pure" not in str(total)
@@ -90,6 +94,37 @@ def test_every_question_goes_through_the_filter(question):
     assert entry.divergences.keys() == entry.epsilon.keys()
     assert asked.ledger.check(laws=charge_divergences).charges == 1
     assert plan.times == fit - 1
+
+
+BINS = {"bins": list(range(0, 101, 10)), "epsilon": "1/100"}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        od.Quantile("age", "1/2", candidates=[20, 30, 40], epsilon="1/100"),
+        od.Quantile("age", "1/2", candidates=[20, 30], method="cumulative", epsilon="1/100"),
+        od.Quantile("age", [f"{n}/20" for n in range(1, 20)], candidates=[2, 30], epsilon="1/100"),
+        od.session.TopK(1, by="place", keys=["a", "b"], epsilon="1/100"),
+        *(od.session.Histogram("age", method=one, **BINS) for one in ("dawa", "ahp")),
+        od.session.Histogram("age", method="hierarchical", **BINS),
+    ],
+    ids=lambda one: f"{type(one).__name__} {getattr(one, 'method', '')}",
+)
+@pytest.mark.parametrize("policy", [od.policy.unbounded(), od.policy.bounded()], ids=str)
+def test_steps_that_hide_both_ways_are_more_than_their_epsilon(question, policy):
+    asked = session(policy, unit=None, budget=1)
+    fit = asked.plan(question).times
+    assert fit >= 350
+    for _ in range(2):
+        asked.ask(question)
+    assert asked.plan(question).times == fit - 2
+    assert asked.ledger.check(laws=charge_divergences).charges == 2
+    pure = session(policy, unit=None, accounting="pure", delta_budget=0, budget=9)
+    for _ in range(40):
+        pure.ask(question)
+    tight = pure.total(delta="1e-6").tight
+    assert 0.05 < float(tight.headline) < 0.3
 
 
 def test_an_answer_is_told_again_at_no_charge():

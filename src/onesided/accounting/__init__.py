@@ -43,12 +43,13 @@ from onesided.accounting._losses import (
     two_way_loss,
     worst_of,
 )
-from onesided.accounting._renyi import charge_divergences, divergences
+from onesided.accounting._renyi import Repeated, charge_divergences, divergences, repeated
 
 __all__ = [
     "NOTE",
     "Bound",
     "LossDistribution",
+    "Repeated",
     "SampleAndNoise",
     "SessionTotal",
     "added",
@@ -71,6 +72,7 @@ __all__ = [
     "guarantee",
     "noise_note",
     "parallel",
+    "repeated",
     "reverse",
     "sample_and_noise",
     "sample_loss",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Protocol
 
 from onesided._english import many
-from onesided._numbers import INFINITE, Infinite, Number, exact, probability, readable, text, whole
+from onesided._numbers import INFINITE, Infinite, Number, exact, probability, readable, text
 from onesided.accounting._losses import (
     Bound,
     LossDistribution,
@@ -17,9 +17,12 @@ from onesided.accounting._losses import (
     certain_loss,
     counts_loss,
     guarantee,
+    two_way_loss,
+    worst_of,
 )
 from onesided.errors import ParameterError, PolicyError
 from onesided.mechanism import Counts, Sums
+from onesided.mechanism.kit import Chosen, Counted, OneOf, Steps, Together, steps_in
 from onesided.policy import Guarantee, Policy, Shift
 
 # The note's place in a charge's detail, and the version of what it says; a meaning never changes.
@@ -92,24 +95,50 @@ class SessionTotal:
         return "\n".join(lines)
 
 
-def noise_note(mechanism: object, shifts: Mapping[str, Iterable[Shift]]) -> dict[str, object]:
+def noise_note(
+    mechanism: object,
+    shifts: Mapping[str, Iterable[Shift]],
+    *,
+    steps: Callable[[Shift], Steps] | None = None,
+) -> dict[str, object]:
     """What a charge must say of its noise for a tight total; empty where that gains nothing.
 
     shifts: how much the counts, or the sums in their steps, can rise and fall along each edge: one
     law for both. Only noise on both sides loses less together than the sum of its ε.
+    steps: what the mechanism's steps lose along a shift; by default what it tells itself.
 
     >>> noise_note(Counts(1, "1/2"), {"a -> b": [Shift(rise=0, fall=1)]})["edges"]
     {'a -> b': [[0, 1]]}
     """
     # Exactly these: what inherits from them may draw other noise.
-    if type(mechanism) is not Counts and type(mechanism) is not Sums:
+    if type(mechanism) is Counts or type(mechanism) is Sums:
+        rates = (mechanism.upper_rate, mechanism.lower_rate)
+        if any(isinstance(one, Infinite) for one in rates):
+            return {}
+        upper, lower = (text(one) for one in rates if not isinstance(one, Infinite))
+        edges = {edge: sorted([s.rise, s.fall] for s in many) for edge, many in shifts.items()}
+        return {
+            "version": VERSION,
+            "kind": "counts",
+            "upper": upper,
+            "lower": lower,
+            "edges": edges,
+        }
+    known = _own_steps(mechanism) if steps is None else steps
+    if known is None:
         return {}
-    rates = (mechanism.upper_rate, mechanism.lower_rate)
-    if any(isinstance(one, Infinite) for one in rates):
+    found = {edge: OneOf(tuple(dict.fromkeys(map(known, many)))) for edge, many in shifts.items()}
+    if not any(one.gains for one in found.values()):
         return {}
-    upper, lower = (text(one) for one in rates if not isinstance(one, Infinite))
-    edges = {edge: sorted([s.rise, s.fall] for s in many) for edge, many in shifts.items()}
-    return {"version": VERSION, "kind": "counts", "upper": upper, "lower": lower, "edges": edges}
+    written = {edge: one.written() for edge, one in found.items()}
+    return {"version": VERSION, "kind": "steps", "edges": written}
+
+
+def _own_steps(mechanism: object) -> Callable[[Shift], Steps] | None:
+    """What a mechanism of ours tells of itself; what inherits from it may draw other noise."""
+    kind = type(mechanism)
+    ours = kind.__module__.partition(".")[0] == __name__.partition(".")[0] and "steps" in vars(kind)
+    return getattr(mechanism, "steps", None) if ours else None
 
 
 def several_note(
@@ -153,10 +182,8 @@ def charge_loss(
             total = total + charge_loss(own, edge=edge, epsilon=one)
         return total
     known = noted(note, edge=edge)
-    if known is not None and not delta:
-        mechanism, shifts = known
-        if max(mechanism.loss(shift) for shift in shifts) == epsilon:
-            return counts_loss(mechanism, shifts)
+    if known is not None and not delta and known.epsilon == epsilon:
+        return steps_loss(known)
     return bound_loss(Bound(epsilon, delta)) if epsilon or delta else certain_loss(0)
 
 
@@ -242,26 +269,54 @@ def parts_of(note: object, *, edge: str) -> list[tuple[object, Fraction]] | None
     return None if nested or any(one < 0 for _, one in found) else found
 
 
-def noted(note: object, *, edge: str) -> tuple[Counts, list[Shift]] | None:
-    """The counts and their shifts along ``edge`` that a note tells; None if it tells none."""
+def noted(note: object, *, edge: str) -> Steps | None:
+    """The steps that a note tells along ``edge``; None if it tells none."""
     if not isinstance(note, Mapping) or note.get("version") != VERSION:
         return None
     edges = note.get("edges")
     told = edges.get(edge) if isinstance(edges, Mapping) else None
-    if note.get("kind") != "counts" or not isinstance(told, list) or not told:
-        return None
     try:
-        shifts = [
-            Shift(
-                rise=whole(rise, name="rise", least=0),
-                fall=whole(fall, name="fall", least=0),
-            )
-            for rise, fall in told
-        ]
-        rates = [exact(note.get(side), name=side) for side in ("upper", "lower")]
-        return Counts(*rates), shifts
-    except (ParameterError, TypeError, ValueError):
+        if note.get("kind") == "steps":
+            return steps_in(told)
+        if note.get("kind") != "counts" or not isinstance(told, list) or not told:
+            return None
+        rates = {side: text(exact(note.get(side), name=side)) for side in ("upper", "lower")}
+        return OneOf(tuple(steps_in({**rates, "rise": r, "fall": f}) for r, f in told))
+    except (ParameterError, TypeError, KeyError, ValueError, RecursionError):
         return None
+
+
+def steps_loss(steps: Steps) -> LossDistribution:
+    """The loss of steps along their move, exact or larger: composed, each by its own law.
+
+    Of :class:`onesided.mechanism.kit.Chosen` the law is that of randomised response, which no
+    mechanism with both promises exceeds; of several that may be it, that or the worst of them.
+
+    >>> from onesided.mechanism.kit import both_ways
+    >>> steps_loss(Together((both_ways(Fraction(1, 2)),), 3)).largest
+    Fraction(3, 2)
+    """
+    if isinstance(steps, Counted):
+        return counts_loss(Counts(steps.upper, steps.lower), steps.shift)
+    if isinstance(steps, Together):
+        return total_loss([steps_loss(one) for one in steps.steps]).times(steps.times)
+    forward, backward = steps.epsilon, steps.backward
+    both = certain_loss(forward)
+    if not isinstance(forward, Infinite) and not isinstance(backward, Infinite):
+        both = two_way_loss(forward, backward)
+    if isinstance(steps, Chosen):
+        return both
+    # Of two laws that none of them exceeds, the one that loses less together with others.
+    return min(_worst(steps), both, key=lambda one: one.mean)
+
+
+def _worst(steps: OneOf) -> LossDistribution:
+    """At each level the largest probability of losing so much; smaller shifts lose no more."""
+    rates = {(one.upper, one.lower) for one in steps.steps if isinstance(one, Counted)}
+    shifts = [one.shift for one in steps.steps if isinstance(one, Counted)]
+    if len(rates) == 1 and len(shifts) == len(steps.steps):
+        return counts_loss(Counts(*rates.pop()), shifts)
+    return worst_of([steps_loss(one) for one in steps.steps])
 
 
 # The tight total of several releases, edge by edge.

@@ -213,6 +213,14 @@ class LossDistribution:
         """The largest loss that can happen."""
         return INFINITE if self.infinite else self.start + self.step * (len(self.masses) - 1)
 
+    @property
+    def mean(self) -> Loss:
+        """The expected loss; what many of them lose, each, as their number grows."""
+        if self.infinite:
+            return INFINITE
+        added = sum((self.start + i * self.step) * mass for i, mass in enumerate(self.masses))
+        return Fraction(added) / UNIT
+
     def delta(self, epsilon: Number) -> Fraction:
         """The least δ at ``epsilon`` in this direction, rounded up; ``epsilon`` may be negative."""
         limit = exact(epsilon, name="epsilon")

@@ -14,13 +14,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
-from onesided._numbers import INFINITE, ORDERS, Infinite, Loss, exp_neg_bounds, log_up, on_orders
-from onesided.accounting._charges import noted, parts_of
+from onesided._numbers import (
+    INFINITE,
+    ORDERS,
+    Infinite,
+    Loss,
+    Number,
+    exp_neg_bounds,
+    log_up,
+    on_orders,
+    strict_share,
+    whole,
+)
+from onesided.accounting._charges import NOTE, charge_loss, noted, parts_of, steps_loss
 from onesided.accounting._losses import UNIT, LossDistribution, two_sided_loss
-from onesided.mechanism import Counts
-from onesided.policy import Shift
+from onesided.mechanism.kit import Chosen, OneOf, Steps, Together
 
 _BITS: Final = 192
 _MORE: Final = 64  # bits below a mass's own, for what Horner's rule rounds up
@@ -83,6 +93,48 @@ def charge_divergences(
     }
 
 
+class Repeated(NamedTuple):
+    """What so many equal charges lose together along one edge, in nats.
+
+    added: ε times their number. filtered: the least ε of a renyi account that holds them, however
+    they are chosen. planned: the tight total, where nothing but they was planned beforehand.
+    """
+
+    added: Fraction
+    filtered: Fraction
+    planned: Loss
+
+
+def repeated(
+    detail: Mapping[str, object], *, epsilon: Mapping[str, Fraction], times: int, delta: Number
+) -> dict[str, Repeated]:
+    """What ``times`` charges of ``detail`` and ε lose together per edge, three ways, at that δ.
+
+    Errors: ParameterError for a δ that is not strictly between 0 and 1, or no number of times.
+
+    >>> from onesided.accounting import noise_note
+    >>> from onesided.mechanism import Counts
+    >>> from onesided.policy import Shift
+    >>> edge, one = "a -> b", Fraction(1, 10)
+    >>> note = noise_note(Counts(one, one), {edge: [Shift(rise=0, fall=1)]})
+    >>> told = repeated({"noise": note}, epsilon={edge: one}, times=365, delta="1/1000000")[edge]
+    >>> [round(float(some), 2) for some in told]
+    [36.5, 12.28, 10.31]
+    """
+    number = whole(times, name="times", least=1, most=10**6)
+    allowed = strict_share(delta, name="delta")
+    each = charge_divergences(detail, epsilon=epsilon, delta={})
+    spent = log_up(1 / allowed, bits=96)  # as the account has it
+    found = {}
+    for edge, one in epsilon.items():
+        finite = [(o, rho) for o, rho in zip(ORDERS, each[edge], strict=True) if rho != INFINITE]
+        shares = (on_orders(number * rho + spent / (order - 1)) for order, rho in finite)
+        loss = charge_loss(detail.get(NOTE), edge=edge, epsilon=one).times(number)
+        planned = min(number * one, loss.epsilon(allowed))
+        found[edge] = Repeated(number * one, min([number * one, *shares]), planned)
+    return found
+
+
 def _along(note: object, edge: str, epsilon: Fraction, *, whole: bool) -> tuple[Loss, ...]:
     """One edge. A charge that carries a δ, or a note that says another ε, enters at ε."""
     at_most = (on_orders(epsilon),) * len(ORDERS)
@@ -92,25 +144,27 @@ def _along(note: object, edge: str, epsilon: Fraction, *, whole: bool) -> tuple[
     if parts is not None and sum((one for _, one in parts), Fraction(0)) == epsilon:
         return _added(_along(own, edge, one, whole=True) for own, one in parts)
     known = noted(note, edge=edge)
-    return at_most if known is None else _of_counts(known[0], tuple(known[1]), epsilon)
+    return at_most if known is None or known.epsilon != epsilon else _of_steps(known)
 
 
-@lru_cache(maxsize=256)
-def _of_counts(counts: Counts, shifts: tuple[Shift, ...], epsilon: Fraction) -> tuple[Loss, ...]:
-    """Of noise on counts, along moves that may be any of the shifts; most charges repeat a few."""
-    found: tuple[Loss, ...] = (on_orders(epsilon),) * len(ORDERS)
-    if max(counts.loss(shift) for shift in shifts) != epsilon:
-        return found
-    a, b = counts.upper_rate, counts.lower_rate
+@lru_cache(maxsize=1024)
+def _of_steps(steps: Steps) -> tuple[Loss, ...]:
+    """Of steps whose loss is finite, at each order; most charges repeat a few."""
+    if isinstance(steps, Together):
+        once = _added(map(_of_steps, steps.steps))
+        return tuple(steps.times * one for one in once)
+    if isinstance(steps, OneOf):
+        return tuple(max(at) for at in zip(*map(_of_steps, steps.steps), strict=True))
+    at_most = (on_orders(steps.epsilon),) * len(ORDERS)  # type: ignore[arg-type] # finite
+    if isinstance(steps, Chosen):
+        return tuple(map(min, at_most, divergences(steps_loss(steps))))
     # One count falls and another rises: the two are drawn by themselves, so their numbers add up.
-    each = [
-        _added(
-            divergences(two_sided_loss(first, second, fall=size))
-            for first, second, size in ((a, b, shift.fall), (b, a, shift.rise))
-        )
-        for shift in shifts
-    ]
-    return tuple(map(min, found, (max(at) for at in zip(*each, strict=True))))
+    (a, b), shift = (steps.upper, steps.lower), steps.shift
+    each = (
+        divergences(two_sided_loss(first, second, fall=size))
+        for first, second, size in ((a, b, shift.fall), (b, a, shift.rise))
+    )
+    return tuple(map(min, at_most, _added(each)))
 
 
 def _added(several: Iterable[tuple[Loss, ...]]) -> tuple[Loss, ...]:

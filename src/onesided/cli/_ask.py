@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from onesided._english import many
-from onesided._numbers import ORDER_UNIT, positive, shown, text, whole
+from onesided._numbers import positive, shown, text, whole
 from onesided.cli._options import FromFiles, arguments
 from onesided.cli._tables import (
     as_declared,
@@ -36,7 +36,7 @@ from onesided.errors import (
     ParameterError,
     ReleaseExistsError,
 )
-from onesided.ledger import PURE, Account, Ledger
+from onesided.ledger import PURE, Account, Ledger, at_delta
 from onesided.policy import Policy
 from onesided.report import Publication, stated, write_folder
 from onesided.schema import Schema
@@ -187,7 +187,8 @@ def ask(asked: Ask) -> None:
             return
         terminal = Terminal(quiet=asked.quiet)
         if not isinstance(found, Plan):
-            line = ledger_line(session.ledger.name, new=opened.new, left=session.remaining)
+            left, at = session.remaining, at_delta(session.account)
+            line = ledger_line(session.ledger.name, new=opened.new, left=left, at=at)
             terminal.print(line, style="bold")
         terminal.print(str(found))
 
@@ -198,6 +199,7 @@ def _document(found: Any) -> Any:
         return {
             "charge": {edge: text(loss) for edge, loss in found.charge.items()},
             "affordable": found.affordable,
+            "times": found.times,
             "options": [
                 {"name": one.name, "error": one.error, "certain": list(one.certain)}
                 for one in found.options
@@ -247,6 +249,7 @@ def _show_series(asked: Publish, names: list[str]) -> None:
             )
         found = {one: session.ask(replace(question, id=one, again=True)) for one in names}
         series, left, name = Series(found), session.remaining, session.ledger.name
+        at = at_delta(session.account)
     limit = asked.at_most if series.upper_certain else None
     page = series.page(series.table)
     page = replace(
@@ -254,7 +257,7 @@ def _show_series(asked: Publish, names: list[str]) -> None:
         charts=[series.chart(at_most=limit)],
         facts=(
             *page.facts,
-            ("budget left", ", ".join(shown(one, up=False) for one in left.values())),
+            ("budget left", ", ".join(shown(one, up=False) for one in left.values()) + at),
         ),
     )
     with new_folder(asked.target) as folder:
@@ -269,7 +272,7 @@ def _show_series(asked: Publish, names: list[str]) -> None:
         print_json({**json.loads(release_to_json(series)), "written": str(written)})
         return
     terminal = Terminal(quiet=asked.quiet)
-    terminal.print(ledger_line(name, new=False, left=left), style="bold")
+    terminal.print(ledger_line(name, new=False, left=left, at=at), style="bold")
     terminal.print(f"{series}\nWritten to {clean(str(written))}/ (open report.html).")
 
 
@@ -490,6 +493,7 @@ def _publication(
         entries=entries,
         head=session.ledger.head(),
         remaining=session.remaining,
+        at=at_delta(session.account),
         noun=asked.by[0],
         threshold=asked.at_most,
         outline=outline,
@@ -550,7 +554,8 @@ class Result:
     @property
     def first(self) -> str:
         """The ledger, whether it is new, and what is left."""
-        return ledger_line(self.ledger, new=self.new, left=self.publication.remaining)
+        left, at = self.publication.remaining, self.publication.at
+        return ledger_line(self.ledger, new=self.new, left=left, at=at)
 
     @property
     def document(self) -> dict[str, Any]:
@@ -560,18 +565,16 @@ class Result:
         return {**found, "written": str(self.written)}
 
 
-def ledger_line(name: str, *, new: bool, left: Mapping[str, Fraction]) -> str:
-    """A command's first line: its ledger, whether it is new, and what is left.
+def ledger_line(name: str, *, new: bool, left: Mapping[str, Fraction], at: str = "") -> str:
+    """A command's first line: its ledger, whether it is new, and what is left, and at which δ.
 
     >>> ledger_line("ledger city.db", new=True, left={"a -> b": Fraction(1, 2)})
     'Ledger city.db (new): 1/2 left on a -> b.'
     """
     # A renyi account has an odd share of a budget left.
-    told = {
-        e: text(n) if n.denominator < ORDER_UNIT else shown(n, up=False) for e, n in left.items()
-    }
+    told = {e: text(n) if n.denominator <= 2**56 else shown(n, up=False) for e, n in left.items()}
     rest = "; ".join(f"{much} left on {edge}" for edge, much in told.items())
-    return f"{name[:1].upper()}{name[1:]} ({'new' if new else 'it was there'}): {rest}."
+    return f"{name[:1].upper()}{name[1:]} ({'new' if new else 'it was there'}): {rest}{at}."
 
 
 def say(result: Result, *, as_json: bool, quiet: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
@@ -13,7 +13,8 @@ import duckdb
 import typer
 from rich.table import Table
 
-from onesided._numbers import percent, positive, readable, text, whole
+from onesided._numbers import percent, positive, readable, shown, text, whole
+from onesided.accounting import NOTE, Repeated, repeated
 from onesided.bounds import correlation_from_toml
 from onesided.cli._exits import FAILED
 from onesided.cli._options import AsJson, Config, FromFiles, Printed, Quiet
@@ -28,6 +29,7 @@ from onesided.store import first_bytes
 _GROUP: Final = "group"
 _MANY: Final = 300  # among so many groups no noise is drawn for all at once
 _DAYS: Final = 14
+_DELTA: Final = "1/1000000"
 _ENDLESS: Final = 10**9  # a plan is for choosing ε, not for what is left
 _LOOKED_AT: Final = 2**20
 _SCHEMA: Final = re.compile(
@@ -46,6 +48,11 @@ class Wanted(Printed):
     times: Annotated[int, typer.Option(help="Number of publications about the same people.")] = (
         _DAYS
     )
+    days: Annotated[
+        int | None,
+        typer.Option(help="Say what so many daily answers lose together at --delta, three ways."),
+    ] = None
+    delta: Annotated[str, typer.Option(help="The δ that --days is told at.")] = _DELTA
     error: Annotated[str | None, typer.Option(help="Find the ε that is enough for this error.")] = (
         None
     )
@@ -68,7 +75,7 @@ def plan(wanted: Wanted) -> None:
 
     Example: onesided plan presence --max-groups 3 --epsilon 1 --at-most 5
     """
-    times = whole(wanted.times, name="times", least=1)
+    times = whole(wanted.times if wanted.days is None else wanted.days, name="times", least=1)
     epsilon = positive(wanted.epsilon, name="epsilon")
     policy = read_policy(wanted.policy, max_groups=wanted.max_groups, sensitive=None)
     if policy.rules or policy.view:
@@ -79,12 +86,37 @@ def plan(wanted: Wanted) -> None:
     asked = MadeUp.of(policy, wanted.max_groups, wanted.at_most)
     bought = [asked.buys(epsilon), asked.buys(epsilon / times)]
     needed = _needed(wanted, asked, epsilon)
+    daily = None if wanted.days is None else _daily(bought[0].count, times, wanted.delta)
     if wanted.plot is not None:
         _draw(bought[0].count, wanted.plot, times)
     if wanted.as_json:
-        print_json(_document(bought, needed, times))
+        days = {} if daily is None else {"days": _document_of_days(daily, wanted.delta)}
+        print_json(_document(bought, needed, times) | days)
         return
-    _print(Terminal(quiet=wanted.quiet), wanted, bought, needed)
+    console = Terminal(quiet=wanted.quiet)
+    _print(console, replace(wanted, times=times), bought, needed)
+    if daily is not None:
+        console.print(_table_of_days(daily, times, wanted.delta))
+
+
+def _daily(one: Plan, days: int, delta: str) -> dict[str, Repeated]:
+    """What so many answers lose together on each edge. Errors: ParameterError."""
+    epsilon = {edge: loss for edge, loss in one.charge.items() if isinstance(loss, Fraction)}
+    return repeated({NOTE: one.noise}, epsilon=epsilon, times=days, delta=delta)
+
+
+def _table_of_days(daily: Mapping[str, Repeated], days: int, delta: str) -> Table:
+    table = Table(
+        f"ε of {days:,} days, at δ = {delta}", "added up", "renyi account", "a plan, fixed before"
+    )
+    for edge, told in daily.items():
+        table.add_row(edge, *(shown(one, up=True) for one in told if isinstance(one, Fraction)))
+    return table
+
+
+def _document_of_days(daily: Mapping[str, Repeated], delta: str) -> dict[str, Any]:
+    edges = {edge: {k: text(v) for k, v in one._asdict().items()} for edge, one in daily.items()}
+    return {"delta": delta, "edges": edges}
 
 
 @dataclass(frozen=True, slots=True)

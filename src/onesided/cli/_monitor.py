@@ -45,6 +45,7 @@ from onesided.errors import (
     UnknownColumnError,
     first_line,
 )
+from onesided.ledger import at_delta
 from onesided.monitor import Monitor, MonitorRelease
 from onesided.monitor.kit import (
     Folder,
@@ -233,8 +234,9 @@ class Follower:
         self._console = Terminal(quiet=self.job.quiet or self.job.as_json)
         last = monitor.last
         own, book = monitor.rules.policy.identity, monitor.ledger
-        left = next(one.remaining for one in book.balances() if one.policy_id == own)
-        self._console.print(ledger_line(clean(book.name), new=new, left=left), style="bold")
+        held = next(one for one in book.balances() if one.policy_id == own)
+        left, at = held.remaining, at_delta(held)
+        self._console.print(ledger_line(clean(book.name), new=new, left=left, at=at), style="bold")
         self._console.print("\n".join(monitor.guarantees().sentences), style="dim")
         if last is not None:
             kept = self._folder.frames.maxlen or 0

@@ -14,6 +14,7 @@ from onesided.ledger._entry import (
     Standing,
     StoredRelease,
     Unit,
+    at_delta,
     balances,
 )
 from onesided.ledger._ledger import Ledger
@@ -31,6 +32,7 @@ __all__ = [
     "Standing",
     "StoredRelease",
     "Unit",
+    "at_delta",
     "balances",
     "decode_columns",
     "encode_columns",

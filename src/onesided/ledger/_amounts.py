@@ -295,8 +295,8 @@ def read_charge(
 ) -> Amounts:
     """A charge as asked: finite, on known edges, at least one. An edge left out costs 0.
 
-    divergences: its Rényi divergences at the orders, taken up by a renyi account alone. Where none
-    is told, or more than ε, or the charge carries a δ, an order adds ε.
+    divergences: per edge its Rényi divergences at the eleven orders, taken up by a renyi account
+    alone. Where none are told, or more than ε, or the charge carries a δ, an order adds ε.
 
     What no move changes is charged 0, on record for totals. Errors: BudgetExceededError for an
     infinite loss (no budget covers it); ParameterError for NaN, negative amounts, unknown edges,
@@ -308,7 +308,7 @@ def read_charge(
         delta=_fill(budget.epsilon, _finite(deltas), what="δ charge", check=probability),
     )
     if epsilons or deltas:
-        return _by_law(charge, divergences or {}) if budget.orders else charge
+        return _by_law(charge, divergences) if budget.orders else charge
     raise ParameterError(
         f"a charge must name some edge, got {dict(epsilons)!r}.",
         hint="Charge 0 on edges along which nothing is lost. Nothing was recorded.",
@@ -320,23 +320,42 @@ def _upward(number: Fraction) -> int:
     return -(-number.numerator * ORDER_UNIT // number.denominator)
 
 
-def _by_law(charge: Amounts, told: Mapping[str, Sequence[Loss]]) -> Amounts:
+def _by_law(charge: Amounts, told: object) -> Amounts:
+    """The charge, with what each order adds: as told, and never more than ε.
+
+    Errors: ParameterError for anything but eleven numbers of at least 0 on edges of the account.
+    """
+    table = {} if told is None else _table(told, name="divergences")
+    _require_known(charge.epsilon, table, what="divergences")
+    known = {edge: _told_at_orders(some, edge) for edge, some in table.items()}
+
     def adds(edge: str, epsilon: Fraction) -> Orders:
         most = _upward(epsilon)
-        known = told.get(edge, ())
-        if charge.delta[edge] or len(known) != len(ORDERS):
+        if charge.delta[edge] or not known.get(edge):
             return (most,) * len(ORDERS)
-        if any(one < 0 for one in known):
-            raise ParameterError(
-                f"a divergence on edge {edge!r} is below 0.",
-                hint="Give onesided.accounting.charge_divergences. Nothing was recorded.",
-                edge=edge,
-            )
         return tuple(
-            most if isinstance(one, Infinite) else min(most, _upward(one)) for one in known
+            most if isinstance(one, Infinite) else min(most, _upward(one)) for one in known[edge]
         )
 
     return replace(charge, orders={e: adds(e, epsilon) for e, epsilon in charge.epsilon.items()})
+
+
+def _told_at_orders(value: object, edge: str) -> tuple[Loss, ...]:
+    """One number for each order, or none at all."""
+    name = f"a divergence on edge {edge!r}"
+    told: Sequence[object] = value if isinstance(value, Sequence) else ()
+    if told is not value or isinstance(value, str) or len(told) not in (0, len(ORDERS)):
+        raise ParameterError(
+            f"{name} is one of {len(ORDERS)}, one for each order; got {value!r}.",
+            hint="Give onesided.accounting.charge_divergences, or none. Nothing was recorded.",
+            edge=edge,
+        )
+    return tuple(
+        one
+        if isinstance(one, Infinite) or (isinstance(one, Fraction) and one.numerator >= 0)
+        else non_negative(one, name=name)
+        for one in told
+    )
 
 
 def _table(given: object, *, name: str) -> Mapping[str, object]:
@@ -366,6 +385,12 @@ def _fill(
     edges: Mapping[str, object], given: Mapping[str, object], *, what: str, check: Check
 ) -> dict[str, Fraction]:
     """``given`` on every edge, 0 where nothing was said."""
+    _require_known(edges, given, what=what)
+    return {edge: check(given.get(edge, 0), name=f"the {what} on edge {edge!r}") for edge in edges}
+
+
+def _require_known(edges: Mapping[str, object], given: Mapping[str, object], *, what: str) -> None:
+    """Errors: ParameterError for an edge that the account has not."""
     for edge in given:
         if edge not in edges:
             known = ", ".join(repr(name) for name in edges)
@@ -375,7 +400,6 @@ def _fill(
                 edge=edge,
                 edges=tuple(edges),
             )
-    return {edge: check(given.get(edge, 0), name=f"the {what} on edge {edge!r}") for edge in edges}
 
 
 def settle(charge: Amounts, *, spent: Amounts, budget: Amounts, releases: int) -> Amounts:

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Final, Self, cast
+from typing import Final, Protocol, Self, cast
 
 from onesided._english import a
-from onesided._numbers import ORDER_UNIT
+from onesided._numbers import ORDER_UNIT, shown
 from onesided.errors import LedgerFormatError, ParameterError, TamperedLedgerError
 from onesided.ledger import _amounts
 from onesided.ledger._amounts import Amounts
@@ -575,6 +575,32 @@ class Balance:
         """ε and δ that were left per edge after an entry of this account."""
         left = self.limits.left(amounts_in(entry, total=True))
         return left.epsilon, left.delta
+
+
+class Held(Protocol):
+    """An account, or its balance."""
+
+    @property
+    def accounting(self) -> str:
+        """What it adds."""
+
+    @property
+    def delta_budget(self) -> Mapping[str, Fraction]:
+        """δ that may be spent in all, per edge."""
+
+
+def at_delta(held: Held) -> str:
+    """What must be added wherever the ε left of an account is told; "" of a pure one.
+
+    >>> import onesided as od
+    >>> terms = {"policy_id": "p", "policy_toml": "", "policy_name": "p", "budget": {"up": 3}}
+    >>> more = {"delta_budget": {"up": "1/1000000"}, "accounting": "renyi"}
+    >>> [at_delta(od.Ledger.open(None).account(**terms, **one)) for one in ({}, more)]
+    ['', ', all at δ = 1e-6']
+    """
+    if held.accounting == _amounts.PURE:
+        return ""
+    return f", all at δ = {shown(max(held.delta_budget.values()), up=True)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ from onesided.ledger._entry import (
     Row,
     Unit,
     amounts_of,
+    at_delta,
     charge_of,
     detail_of,
     digest,
@@ -375,7 +376,8 @@ class Ledger:
                 }
             ),
             lines=[
-                f"Left under the policy '{account.policy_name}': {_told(account.remaining)}"
+                f"Left under the policy '{account.policy_name}': "
+                f"{_told(account.remaining)}{at_delta(account)}"
                 for account in self.accounts()
             ],
         ).html()

@@ -24,6 +24,7 @@ from onesided._numbers import (
 from onesided.errors import DataError, ParameterError
 from onesided.fields import Exact, Field, Rate, Whole
 from onesided.mechanism._fit import Fitted, Move, TwoRates, choose, counts_of, part_of
+from onesided.mechanism._steps import Chosen, Counted, Together, both_ways
 from onesided.mechanism.law import CONFIDENCE, Interval, confident
 from onesided.noise import IntArray, Noise, SecureNoise
 from onesided.policy import Policy, Shift
@@ -164,6 +165,10 @@ class NoisyMaxQuantile(Fitted):
         """``noise_rate (2 b min(rise, fall) + 2 max(a, b - a) |rise - fall|)``."""
         return self.noise_rate * self.span(shift)
 
+    def steps(self, shift: Shift) -> Chosen:
+        """One choice: seen from the other end of a move the changes are the negatives."""
+        return both_ways(self.loss(shift))
+
     def span(self, shift: Shift) -> int:
         """How far apart the changes of two candidates' distances can lie along a move."""
         over, under = self.q.as_integer_ratio()
@@ -226,6 +231,10 @@ class NoisyMaxRank(Fitted):
     def loss(self, shift: Shift) -> Loss:
         """``2 noise_rate max(rise, fall)``."""
         return self.noise_rate * self.span(shift)
+
+    def steps(self, shift: Shift) -> Chosen:
+        """One choice, as that of :class:`NoisyMaxQuantile`."""
+        return both_ways(self.loss(shift))
 
     def span(self, shift: Shift) -> int:
         """How far apart the changes of two candidates' distances can lie along a move."""
@@ -331,6 +340,20 @@ class SeveralQuantiles(Fitted):
     def loss(self, shift: Shift) -> Loss:
         """``unit (rise + fall)``."""
         return self.unit * (shift.rise + shift.fall)
+
+    def steps(self, shift: Shift) -> Together:
+        """Level by level: what values weigh there is fixed by the levels before."""
+        return self.by_level(shift.rise + shift.fall)
+
+    def by_level(self, moved: int) -> Together:
+        """The same, where so many values come or go: a level's candidates and cuts, one after one.
+
+        All parts of a level together are one step, and so is its reverse.
+        """
+        level = self.level_rate
+        cut = level * (1 + _CUT)
+        levels = [cut] * (self.levels - 1) + [level]
+        return Together(tuple(both_ways(each * moved) for each in levels))
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> IntArray:
         """A place for each share, from one count per candidate. Errors: DataError."""
@@ -540,6 +563,10 @@ class Cumulative(TwoRates):
     def loss(self, shift: Shift) -> Loss:
         """Exactly ``levels * (upper_rate * fall + lower_rate * rise)``."""
         return super().loss(shift) * self.levels
+
+    def steps(self, shift: Shift) -> Together:
+        """Each level is counted afresh."""
+        return Together((Counted(self.upper_rate, self.lower_rate, shift),), self.levels)
 
     @property
     def mean_variance(self) -> float:

@@ -35,6 +35,7 @@ from onesided.mechanism._fit import (
     paid_loss,
     part_of,
 )
+from onesided.mechanism._steps import Counted, OneOf, Together, both_ways
 from onesided.mechanism.law import Correction, Counts
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import Policy, Shift
@@ -204,6 +205,10 @@ class NoisyTopK(TwoRates):
 
     _by_totals = True
 
+    def steps(self, shift: Shift) -> Counted:
+        """Counts, of which the k largest are a function."""
+        return Counted(self.upper_rate, self.lower_rate, shift)
+
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> TopKAnswer:
         """The answer for an array of counts. Errors: as :meth:`TopK.release`."""
         counts, source = _enough(values, self.k), SecureNoise() if noise is None else noise
@@ -280,6 +285,13 @@ class PeeledTopK(Fitted):
         picked = self.pick_rate * (self.k * self.span(shift))
         found = self.measured(shift)
         return picked + max(self.upper_rate * s.fall + self.lower_rate * s.rise for s in found)
+
+    def steps(self, shift: Shift) -> Together:
+        """Rounds of permute and flip, k of them, and then counts."""
+        pick = both_ways(self.pick_rate * self.span(shift))
+        found = self.measured(shift)
+        counts = OneOf(tuple(Counted(self.upper_rate, self.lower_rate, s) for s in found))
+        return Together((Together((pick,), self.k), counts))
 
     @property
     def distribution(self) -> TwoSidedGeometric:

@@ -19,18 +19,25 @@ from onesided.mechanism._fit import (
 )
 from onesided.mechanism._sampling import open_kinds, samples_for
 from onesided.mechanism._source import source_of
+from onesided.mechanism._steps import Chosen, Counted, OneOf, Steps, Together, both_ways, steps_in
 from onesided.mechanism.law import CONFIDENCE, Correction, confident, shared, tail_bound
 
 __all__ = [
     "CONFIDENCE",
+    "Chosen",
     "Correction",
+    "Counted",
     "Exact",
     "Field",
     "MaybeWhole",
     "Move",
+    "OneOf",
     "Rate",
+    "Steps",
     "Thresholds",
+    "Together",
     "Whole",
+    "both_ways",
     "confident",
     "count_moves",
     "counts_of",
@@ -44,6 +51,7 @@ __all__ = [
     "settle",
     "shared",
     "source_of",
+    "steps_in",
     "tail_bound",
     "thresholds_of",
     "with_thresholds",

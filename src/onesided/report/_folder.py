@@ -31,6 +31,7 @@ class Publication:
 
     threshold: T of "at most T", or None. outline: of the map, as in ``release.plot``.
     entries: the ledger extract. noun: what a group is, in the singular.
+    at: of a renyi account the δ at which ``remaining`` is meant (:func:`onesided.ledger.at_delta`).
     told_again: when the answer was drawn, if it was told from the ledger and no data were read.
     excel: whether there is a workbook, too.
 
@@ -51,6 +52,7 @@ class Publication:
     head: str
     remaining: Mapping[str, Fraction]
     noun: str
+    at: str = ""
     threshold: int | None = None
     outline: object = None
     told_again: str | None = None
@@ -164,6 +166,7 @@ def stated(publication: Publication) -> dict[str, Any]:
             "entry": release.entry,
             "head": publication.head,
             "remaining": {edge: text(left) for edge, left in publication.remaining.items()},
+            **({"remaining_at": publication.at.removeprefix(", ")} if publication.at else {}),
         },
         "in_words": publication.policy.explain(epsilon=_epsilon(publication)).splitlines(),
     }
@@ -203,7 +206,11 @@ def _report_page(publication: Publication) -> Page:
         scope=release.guarantee.scope,
         facts=(
             ("privacy loss ε", text(release.guarantee.headline)),
-            ("budget left", ", ".join(shown(v, up=False) for v in publication.remaining.values())),
+            (
+                "budget left",
+                ", ".join(shown(v, up=False) for v in publication.remaining.values())
+                + publication.at,
+            ),
             ("ledger entry", str(release.entry)),
         ),
         lines=(),

@@ -24,7 +24,8 @@ from onesided._numbers import (
 )
 from onesided.accounting import NOTE, charge_divergences, noise_note
 from onesided.errors import ParameterError
-from onesided.ledger import PURE, Account
+from onesided.ledger import PURE, Account, at_delta
+from onesided.mechanism.kit import Steps
 from onesided.policy import ABSENT, Edge, Guarantee, Policy, Shift
 from onesided.session._certified import Shares, certified_shares
 from onesided.session._context import QueryContext
@@ -261,7 +262,8 @@ class Plan:
             too_much = f" {self.times:,} such answers fit."
         head = ("mechanism", "error (r.m.s.)", "certain side", "")
         ways = _table((head, *(o.row for o in self.options)))
-        return "\n".join([*self.remarks, f"Charge -- {edges}.{too_much}", ways, *self._certified()])
+        charge = f"Charge -- {edges}{at_delta(self.account)}.{too_much}"
+        return "\n".join([*self.remarks, charge, ways, *self._certified()])
 
     def _certified(self) -> list[str]:
         """How often groups are certified, for some true counts up to the threshold."""
@@ -283,6 +285,7 @@ class Plan:
             "charge": {edge: text(loss) for edge, loss in self.charge.items()},
             "delta": {edge: text(loss) for edge, loss in self.guarantee.delta.items()},
             "affordable": self.affordable,
+            "times": self.times,
             "promise": str(self.guarantee),
             "remarks": list(self.remarks),
             "certain": list(self.certain),
@@ -346,6 +349,7 @@ def priced(
     shifts: Mapping[Edge, Iterable[Shift]],
     *,
     loss: Callable[[Shift], Loss] | None = None,
+    steps: Callable[[Shift], Steps] | None = None,
     through: Callable[[Shift], Shift] | None = None,
     about: str = "",
     scope: str = "",
@@ -357,6 +361,7 @@ def priced(
 ) -> Plan:
     """A plan that charges each edge the worst of its ``shifts`` by the mechanism's own loss.
 
+    loss, steps: in place of the mechanism's own; without steps, of such a loss only ε is known.
     through: how far what is asked moves where the counts beneath it move so far.
     """
     cost = mechanism.loss if loss is None else loss
@@ -377,7 +382,7 @@ def priced(
         bias=bias,
         why=why,
         alternatives=alternatives,
-        noise=noise_note(mechanism, possible) if loss is None else {},
+        noise=noise_note(mechanism, possible, steps=steps) if steps or loss is None else {},
     )
 
 

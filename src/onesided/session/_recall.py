@@ -16,7 +16,14 @@ from onesided.errors import (
     ParameterError,
     ReleaseExistsError,
 )
-from onesided.ledger import Account, StoredRelease, decode_columns, encode_columns, holds_columns
+from onesided.ledger import (
+    Account,
+    StoredRelease,
+    at_delta,
+    decode_columns,
+    encode_columns,
+    holds_columns,
+)
 from onesided.session._context import QueryContext
 from onesided.session._fields import asked_fields, plain
 from onesided.session._question import Answer, PreparedQuery, Question, Result
@@ -198,7 +205,8 @@ def with_left(release: Result, account: Account) -> Result:
     if not isinstance(release, Release) or release.entry is None:
         return release
     try:
-        return replace(release, left=account.left_after(release.entry))
+        left = account.left_after(release.entry)
+        return replace(release, left=left, left_at=at_delta(account))
     except LedgerError:
         return release
 

@@ -100,6 +100,7 @@ class Release:
     cut: str = ""
     own: Mapping[str, Any] = field(default_factory=dict, compare=False)
     left: Mapping[str, Fraction] = field(default_factory=dict, compare=False)
+    left_at: str = field(default="", compare=False)
     _make_frame: FrameMaker | None = field(default=None, compare=False)
 
     def __getattr__(self, name: str) -> Any:
@@ -456,7 +457,9 @@ class Release:
     def _entry_words(self) -> str:
         if self.entry is not None:
             left = ", ".join(f"ε {readable(some)} ({edge})" for edge, some in self.left.items())
-            return f"Ledger entry {self.entry}." + (f" Left after it: {left}." if left else "")
+            return f"Ledger entry {self.entry}." + (
+                f" Left after it: {left}{self.left_at}." if left else ""
+            )
         promise = self.guarantee
         spent = any(promise.epsilon.values()) or any(promise.delta.values())
         return "It is in its server's ledger." if spent else "It cost nothing."

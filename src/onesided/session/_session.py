@@ -10,11 +10,11 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Self
 
-from onesided._numbers import Number, positive, readable, shown
+from onesided._numbers import Number, positive, readable
 from onesided.accounting import NOTE, SessionTotal, total_of
 from onesided.engine.kit import joined_with, units_of
 from onesided.errors import LedgerError, ParameterError, PolicyError, called
-from onesided.ledger import PURE, Account, Allowance, Ledger, Receipt, Unit
+from onesided.ledger import PURE, Account, Allowance, Ledger, Receipt, Unit, at_delta
 from onesided.noise import Noise
 from onesided.policy import Guarantee, Policy
 from onesided.schema import Schema, schema_of
@@ -443,9 +443,8 @@ class Session(Asks):
     def __repr__(self) -> str:
         left = ", ".join(f"{edge}: {readable(some)}" for edge, some in self.remaining.items())
         unit = self._context().unit_name
-        at = max(self._account.delta_budget.values())
-        kind = "" if self._account.accounting == PURE else f", all at δ = {shown(at, up=True)}"
-        return f"Session(policy {self.policy.name!r}, unit {unit!r}; left of ε: {left}{kind})"
+        left += at_delta(self._account)
+        return f"Session(policy {self.policy.name!r}, unit {unit!r}; left of ε: {left})"
 
     def _repr_html_(self) -> str:
         """Whose data these are, under which policy, and what is left of the budget."""

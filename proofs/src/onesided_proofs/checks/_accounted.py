@@ -22,6 +22,7 @@ from onesided.mechanism import AtMost, Counts
 from onesided.numbers import INFINITE, Infinite, Loss
 from onesided.policy import Policy, Shift
 from onesided_proofs.checks._filtered import filtered_checks
+from onesided_proofs.checks._laws import laws_checks
 from onesided_proofs.checks._samplers import Sampled, exp_neg
 
 _NAME: Final = "losses, by the laws of both data sets"
@@ -65,6 +66,7 @@ def accounted_checks() -> Iterator[Sampled]:
     ):
         yield Sampled(_NAME, subject, fault, sound=False)
     yield from filtered_checks(_NAME)
+    yield from laws_checks(_NAME)
 
 
 def _against(told: LossDistribution, real: Law, other: Law, *, close: float = _CLOSE) -> str:

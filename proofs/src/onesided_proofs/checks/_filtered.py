@@ -22,6 +22,8 @@ from onesided.ledger import Account, Ledger
 from onesided.mechanism import Counts
 from onesided.numbers import Loss
 from onesided.policy import Shift
+from onesided_proofs.checks._laws import SUBJECTS, added
+from onesided_proofs.checks._laws import delta as delta_of
 from onesided_proofs.checks._samplers import Sampled
 
 _EDGE: Final = "a -> b"
@@ -76,6 +78,14 @@ def certain(epsilon: str, delta: str = "0") -> Offer:
     lost = float(Fraction(delta))
     law = ((1 - lost, float(Fraction(epsilon))), *(((lost, math.inf),) if lost else ()))
     return Offer(law=law, epsilon=Fraction(epsilon), delta=Fraction(delta))
+
+
+def enumerated(subject: str) -> Offer:
+    """A mechanism's shipped code over all its noise, told as a session tells its steps."""
+    one = SUBJECTS[subject]
+    _, told, epsilon = one.told()
+    law = tuple((p, x) for x, p in one.law().items())
+    return Offer(law=law, epsilon=epsilon, told=tuple(map(Fraction, told)))
 
 
 def worst(offers: Sequence[Offer], fits: Fits, *, epsilon: float, rounds: int) -> float:
@@ -158,6 +168,15 @@ _ASKED: Final = (
         ("3/2", "1/10", 5),
         (certain("1/2"), certain("1/4", "1/50"), two_points("3/4", "1/4")),
     ),
+    (
+        "choices by permute and flip, beside noise on both sides",
+        ("2", "1/10", 8),
+        (
+            enumerated("a quantile of two candidates"),
+            enumerated("a rank"),
+            counted("1/4", "1/2", 1),
+        ),
+    ),
 )
 
 
@@ -172,6 +191,7 @@ def filtered_checks(name: str) -> Iterator[Sampled]:
         ("one-way noise priced as two-way", _two_way()),
         ("two directions folded into one", _folded()),
         ("δ added along a path without e^ε", _path()),
+        ("a tight total of laws that were chosen from answers", _chosen()),
     ):
         yield Sampled(name, f"filter: {subject}", fault, sound=False)
 
@@ -215,6 +235,20 @@ def _tighter() -> str:
     def fits(state: State) -> bool:
         sums = [sum(n * one[k] for n, one in zip(state, told, strict=True)) for k in range(11)]
         return any(used <= share for used, share in zip(sums, shares, strict=True))
+
+    return _over(offers, fits, "6", "1/1000", 2)
+
+
+def _chosen() -> str:
+    """The tight total of what was charged, taken for a promise whatever led to these charges."""
+    offers = _ASKED[0][2]
+
+    def fits(state: State) -> bool:
+        law = {0.0: 1.0}
+        for offer, times in zip(offers, state, strict=True):
+            for _ in range(times):
+                law = added(law, {x: p for p, x in offer.law})
+        return delta_of(law, 6.0) <= 1 / 1000
 
     return _over(offers, fits, "6", "1/1000", 2)
 

@@ -34,6 +34,7 @@ from onesided.linear.kit import (
     tree_sums,
 )
 from onesided.mechanism._fit import Move, TwoRates, choose, part_of
+from onesided.mechanism._steps import Chosen, Counted, OneOf, Steps, Together, both_ways
 from onesided.mechanism.histograms._two_phase import Partition, TwoPhase, z_order
 from onesided.mechanism.law import Counts
 from onesided.noise import BoolArray, IntArray, Noise, TwoSidedGeometric
@@ -337,6 +338,10 @@ class Hierarchical(TwoRates, TwoPhase):
         """``upper_rate * fall + lower_rate * rise``."""
         return self.loss(shift)
 
+    def steps(self, shift: Shift) -> Chosen:
+        """Its levels as one step: how much each gets depends on the number of cells."""
+        return Chosen(self.loss(shift), self.loss(shift.negated))
+
     @staticmethod
     def _partition(shape: tuple[int, ...]) -> Partition:
         if len(shape) == 1:
@@ -535,6 +540,25 @@ class Dawa(TwoPhase):
         asked = self.look.ask_rate * (shift.rise + shift.fall)
         plain = self.look.upper_rate * shift.fall + self.look.lower_rate * shift.rise
         return max(learnt, asked + plain)
+
+    def steps(self, shift: Shift) -> Steps:
+        """The look at the least cost, and then a partition and its totals, or all cells at once."""
+
+        def measured(upper: Loss, lower: Loss) -> Steps:
+            whole = Counted(upper, lower, shift)
+            back = Counted(upper, lower, shift.negated)
+            # Over a tree the levels' shares depend on the partition: they are one step.
+            return whole if self.workload == "cells" else Chosen(whole.epsilon, back.epsilon)
+
+        moved = shift.rise + shift.fall
+        learn = both_ways(self.learn_rate * moved)
+        learnt = Together((learn, measured(self.upper_rate, self.lower_rate)))
+        if self.look is None:
+            return learnt
+        ask, either = self.look.ask_rate, (Shift(rise=0, fall=moved), Shift(rise=moved, fall=0))
+        asked = OneOf(tuple(Counted(ask, ask, one) for one in either))
+        plain = measured(self.look.upper_rate, self.look.lower_rate)
+        return Together((asked, OneOf((learnt, plain))))
 
     def alike(self, line: IntArray, *, noise: Noise) -> bool:
         """Whether the cheapest partition seems cheaper than every cell at the look's rates.

@@ -15,6 +15,7 @@ from onesided._numbers import Loss, Number, strict_share, whole
 from onesided.errors import DataError, ParameterError, called
 from onesided.fields import settle
 from onesided.mechanism._fit import Move, part_of
+from onesided.mechanism._steps import Counted, Together
 from onesided.mechanism.histograms._two_phase import Partition, TwoPhase
 from onesided.mechanism.law import Counts
 from onesided.noise import BoolArray, IntArray, Noise
@@ -171,6 +172,11 @@ class Ahp(TwoPhase):
         """What the noisy totals lose at most: no total moves by more than the counts in it."""
         return self.measuring.loss(shift)
 
+    def steps(self, shift: Shift) -> Together:
+        """Counts, and totals of what they grouped."""
+        phases = (self.learning, self.measuring)
+        return Together(tuple(Counted(o.upper_rate, o.lower_rate, shift) for o in phases))
+
 
 def phases(policy: Policy, moves: Sequence[Move], share: Number) -> tuple[Counts, Counts]:
     """The least noise of both phases: ``share`` of ε for the first, the rest for the second."""
@@ -313,6 +319,11 @@ class AGrid(TwoPhase):
         """What the noisy fine counts lose at most."""
         return self.measuring.loss(shift)
 
+    def steps(self, shift: Shift) -> Together:
+        """Coarse counts, and then fine ones."""
+        phases = (self.learning, self.measuring)
+        return Together(tuple(Counted(o.upper_rate, o.lower_rate, shift) for o in phases))
+
     def parts(self, coarse: NDArray[np.float64]) -> IntArray:
         """Along each axis, how many fine cells each coarse one should have."""
         spread = _spread(self.measuring)
@@ -375,6 +386,10 @@ class UniformGrid(TwoPhase):
     def measure_loss(self, shift: Shift) -> Loss:
         """What the noisy counts lose at most."""
         return self.measuring.loss(shift)
+
+    def steps(self, shift: Shift) -> Counted:
+        """Counts of the grid's cells."""
+        return Counted(self.measuring.upper_rate, self.measuring.lower_rate, shift)
 
 
 def coarse_cells(shape: tuple[int, int], side: int) -> IntArray:

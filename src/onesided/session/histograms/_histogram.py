@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, Literal, get_args
 import numpy as np
 
 from onesided._numbers import INFINITE, Number
+from onesided.accounting import noise_note
 from onesided.errors import DataError, ParameterError, PolicyError
 from onesided.mechanism.histograms import (
     AGrid,
@@ -342,8 +343,10 @@ _NOTES: Final = {
 
 def _plan(binned: Binned, groups: Groups, mechanism: Any, method: str, tried: float | None) -> Plan:
     policy = binned.context.policy
+    noise: Mapping[str, object] = {}
     if method in _TWO_PHASE:
         shifts = policy.shifts(groups.query)
+        noise = noise_note(mechanism, {edge.name: many for edge, many in shifts.items()})
         losses = {edge: max(mechanism.loss(s) for s in many) for edge, many in shifts.items()}
     elif method in _TWO_PARTS:
         losses = mechanism.losses(policy)
@@ -365,6 +368,7 @@ def _plan(binned: Binned, groups: Groups, mechanism: Any, method: str, tried: fl
         certain=option.certain,
         standard_deviation=option.error,
         why=option.note,
+        noise=noise,
     )
 
 

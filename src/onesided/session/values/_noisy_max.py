@@ -28,7 +28,7 @@ from onesided._numbers import (
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import NoisyMaxQuantile, SeveralQuantiles
-from onesided.mechanism.kit import Move, largest_rate
+from onesided.mechanism.kit import Move, Together, both_ways, largest_rate
 from onesided.noise import IntArray, Noise
 from onesided.policy import Shift
 from onesided.session._context import QueryContext, Taken
@@ -361,13 +361,14 @@ def plan_of(
     several = SeveralQuantiles.pays(len(rising)) and question.interpolate is None
     made = _shared if several else partial(_apart, interpolate=question.interpolate)
     grouped = bool(groups.by)
-    mechanism, loss = made(moves, shares, found.number, grouped=grouped, dropped=dropped)
+    mechanism, steps = made(moves, shares, found.number, grouped=grouped, dropped=dropped)
     ranks = max(mechanism.rank_errors(confidence))
     return priced(
         context,
         mechanism,
         shifts,
-        loss=loss,
+        loss=lambda shift: steps(shift).epsilon,
+        steps=steps,
         about=groups.sentence,
         scope=groups.left_out.numbers((), groups.words),
         why=f"{mechanism.why} over {many(found.number, 'candidate')}; within {rough(ranks)} ranks "
@@ -375,7 +376,7 @@ def plan_of(
     )
 
 
-Priced = Callable[[Shift], Loss]
+Priced = Callable[[Shift], Together]
 
 
 def _times(shift: Shift, groups: Groups, most: int) -> Shift:
@@ -401,25 +402,26 @@ def _apart(
         largest_rate(even, partial(_span, one, grouped=grouped, dropped=dropped)) for one in bare
     ]
 
-    def loss(shift: Shift) -> Loss:
+    def steps(shift: Shift) -> Together:
+        """A choice for each share; the other way distances change by the negatives."""
         if not shift.rise and not shift.fall:
-            return Fraction(0)
-        spans = [
+            return Together(())
+        spans = (
             rate * _span(one, shift, grouped=grouped, dropped=dropped)
             for rate, one in zip(rates, bare, strict=True)
-        ]
-        return sum(spans, Fraction(0))
+        )
+        return Together(tuple(map(both_ways, spans)))
 
     if interpolate is None:
         return NoisyQuantiles(
             tuple(replace(one, noise_rate=rate) for one, rate in zip(bare, rates, strict=True))
-        ), loss
+        ), steps
     fine = tuple(_fine(share, candidates, interpolate=interpolate) for share in shares)
     parts = tuple(
         replace(one, noise_rate=_sampled(rate, number))
         for one, rate, number in zip(bare, rates, fine, strict=True)
     )
-    return FineQuantiles(parts, fine, interpolate), loss
+    return FineQuantiles(parts, fine, interpolate), steps
 
 
 def _sampled(rate: Loss, parts: int) -> Loss:
@@ -450,10 +452,10 @@ def _shared(
     )
     order = tuple(rising.index(share) for share in shares)
 
-    def loss(shift: Shift) -> Loss:
-        return made.unit * moved(shift) if moved(shift) else Fraction(0)
+    def steps(shift: Shift) -> Together:
+        return made.by_level(moved(shift)) if moved(shift) else Together(())
 
-    return SharedQuantiles(made, order), loss
+    return SharedQuantiles(made, order), steps
 
 
 def _span(one: NoisyMaxQuantile, shift: Shift, *, grouped: bool, dropped: bool) -> int:

@@ -1,0 +1,182 @@
+"""What is known of how much a mechanism's steps lose along a move, where that is more than ε.
+
+``steps(shift)`` of a mechanism tells it beside ``loss(shift)``, which is the ``epsilon`` of its
+steps. Each step is dominated, for the very pair of data sets of the move and whatever earlier steps
+answered, by a fixed law; so laws add up over steps (docs/proofs/renyi.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from onesided._numbers import INFINITE, Loss, from_text, rate, text, whole
+from onesided.policy import Shift
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A step of which two promises are known: along the move, and from Y back to X.
+
+    forward, backward: in nats. Both must hold for the same pair; INFINITE backward says nothing.
+
+    >>> Chosen(Fraction(1, 2), INFINITE).gains
+    False
+    """
+
+    forward: Loss
+    backward: Loss
+
+    @property
+    def epsilon(self) -> Loss:
+        """The most that it loses along the move."""
+        return self.forward
+
+    @property
+    def gains(self) -> bool:
+        """Whether several such lose less together than the sum of their ε."""
+        return bool(self.forward) and INFINITE not in (self.forward, self.backward)
+
+    def written(self) -> dict[str, object]:
+        """As a ledger keeps it."""
+        return {"forward": text(self.forward), "backward": text(self.backward)}
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Numbers with ``G_up - G_down`` added to each, moved by at most ``shift`` in total.
+
+    >>> print(Counted(Fraction(1), Fraction(1, 2), Shift(rise=2, fall=3)).epsilon)
+    4
+    """
+
+    upper: Loss
+    lower: Loss
+    shift: Shift
+
+    @property
+    def epsilon(self) -> Loss:
+        """The most that it loses along the move."""
+        return self.upper * self.shift.fall + self.lower * self.shift.rise
+
+    @property
+    def backward(self) -> Loss:
+        """The most that it loses from Y back to X, where falls are rises."""
+        return self.upper * self.shift.rise + self.lower * self.shift.fall
+
+    @property
+    def gains(self) -> bool:
+        """Whether several such lose less together than the sum of their ε."""
+        return bool(self.epsilon) and INFINITE not in (self.upper, self.lower)
+
+    def written(self) -> dict[str, object]:
+        """As a ledger keeps it."""
+        rates = {"upper": text(self.upper), "lower": text(self.lower)}
+        return {**rates, "rise": self.shift.rise, "fall": self.shift.fall}
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Steps one after the other, all of them so many times; a later one may see what came out.
+
+    >>> print(Together((both_ways(Fraction(1, 4)), both_ways(Fraction(1, 2))), 2).epsilon)
+    3/2
+    """
+
+    steps: tuple[Steps, ...]
+    times: int = 1
+
+    @property
+    def epsilon(self) -> Loss:
+        """The most that they lose along the move."""
+        return self.times * sum((one.epsilon for one in self.steps), Fraction(0))
+
+    @property
+    def backward(self) -> Loss:
+        """The most that they lose from Y back to X."""
+        return self.times * sum((one.backward for one in self.steps), Fraction(0))
+
+    @property
+    def gains(self) -> bool:
+        """Whether several such lose less together than the sum of their ε."""
+        return any(one.gains for one in self.steps)
+
+    def written(self) -> dict[str, object]:
+        """As a ledger keeps it."""
+        return {"together": [one.written() for one in self.steps], "times": self.times}
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of several, as the move has it or as earlier steps came out.
+
+    >>> print(OneOf((both_ways(Fraction(1, 4)), both_ways(Fraction(1, 2)))).epsilon)
+    1/2
+    """
+
+    steps: tuple[Steps, ...]
+
+    @property
+    def epsilon(self) -> Loss:
+        """The most that any loses along the move."""
+        return max(one.epsilon for one in self.steps)
+
+    @property
+    def backward(self) -> Loss:
+        """The most that any loses from Y back to X."""
+        return max(one.backward for one in self.steps)
+
+    @property
+    def gains(self) -> bool:
+        """Whether several such lose less together than the sum of their ε."""
+        return any(one.gains for one in self.steps)
+
+    def written(self) -> dict[str, object]:
+        """As a ledger keeps it."""
+        return {"one_of": [one.written() for one in self.steps]}
+
+
+Steps: TypeAlias = Chosen | Counted | Together | OneOf
+_MOST: int = 10**6
+
+
+def both_ways(epsilon: Loss) -> Chosen:
+    """A step that loses at most ``epsilon`` along the move, and from Y back to X.
+
+    >>> both_ways(Fraction(1, 4)).gains
+    True
+    """
+    return Chosen(epsilon, epsilon)
+
+
+def steps_in(told: object) -> Steps:
+    """Read what ``written`` wrote.
+
+    Errors: TypeError, KeyError, ValueError or ParameterError for anything else.
+
+    >>> steps_in(both_ways(Fraction(1, 4)).written()) == both_ways(Fraction(1, 4))
+    True
+    """
+    if not isinstance(told, Mapping):
+        raise TypeError(told)
+    if told.keys() == {"forward", "backward"}:
+        return Chosen(_loss(told["forward"]), _loss(told["backward"]))
+    if told.keys() == {"upper", "lower", "rise", "fall"}:
+        moved = {one: whole(told[one], name=one, least=0) for one in ("rise", "fall")}
+        upper, lower = (rate(_loss(told[one]), name=one) for one in ("upper", "lower"))
+        return Counted(upper, lower, Shift(**moved))
+    if told.keys() == {"one_of"} and told["one_of"]:
+        return OneOf(tuple(map(steps_in, told["one_of"])))
+    if told.keys() == {"together", "times"}:
+        times = whole(told["times"], name="times", least=1, most=_MOST)
+        return Together(tuple(map(steps_in, told["together"])), times)
+    raise ValueError(told)
+
+
+def _loss(told: object) -> Loss:
+    found = from_text(str(told))
+    if not found >= 0:
+        raise ValueError(told)
+    return found
