@@ -205,10 +205,11 @@ def test_links_lead_somewhere(page):
 
 def test_commands_in_the_readme_exist():
     pytest.importorskip("typer")
+    from typer.main import get_command
+
     from onesided.cli._app import app
 
-    known = {command.name for command in app.registered_commands}
-    known |= {group.name for group in app.registered_groups}
+    known = get_command(app).list_commands(None)
     for command in re.findall(r"^    onesided (\w+)", README, re.MULTILINE):
         assert command in known
 
