@@ -109,7 +109,7 @@ class Commands(TyperGroup):
         del self.commands  # so that asking for it loads them
 
     @cached_property
-    def commands(self) -> dict[str, Any]:
+    def commands(self) -> dict[str, Any]:  # type: ignore[override] # there it is made at once
         """Our own, all of them loaded."""
         return {name: _loaded(name) for name in _OWN}
 
