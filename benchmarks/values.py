@@ -62,6 +62,7 @@ def main() -> None:
     quantiles(drawn, asked.repeats)
     means(drawn, asked.repeats)
     large()
+    grouped()
 
 
 def quantiles(drawn: dict[str, np.ndarray], repeats: int) -> None:
@@ -184,6 +185,23 @@ def large() -> None:
             session.median("v", bounds=(0, 2**bits), epsilon=1)
             cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
             print(f"| {rows:,} | 2^{bits} | {cpu:.2f} | {wall:.2f} |")
+
+
+def grouped() -> None:
+    """Medians of many groups whose sizes fall as 1 / rank: drawn side by side."""
+    print("\n| rows | groups | candidates | CPU s |")
+    print("|--:|--:|--:|--:|")
+    random, rows, groups = np.random.default_rng(2), 10**6, 5835
+    odds = 1 / np.arange(1, groups + 1)
+    for number in (100, 1000, 10_000):
+        held = {"place": random.choice(groups, rows, p=odds / odds.sum())}
+        table = pl.DataFrame(held | {"v": random.integers(0, number + 1, rows)})
+        session = od.Session(table, policy=od.policy.unbounded(), budget=9)
+        for _ in range(2):
+            cpu = time.process_time()
+            session.median("v", by="place", keys=range(groups), bounds=(0, number), epsilon=1)
+            cpu = time.process_time() - cpu
+        print(f"| {rows:,} | {groups:,} | {number + 1:,} | {cpu:.2f} |")
 
 
 def error(errors: np.ndarray) -> float:

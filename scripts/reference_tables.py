@@ -94,7 +94,31 @@ def mechanisms() -> str:
     return table(*rows)
 
 
-TABLES = {one.__name__: one for one in (questions, options, policies, mechanisms)}
+def matrix() -> str:
+    """Every question under every family of policies, the reasons, and how each was asked."""
+    from onesided.cli import _matrix  # noqa: PLC0415 - an extra
+
+    short = dict(
+        zip(_matrix.GIVES, ("exact", "≤", "≥", "≤ ≥", "±", "likely", "records"), strict=False)
+    )
+    columns = _matrix.matrix()
+    rows = [("question", *(f"`{name}`" for name in columns))]
+    for cells in zip(*columns.values(), strict=True):
+        told = [
+            f"no {_matrix.REASONS.index(one.reason) + 1}"
+            if one.reason
+            else short.get(one.gives, "")
+            for one in cells
+        ]
+        rows.append((cells[0].question, *told))
+    marks = [("", "what it says"), *((mark, gives) for gives, mark in short.items())]
+    for place, one in enumerate(_matrix.REASONS, 1):
+        marks.append((f"no {place}", f"refused, as {one.words} ([why](../{one.proof}))"))
+    asked = [(one.question, f"`{_matrix.call(one.asked)}`") for one in columns["bounded"]]
+    return "\n\n".join(table(*part) for part in (rows, marks, [("question", "asked as"), *asked]))
+
+
+TABLES = {one.__name__: one for one in (questions, options, policies, mechanisms, matrix)}
 
 
 def filled(markdown: str) -> str:

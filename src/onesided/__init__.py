@@ -8,15 +8,25 @@ that are certain on one side.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from onesided import errors, mechanism, noise, policy
-from onesided._numbers import INFINITE
-from onesided.policy import Guarantee, Shift
+from onesided import errors
 
 if TYPE_CHECKING:
-    from onesided import accounting, bounds, linear, session, spark, verify
+    from onesided import (
+        accounting,
+        bounds,
+        linear,
+        mechanism,
+        noise,
+        policy,
+        session,
+        spark,
+        verify,
+    )
+    from onesided._numbers import INFINITE
     from onesided.engine import cross
     from onesided.ledger import Ledger
     from onesided.monitor import Monitor
+    from onesided.policy import Guarantee, Shift
     from onesided.remote import connect
     from onesided.schema import Schema, column
     from onesided.session import (
@@ -51,12 +61,14 @@ if TYPE_CHECKING:
 
 # Loaded when first asked for, so that importing the package stays light.
 _LATER = {
+    "INFINITE": "onesided._numbers",
     "Above": "onesided.session",
     "AtLeast": "onesided.session",
     "AtMost": "onesided.session",
     "Count": "onesided.session",
     "Discover": "onesided.session",
     "Enclosed": "onesided.session",
+    "Guarantee": "onesided.policy",
     "Histogram": "onesided.session",
     "Ledger": "onesided.ledger",
     "LinearQuery": "onesided.session",
@@ -73,6 +85,7 @@ _LATER = {
     "Series": "onesided.session",
     "Session": "onesided.session",
     "Several": "onesided.session",
+    "Shift": "onesided.policy",
     "Statement": "onesided.session",
     "Sum": "onesided.session",
     "TopK": "onesided.session",
@@ -84,6 +97,9 @@ _LATER = {
     "connect": "onesided.remote",
     "cross": "onesided.engine",
     "linear": "",
+    "mechanism": "",
+    "noise": "",
+    "policy": "",
     "risk": "onesided.verify",
     "session": "",
     "spark": "",

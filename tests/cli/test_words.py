@@ -1,8 +1,24 @@
 """What the command line says where people go wrong at first."""
 
-import pytest
+import ast
+import subprocess
+import sys
 
-from onesided.cli._app import as_options
+import pytest
+from typer.main import get_command
+
+from onesided.cli._app import app, as_options
+
+HELPED = """
+import sys
+from onesided.cli import main
+try:
+    main()
+finally:
+    print(sorted(name for name in sys.modules if name.split(".")[0] in {HEAVY}), file=sys.stderr)
+"""
+HEAVY = {"numpy", "duckdb", "narwhals", "polars", "sqlalchemy", "sqlglot", "plotly"}
+LIGHT = {"onesided", "onesided.errors", "onesided._english", "onesided._plugins"}
 
 
 @pytest.mark.parametrize(
@@ -71,3 +87,25 @@ def test_whom_a_publication_protects_is_said(world):
     done = world.run(*words, "rows", "--ledger", "rows.db")
     assert "each row on its own (--unit protects people)" in done.stdout
     assert "Each row is protected on its own" in (world.folder / "rows/report.html").read_text()
+
+
+def test_the_help_loads_no_command():
+    code = HELPED.replace("{HEAVY}", repr({*HEAVY, "onesided"}))
+    command = [sys.executable, "-c", code, "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "Publish how many units" in done.stdout
+    rooms = {"onesided.cli", "onesided.store"}
+    loaded = set(ast.literal_eval(done.stderr)) - LIGHT - rooms
+    assert {name for name in loaded if name.rpartition(".")[0] not in rooms} == set()
+    assert {name.rpartition(".")[2] for name in loaded if "onesided.cli." in name} == {
+        "_app",
+        "_exits",
+        "_terminal",
+    }
+
+
+def test_the_help_says_of_a_command_what_the_command_says():
+    group = get_command(app)
+    for name, command in group.commands.items():
+        told = " ".join(command.help.split("\n\n")[0].split())
+        assert group.get_command(None, name).help == told, name

@@ -205,10 +205,11 @@ def test_links_lead_somewhere(page):
 
 def test_commands_in_the_readme_exist():
     pytest.importorskip("typer")
+    from typer.main import get_command
+
     from onesided.cli._app import app
 
-    known = {command.name for command in app.registered_commands}
-    known |= {group.name for group in app.registered_groups}
+    known = get_command(app).list_commands(None)
     for command in re.findall(r"^    onesided (\w+)", README, re.MULTILINE):
         assert command in known
 
@@ -234,7 +235,8 @@ def test_the_tables_of_the_reference_are_made():
     text = "".join(page.read_text() for page in (ROOT / "docs").rglob("*.md"))
     assert sorted(tables.MARK.findall(text)) == sorted(tables.TABLES)
     made = tables.filled("".join(f"<!-- made: {name} -->" for name in tables.TABLES))
-    for said in ("## Quantile", "| `epsilon` |", "`onesided ledger show`", "`--at-most`", "`TopK`"):
+    rows = ("## Quantile", "| `epsilon` |", "`onesided ledger show`", "`--at-most`", "`TopK`")
+    for said in (*rows, "| AtMost | no 1 |", "`session.sample(epsilon=1)`"):
         assert said in made
     assert all(f"| `{name}` |" in made for name in od.policy.families())
 

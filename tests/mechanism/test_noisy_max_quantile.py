@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import onesided as od
-from onesided import errors
+from onesided import INFINITE, errors
 from onesided.mechanism import NoisyMaxQuantile
+from onesided.mechanism._quantiles import runs_between, runs_of_each
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Shift
 
@@ -141,3 +142,40 @@ def test_counts_that_cannot_be_meant():
     fine = NoisyMaxQuantile(1, q=Fraction(10**15 + 1, 2 * 10**15), candidates=2)
     with pytest.raises(errors.ParameterError, match="62 bits"):
         fine.choose(np.array([0]), np.array([10**6]))
+
+
+def test_the_runs_of_many_rows_are_those_of_each():
+    random = np.random.default_rng(31)
+    for _ in range(200):
+        number, q = int(random.integers(1, 30)), Fraction(int(random.integers(1, 9)), 10)
+        rows = []
+        for _ in range(int(random.integers(1, 6))):
+            held = int(random.integers(0, number + 1))
+            places = np.sort(random.choice(number, held, replace=False)).astype(np.int64)
+            rows.append((places, random.integers(1, 9, held).astype(np.int64)))
+        places, counts = (np.concatenate(part) for part in zip(*rows, strict=True))
+        upto = np.cumsum([row[0].size for row in rows])
+        *runs, ends = runs_of_each(number - 1, places, counts, upto, q)
+        pieces = zip(*(np.split(part, ends[:-1]) for part in runs), strict=True)
+        for row, found in zip(rows, pieces, strict=True):
+            told = runs_between((0, number - 1), *row, q)
+            assert sorted(zip(*found, strict=True)) == sorted(zip(*told, strict=True))
+
+
+@pytest.mark.parametrize("rate", ["1/8", INFINITE])
+def test_rows_drawn_side_by_side_follow_the_law_of_one(rate):
+    mechanism = NoisyMaxQuantile(rate, q="1/2", candidates=6)
+    places, counts, times = np.array([1, 3, 4]), np.array([2, 5, 1]), 4000
+    one = [mechanism.choose(places, counts, noise=NotPrivateSeededNoise(n)) for n in range(times)]
+    many = mechanism.choose_each([(places, counts)] * times, noise=NotPrivateSeededNoise(32))
+    table = np.array([np.bincount(found, minlength=6) for found in (one, many)])
+    if rate is INFINITE:
+        assert (table == [[0, 0, 0, times, 0, 0]]).all()
+    else:
+        assert stats.chi2_contingency(table).pvalue > 1e-6
+
+
+def test_rows_too_heavy_to_add_up_are_drawn_one_by_one():
+    mechanism = NoisyMaxQuantile(50, q="1/2", candidates=9)
+    heavy = (np.array([5]), np.array([2**60]))
+    assert mechanism.choose_each([heavy] * 8, noise=NotPrivateSeededNoise(33)).tolist() == [5] * 8

@@ -12,6 +12,7 @@ from onesided import INFINITE
 from onesided.errors import NoiseError, ParameterError
 from onesided.noise import NotPrivateScriptedNoise, NotPrivateSeededNoise
 from onesided.noise import _order as sampler
+from onesided.noise.kit import NotPrivateSeededBits, permuted
 from onesided.verify._enumerate import support
 
 FALSE_ALARM = 1e-6
@@ -66,6 +67,81 @@ def test_the_law_is_that_of_flips_in_a_random_order():
             left *= 1 - accepted[item]
     grouped = chances("7/10", (0, 1, 3), (1, 2, 1))
     assert [found[0], found[1] + found[2], found[3]] == pytest.approx(grouped.tolist())
+
+
+def drawn_side_by_side(rate, deficits, sizes, *, seed, times):
+    """As ``drawn``, all at once; and how often each item of the first group is taken."""
+    number = len(deficits)
+    groups, items = permuted(
+        NotPrivateSeededNoise(seed),
+        Fraction(rate),
+        np.tile(np.array(deficits), times),
+        np.tile(np.array(sizes), times),
+        np.arange(1, times + 1) * number,
+    )
+    assert (groups // number == np.arange(times)).all()
+    of = groups % number
+    assert (items < np.array(sizes)[of]).all()
+    return np.bincount(of, minlength=number), np.bincount(items[of == 0], minlength=sizes[0]), of
+
+
+@pytest.mark.parametrize(("rate", "deficits", "sizes"), CASES)
+def test_many_draws_side_by_side_follow_the_same_law(rate, deficits, sizes, long_form):
+    times = 400_000 if long_form else 20_000
+    found, items, of = drawn_side_by_side(rate, deficits, sizes, seed=21, times=times)
+    law = chances(rate, deficits, sizes)
+    assert p_value(found, law * times) > FALSE_ALARM
+    if sizes[0] > 1:  # each item of a group is as likely
+        assert stats.chisquare(items).pvalue > FALSE_ALARM
+    pairs = np.bincount(of[::2] * len(law) + of[1::2], minlength=len(law) ** 2)
+    assert p_value(pairs, np.outer(law, law).ravel() * (times // 2)) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("slower", [3, 6])
+def test_later_rounds_follow_the_same_law(monkeypatch, slower):
+    """Rounds after the first are rare: here they are forced, by having few items come in each."""
+    right = sampler._halvings
+    monkeypatch.setattr(sampler, "_halvings", lambda *given: right(*given) + slower)
+    rate, deficits, sizes = "1/2", (0, 1, 4), (2, 3, 9)
+    found, _, _ = drawn_side_by_side(rate, deficits, sizes, seed=22, times=20_000)
+    assert p_value(found, chances(rate, deficits, sizes) * 20_000) > FALSE_ALARM
+
+
+def test_side_by_side_a_law_that_is_a_tenth_off_is_seen():
+    rate, deficits, sizes = "1/10", (0, 8), (1, 4)
+    found, _, _ = drawn_side_by_side("11/100", deficits, sizes, seed=23, times=100_000)
+    assert p_value(found, chances(rate, deficits, sizes) * 100_000) < FALSE_ALARM
+
+
+def test_draws_of_very_many_items_stand_beside_small_ones():
+    deficits, sizes = np.array([0, 8, 0, 1]), np.array([2**60, 2**60, 1, 1])
+    ends = np.tile([2, 4], 400) + np.repeat(np.arange(400) * 4, 2)
+    groups, items = permuted(
+        NotPrivateSeededNoise(24), Fraction(1, 8), np.tile(deficits, 400), np.tile(sizes, 400), ends
+    )
+    first = np.bincount(groups[::2] % 4, minlength=2)
+    assert stats.binomtest(int(first[0]), 400, 1 / (1 + np.exp(-1))).pvalue > FALSE_ALARM
+    assert (items[::2] > 2**40).mean() > 0.9
+    assert set((groups[1::2] % 4).tolist()) == {2, 3}
+    assert (items[1::2] == 0).all()
+
+
+def test_a_draw_of_many_takes_no_longer_for_each_than_its_items_ask():
+    """Words of random bits: a few thousand draws take some for each, whatever their items."""
+
+    class Counting(NotPrivateSeededBits):
+        taken = 0
+
+        def words(self, count):
+            Counting.taken += count
+            return super().words(count)
+
+    times, far = 2000, np.abs(np.arange(-500, 501))
+    ends = np.arange(1, times + 1) * far.size
+    sampler.taken_each(
+        Fraction(1), np.tile(far, times), np.ones(times * far.size, np.int64), ends, Counting(25)
+    )
+    assert Counting.taken < 1100 * times  # about 280 in each
 
 
 @pytest.mark.parametrize("first", [Fraction(1, 64), Fraction(1, 8), Fraction(1, 2)])

@@ -7,6 +7,7 @@ import pytest
 import onesided as od
 from onesided import errors
 from onesided.noise import NotPrivateSeededNoise
+from onesided.session.histograms import _histogram
 
 RNG = np.random.default_rng(3)
 N = 4000
@@ -107,6 +108,15 @@ def test_a_plan_lists_what_fits_the_policy():
     text = str(session().plan(_question()))
     assert "depends on the data" in text
     assert "exact answer is released" not in text
+
+
+def test_the_text_of_a_plan_cuts_the_column_into_bins_no_more_than_twice(monkeypatch):
+    made, cells = [], _histogram.with_bins
+    monkeypatch.setattr(_histogram, "with_bins", lambda *a, **kw: made.append(1) or cells(*a, **kw))
+    question = od.session.Histogram("age", bins=1000, bounds=(0, 1000), epsilon=1)
+    plan = session().plan(question)
+    assert "depends on the data" in str(plan)
+    assert len(made) == 3  # its own, and two grids that need one column more
 
 
 def test_a_public_guess_tells_what_methods_would_err_by():

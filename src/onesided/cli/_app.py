@@ -8,6 +8,8 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
@@ -19,14 +21,64 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from onesided._plugins import COMMANDS, load, missing_part, plugins, provider
-from onesided.cli import _ask, _before, _demo, _ledger, _monitor, _new, _verify
 from onesided.cli._exits import EPILOG, FAILED, MISTAKE, exit_code
-from onesided.cli._options import OTHERWISE, command
 from onesided.cli._terminal import Terminal
 from onesided.errors import OnesidedError
 from onesided.store import PermissionsWarning
 
-# Commands that other distributions add. They are loaded when they are called, not before.
+# Commands, ours and those that other distributions add, are loaded when they are called: the help
+# needs only what each does.
+
+
+class _Own(NamedTuple):
+    """A command of ours: its module, its summary, and the arguments of questions it takes."""
+
+    module: str
+    what: str
+    arguments: str = ""
+
+
+_OWN: Final = {
+    "demo": _Own(
+        "_demo",
+        "Generate a city with a week of visits, publish which places are safe, write a report.",
+    ),
+    "check": _Own(
+        "_before",
+        "Look at the data before anything is spent: types, missing and unreadable values, ids.",
+    ),
+    "new": _Own(
+        "_new", "Ask ten questions; write a configuration, a script and a notebook, ready to run."
+    ),
+    "publish": _Own(
+        "_ask",
+        "Publish how many units are in each group; where the policy allows, one bound is never "
+        "wrong.",
+        "OF_COUNTS",
+    ),
+    "ask": _Own(
+        "_ask",
+        "Answer a query in SQL; it is charged to the ledger before any noise is drawn.",
+        "OF_QUERIES",
+    ),
+    "plan": _Own(
+        "_before",
+        "Say how far off counts will be, what will be certified, and what publications add up to.",
+    ),
+    "explain": _Own(
+        "_before",
+        "Say what a policy protects, what it does not, and how well; or what a schema declares.",
+    ),
+    "verify": _Own(
+        "_verify",
+        "Run the shipped code on every possible noise, for every move of every policy.",
+    ),
+    "monitor": _Own(
+        "_monitor",
+        "Follow a folder; certify, never wrongly, which places had at most so many people.",
+    ),
+    "ledger": _Own("_ledger", "Look at a ledger, and check that nobody edited it."),
+}
 
 
 class _Elsewhere(NamedTuple):
@@ -52,26 +104,38 @@ _ELSEWHERE: Final = {
 class Commands(TyperGroup):
     """Our own commands, then those of plug-ins; a plug-in never takes the place of our own."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def __init__(self, **said: Any) -> None:
+        super().__init__(**said)
+        del self.commands  # so that asking for it loads them
+
+    @cached_property
+    def commands(self) -> dict[str, Any]:  # type: ignore[override] # there it is made at once
+        """Our own, all of them loaded."""
+        return {name: _loaded(name) for name in _OWN}
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - how Typer calls it
         """All names, for the help; nothing is loaded."""
-        names = super().list_commands(ctx)
+        names = [*_OWN]
         for name, one in _ELSEWHERE.items():
             names.insert(names.index(one.after) + 1 if one.after else len(names), name)
         return [*names, *sorted(plugins(COMMANDS).keys() - set(names))]
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Our own command, or a line for the help that says where a plug-in comes from."""
-        return super().get_command(ctx, cmd_name) or _line(cmd_name)
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - how Typer calls it
+        """A line for the help: what the command does, or where a plug-in comes from."""
+        return _line(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that was called: here a plug-in is loaded."""
-        if args and super().get_command(ctx, args[0]) is None and _line(args[0]) is not None:
-            return args[0], _plugged(args[0]), args[1:]
+        """The command that was called: here it is loaded."""
+        if args and _line(args[0]) is not None:
+            name = args[0]
+            return name, (_loaded if name in _OWN else _plugged)(name), args[1:]
         return super().resolve_command(ctx, args)
 
 
 def _line(name: str) -> TyperCommand | None:
     """A stand-in with a name and a sentence."""
+    if name in _OWN:
+        return TyperCommand(name, help=_OWN[name].what)
     known, owners = _ELSEWHERE.get(name), [provider(one) for one in plugins(COMMANDS).get(name, [])]
     if known and owners == [known.distribution]:
         return TyperCommand(name, help=f"{known.what}.")
@@ -80,6 +144,23 @@ def _line(name: str) -> TyperCommand | None:
     if known:
         return TyperCommand(name, help=f"{known.what}; needs {known.distribution}.")
     return None
+
+
+def _loaded(name: str) -> Any:
+    """The command of ours."""
+    from onesided.cli._options import command  # noqa: PLC0415 - it loads tables
+
+    own = _OWN[name]
+    module = import_module(f"onesided.cli.{own.module}")
+    if name == "ledger":
+        room: Typer = module.app
+    else:
+        room = Typer(add_completion=False, rich_markup_mode="rich")
+        arguments = getattr(module, own.arguments) if own.arguments else None
+        room.command(name, epilog=EPILOG)(command(getattr(module, name), arguments))
+    found = get_command(room)
+    found.name = name
+    return found
 
 
 def _plugged(name: str) -> Any:
@@ -101,19 +182,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _name, _perform, _arguments in (
-    ("demo", _demo.demo, None),
-    ("check", _before.check, None),
-    ("new", _new.new, None),
-    ("publish", _ask.publish, _ask.OF_COUNTS),
-    ("ask", _ask.ask, _ask.OF_QUERIES),
-    ("plan", _before.plan, None),
-    ("explain", _before.explain, None),
-    ("verify", _verify.verify, None),
-    ("monitor", _monitor.monitor, None),
-):
-    app.command(_name, epilog=EPILOG)(command(_perform, _arguments))
-app.add_typer(_ledger.app, name="ledger")
 
 
 def _say_version(asked: bool) -> None:  # noqa: FBT001 - how Typer calls it
@@ -134,18 +202,20 @@ def main(
 
 
 _KNOWN = ("again", "by", "keys", "epsilon", "where", "budget", "further", "id", "unit")
-# Arguments of the library that options stand for: those that commands have, by their names.
-_ARGUMENTS = "|".join(sorted({*_ask.OF_QUERIES, *_ask.OF_COUNTS, *_KNOWN}))
 
 
 def as_options(hint: str) -> str:
     """Advice for callers of the library as advice for the command line."""
+    from onesided.cli import _ask, _options  # noqa: PLC0415 - few command lines are wrong
+
+    # Arguments of the library that options stand for: those that commands have, by their names.
+    known = "|".join(sorted({*_ask.OF_QUERIES, *_ask.OF_COUNTS, *_KNOWN}))
 
     def option(found: re.Match[str]) -> str:
-        name = OTHERWISE.get(found[1], found[1]).replace("_", "-")
+        name = _options.OTHERWISE.get(found[1], found[1]).replace("_", "-")
         return f"--{name}{' ' if found[2] else ''}"
 
-    told = re.sub(rf"(?<![\w(])({_ARGUMENTS})=(?:True\b)?(?=([\w\"'])?)", option, hint)
+    told = re.sub(rf"(?<![\w(])({known})=(?:True\b)?(?=([\w\"'])?)", option, hint)
     return re.sub(r"(?<![\w(])(max_groups|on_excess)\b(?! ?=)()", option, told)
 
 

@@ -17,6 +17,7 @@ from onesided._numbers import percent, positive, readable, shown, text, whole
 from onesided.accounting import NOTE, Repeated, repeated
 from onesided.bounds import correlation_from_toml
 from onesided.cli._exits import FAILED
+from onesided.cli._matrix import sentences as column_in_sentences
 from onesided.cli._options import AsJson, Config, FromFiles, Printed, Quiet
 from onesided.cli._tables import read_policy, read_schema, read_toml_text, reading, write_text
 from onesided.cli._terminal import Terminal, clean, print_json
@@ -327,12 +328,16 @@ def explain(
         typer.echo(chosen.to_toml(), nl=False)
         return
     sentences = chosen.explain(epsilon=epsilon, correlation=known).splitlines()
+    gives = column_in_sentences(chosen)
     if as_json:
         edges = [{"name": edge.name, "weight": str(edge.weight)} for edge in chosen.edges]
         told = {"policy": chosen.name, "identity": chosen.identity, "edges": edges}
-        print_json({**told, "epsilon": epsilon, "sentences": sentences})
+        print_json({**told, "epsilon": epsilon, "sentences": sentences, "gives": gives})
     console.print(f"Policy '{chosen.name}' at ε = {epsilon}", style="bold")
     for sentence in sentences:
+        console.print(f"• {sentence}")
+    console.print("What questions give", style="bold")
+    for sentence in gives:
         console.print(f"• {sentence}")
     if out is not None:
         write_text(out, chosen.to_svg())

@@ -30,6 +30,7 @@ from onesided.show import csv_text
 app = typer.Typer(
     help="Look at a ledger, and check that nobody edited it.",
     no_args_is_help=True,
+    add_completion=False,
 )
 
 Location = Annotated[

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
@@ -234,6 +235,7 @@ def _around(line: str, at: int, width: int = 60) -> tuple[str, int]:
 # not named, is refused with its place. Nothing that sqlglot makes leaves this file.
 
 
+@lru_cache(maxsize=256, typed=True)
 def parse(text: str) -> Node:
     """The tree of a condition's text.
 

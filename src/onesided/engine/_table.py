@@ -186,7 +186,10 @@ class Table:
             return
         plain = [name for name, dtype in self.schema.items() if not dtype.is_nested()]
         usable = [name for name in plain if name not in self.engine.refused]
-        with self.take(usable, rows=False) as empty:
+        named = {name for one in predicates for name in one.readable().columns}
+        # Only where one is missing do the others help to say what was meant.
+        wanted = [name for name in usable if name in named] if named <= {*usable} else usable
+        with self.take(wanted, rows=False) as empty:
             for predicate in predicates:
                 empty.check(predicate)
                 self.refuse_collated(*predicate.readable().columns)

@@ -27,6 +27,7 @@ from onesided.mechanism._fit import Fitted, Move, TwoRates, choose, counts_of, p
 from onesided.mechanism._steps import Chosen, Counted, Together, both_ways
 from onesided.mechanism.law import CONFIDENCE, Interval, confident
 from onesided.noise import IntArray, Noise, SecureNoise
+from onesided.noise.kit import permuted
 from onesided.policy import Policy, Shift
 
 MOST_CANDIDATES: Final = 2**41
@@ -60,6 +61,33 @@ def runs_between(
     sizes = np.concatenate([np.ones_like(places), gaps[empty]])
     held = np.maximum(upto[:-1] - target, target - upto[1:])
     return firsts, sizes, np.concatenate([held, np.abs(upto[empty] - target)])
+
+
+def runs_of_each(
+    last: int, places: IntArray, weights: IntArray, ends: IntArray, share: Fraction
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """As :func:`runs_between`, of many rows at once that end at ``ends``; and where their runs end.
+
+    Candidates go from 0 to ``last``. Of a row come the gap before a place, the place, the next gap,
+    ..., and the gap after the last.
+    """
+    over, under = share.as_integer_ratio()
+    starts, rows = np.concatenate([[0], ends[:-1]]), np.arange(ends.size)
+    of = np.repeat(rows, ends - starts)
+    summed = np.concatenate([[0], np.cumsum(weights)])
+    below = under * (summed[:-1] - summed[starts][of])
+    total = summed[ends] - summed[starts]
+    target = over * total
+    firsts, beyond, distances = np.zeros((3, 2 * places.size + ends.size), dtype=np.int64)
+    held, after = 2 * np.arange(places.size) + of + 1, 2 * ends + rows
+    firsts[held], firsts[held + 1] = places, places + 1
+    firsts[2 * starts + rows] = 0
+    beyond[held - 1], beyond[held], beyond[after] = places, places + 1, last + 1
+    distances[held - 1] = np.abs(below - target[of])
+    distances[held] = np.maximum(below - target[of], target[of] - below - under * weights)
+    distances[after] = np.abs(under * total - target)
+    some = beyond > firsts
+    return firsts[some], (beyond - firsts)[some], distances[some], np.cumsum(some)[after]
 
 
 def picked(rate: Loss, runs: tuple[IntArray, IntArray, IntArray], source: Noise) -> int:
@@ -160,6 +188,24 @@ class NoisyMaxQuantile(Fitted):
         """
         source = SecureNoise() if noise is None else noise
         return picked(self.noise_rate, self.runs(places, counts), source)
+
+    def choose_each(
+        self, rows: Sequence[tuple[IntArray, ...]], *, noise: Noise | None = None
+    ) -> IntArray:
+        """As :meth:`choose` of each of many rows of places and counts, drawn side by side."""
+        source = SecureNoise() if noise is None else noise
+        places, counts = (np.concatenate(part) for part in zip(*rows, strict=True))
+        if int(counts.max(initial=0)) * max(1, counts.size) * self.q.denominator > MAX_COUNT:
+            found = [self.choose(*row, noise=source) for row in rows]
+            return np.array(found, dtype=np.int64)
+        ends = np.cumsum([row[0].size for row in rows])
+        firsts, sizes, distances, ends = runs_of_each(
+            self.candidates - 1, places, counts, ends, self.q
+        )
+        starts = np.concatenate([[0], ends[:-1]])
+        least = np.repeat(np.minimum.reduceat(distances, starts), ends - starts)
+        runs, items = permuted(source, self.noise_rate, distances - least, sizes, ends)
+        return firsts[runs] + items
 
     def loss(self, shift: Shift) -> Loss:
         """``noise_rate (2 b min(rise, fall) + 2 max(a, b - a) |rise - fall|)``."""

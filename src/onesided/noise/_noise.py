@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from itertools import pairwise
 from threading import Thread
 from typing import Final, NoReturn, Protocol
 
@@ -172,6 +173,12 @@ class ExactNoise:
             return int(sure[found])
         return _order.taken(number, short, many, self._bits)
 
+    def permute_and_flip_each(
+        self, rate: Fraction, deficits: IntArray, sizes: IntArray, ends: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """Of many draws, whose groups stand together up to ``ends``, each one's group and item."""
+        return _order.taken_each(rate, deficits, sizes, ends, self._bits)
+
     def _draw(self, uppers: Loss | _arguments.EachRate, lower: Loss, size: int) -> IntArray:
         out = np.empty(size, dtype=np.int64)
         if isinstance(uppers, _arguments.EachRate):
@@ -197,6 +204,30 @@ def _one(draw: int) -> IntArray:
     out = np.empty(1, dtype=np.int64)
     out[0] = draw
     return out
+
+
+def permuted(
+    noise: Noise, rate: Loss, deficits: IntArray, sizes: IntArray, ends: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Many draws of permute and flip at one rate: of each the group, and which of its items.
+
+    The groups of a draw stand together, up to its ``ends``. Sources with samplers of their own
+    draw one after the other.
+
+    >>> from onesided import INFINITE
+    >>> given = (np.array(one) for one in ([0, 1, 2, 0], [1, 9, 9, 1], [2, 4]))
+    >>> groups, items = permuted(SecureNoise(), INFINITE, *given)
+    >>> groups.tolist(), items.tolist()
+    ([0, 3], [0, 0])
+    """
+    if isinstance(noise, ExactNoise) and not isinstance(rate, Infinite):
+        return noise.permute_and_flip_each(rate, deficits, sizes, ends)
+    groups, items = np.empty_like(ends), np.zeros_like(ends)
+    for draw, (start, end) in enumerate(pairwise([0, *ends.tolist()])):
+        group = start + noise.permute_and_flip(rate, deficits[start:end], sizes[start:end])
+        groups[draw], many = group, int(sizes[group])
+        items[draw] = noise.uniform(many, 1)[0] if many > 1 else 0
+    return groups, items
 
 
 class SecureNoise(ExactNoise):

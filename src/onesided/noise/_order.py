@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isqrt
 from typing import TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from onesided import _numbers
 from onesided.errors import NoiseError
-from onesided.noise import _uniforms
+from onesided.noise import _geometric, _uniforms
 from onesided.noise._source import CHUNK, Bits, IntArray, lanes
 from onesided.noise._uniforms import WORD_BITS, deepen
 
@@ -294,6 +295,127 @@ def _power(base: int, exponent: int, precision: int, *, up: bool) -> int:
         base = base * base + up_by >> precision
         exponent >>= 1
     return result
+
+
+# Many draws of permute and flip at one rate, side by side, where few items come at a time.
+#
+# In rounds: of a draw, each item that did not come yet comes with the chance ``1 - e^-λ``, and is
+# accepted with its own or never. The first round with an accepted one takes one of its own.
+# Proof: docs/exact-sampling.md, section 8.
+
+# So many rounds find none of those that are sure with a chance below 2^-2000.
+_MOST_ROUNDS = 2**11
+# Draws at a time; items of each; and of these, those that come in a round.
+_AT_ONCE, _MOST_ITEMS, _MOST_AT_A_TIME = 2**12, 2**40, 2**12
+_SPARE_BITS, _LOG_BITS, _NEVER = 16, 40, 62
+_LOG2_E = (94_548, 2**16)
+
+
+def taken_each(
+    rate: Fraction, deficits: IntArray, sizes: IntArray, ends: IntArray, bits: Bits
+) -> tuple[IntArray, IntArray]:
+    """Of each draw the group of the item that is taken, and which of its items that is.
+
+    Groups of a draw stand together, up to its ``ends``; each draw has one whose deficit is 0.
+    """
+    groups, items = np.empty_like(ends), np.empty_like(ends)
+    for first in range(0, ends.size, _AT_ONCE):
+        upto = ends[first : first + _AT_ONCE]
+        start = int(ends[first - 1]) if first else 0
+        part = slice(start, int(upto[-1]))
+        found = _taken_side_by_side(rate, deficits[part], sizes[part], upto - start, bits)
+        groups[first : first + _AT_ONCE] = found[0] + start
+        items[first : first + _AT_ONCE] = found[1]
+    return groups, items
+
+
+def _taken_side_by_side(
+    rate: Fraction, deficits: IntArray, sizes: IntArray, ends: IntArray, bits: Bits
+) -> tuple[IntArray, IntArray]:
+    starts = np.concatenate([[0], ends[:-1]])
+    groups, items = np.empty_like(ends), np.empty_like(ends)
+    totals = np.add.reduceat(sizes, starts)
+    halvings = _halvings(rate, deficits, sizes, starts)
+    alone = (totals > _MOST_ITEMS) | (totals >> halvings > _MOST_AT_A_TIME)
+    for draw in np.flatnonzero(alone).tolist():
+        of = slice(int(starts[draw]), int(ends[draw]))
+        groups[draw] = starts[draw] + taken(rate, deficits[of], sizes[of], bits)
+        items[draw] = _uniforms.below_few(int(sizes[groups[draw]]), 1, bits)[0]
+    # Items of all other draws have numbers: those of a draw from its `base` on.
+    listed = np.where(np.repeat(alone, ends - starts), 0, sizes)
+    upto = np.cumsum(listed)
+    base = upto[starts] - listed[starts]
+    waiting, gone = ~alone, np.empty(0, dtype=np.int64)
+    for _ in range(_MOST_ROUNDS):
+        if not waiting.any():
+            return groups, items
+        came = _came(base, totals, halvings, np.flatnonzero(waiting), bits)
+        came = came[np.searchsorted(gone, came) == np.searchsorted(gone, came, side="right")]
+        of = np.searchsorted(upto, came, side="right")
+        draws = np.searchsorted(ends, of, side="right")
+        kept = np.flatnonzero(_geometrics(rate, came.size, bits) >= deficits[of])
+        done, chosen = _one_of_each(draws[kept], bits)
+        groups[done] = of[kept[chosen]]
+        items[done] = came[kept[chosen]] - (upto - listed)[groups[done]]
+        waiting[done] = False
+        gone = np.sort(np.concatenate([gone, came[waiting[draws]]]))
+    raise _stuck()
+
+
+def _halvings(rate: Fraction, deficits: IntArray, sizes: IntArray, starts: IntArray) -> IntArray:
+    """The power of 2 of how many are accepted of each draw, about. It decides the time alone."""
+    over, under = rate.numerator * _LOG2_E[0], rate.denominator * _LOG2_E[1]
+    each = max(1, (over << _LOG_BITS) // under)
+    far = np.minimum(deficits, (_NEVER << _LOG_BITS) // each + 1) * each >> _LOG_BITS
+    mass = np.minimum(sizes, _MOST_ITEMS) << _SPARE_BITS >> np.minimum(far, _NEVER)
+    accepted = np.add.reduceat(mass, starts) >> _SPARE_BITS
+    return np.searchsorted(1 << np.arange(1, _NEVER), accepted, side="right").astype(np.int64)
+
+
+def _came(
+    base: IntArray, totals: IntArray, halvings: IntArray, left: IntArray, bits: Bits
+) -> IntArray:
+    """The items of these draws that come in a round, with ``λ = 4 / 2^halvings``; rising."""
+    found = []
+    for power in np.flatnonzero(np.bincount(halvings[left])).tolist():
+        draws = left[halvings[left] == power]
+        ends = np.cumsum(totals[draws])
+        places = _marked(int(ends[-1]), Fraction(4, 1 << power), bits)
+        which = np.searchsorted(ends, places, side="right")
+        found.append(places - (ends - totals[draws])[which] + base[draws][which])
+    return np.sort(np.concatenate(found))
+
+
+def _marked(length: int, rate: Fraction, bits: Bits) -> IntArray:
+    """The places below ``length`` that are marked, each with the chance ``1 - e^-rate``."""
+    few = min(length, length * rate.numerator // rate.denominator)
+    found, last = [], -1
+    while last < length:
+        steps = np.minimum(_geometrics(rate, few + 4 * isqrt(few) + _SPARE_BITS, bits), length)
+        found.append(last + np.cumsum(steps + 1))
+        last = int(found[-1][-1])
+        few = 0
+    places = np.concatenate(found)
+    return places[: np.searchsorted(places, length)]
+
+
+def _geometrics(rate: Fraction, size: int, bits: Bits) -> IntArray:
+    out = np.empty(size, dtype=np.int64)
+    _geometric.fill(rate, out, bits)
+    return out
+
+
+def _one_of_each(draws: IntArray, bits: Bits) -> tuple[IntArray, IntArray]:
+    """The draws that are named, which rise, and of each one of its places, equally likely."""
+    first = np.flatnonzero(np.diff(draws, prepend=-1))
+    number = np.diff(first, append=draws.size)
+    for _ in range(_ROUNDS):
+        keys = bits.words(draws.size)
+        best = np.repeat(np.maximum.reduceat(keys, first), number) if draws.size else keys
+        chosen = np.flatnonzero(keys == best)
+        if chosen.size == first.size:
+            return draws[first], chosen
+    raise _stuck()
 
 
 def _stuck() -> NoiseError:

@@ -392,12 +392,12 @@ class SizeLook(Valued):
         """How many values count as each size: the next one from them upwards. Secret."""
         found = np.zeros(sizes.size, dtype=np.int64)
         if value is None:
-            pieces = [_groups_of_units(taken, groups)]
+            far, counts = _groups_of_units(taken, groups)
         else:
-            pieces = own_values(taken, groups, value, own_mean=self.sized == "means")  # type: ignore[assignment] # pairs
-        for far, counts in pieces:
-            places = np.minimum(np.searchsorted(sizes, np.abs(far)), sizes.size - 1)
-            np.add.at(found, places, counts)
+            own_mean = self.sized == "means"
+            far, counts, _ = own_values(taken, groups, value, own_mean=own_mean)
+        places = np.minimum(np.searchsorted(sizes, np.abs(far)), sizes.size - 1)
+        np.add.at(found, places, counts)
         return found
 
 

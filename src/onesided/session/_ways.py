@@ -81,12 +81,14 @@ def known(question: Any, context: QueryContext, plan: Plan) -> tuple[PlanOption,
     """What else could answer: errors that follow from public facts alone."""
     found = {option.name: option for option in plan.alternatives()}
     for way in list(_ways(question, context))[1:]:
+        if way.name in found:
+            continue
         try:
             own = way.question.prepare(context).plan
         except OnesidedError:  # this policy, or this column, has no such answer
             continue
         error = own.options[0].error if way.closed else None
-        found.setdefault(way.name, way.option(own, error, way.note))
+        found[way.name] = way.option(own, error, way.note)
     return tuple(found.values())
 
 

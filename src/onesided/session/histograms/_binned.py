@@ -81,7 +81,7 @@ class BinEdges:
         """Refuse edges that no value of the column comes near. Errors: ParameterError."""
         whole_numbers = _MOST_WIDE if isinstance(dtype, _WIDE) else _MOST_WHOLE
         most = whole_numbers if dtype.is_integer() else _MOST_FLOAT
-        if any(abs(edge) > most for edge in self.edges):
+        if self.edges[0] < -most or self.edges[-1] > most:
             raise ParameterError(
                 f"An edge is farther from 0 than any value that {dtype} holds.",
                 hint="Take a nearer one.",
@@ -159,7 +159,8 @@ def bins_of(bins: Any, bounds: Sequence[Number] | None) -> BinEdges:
             hint="Pass bounds=(lowest, highest) from public knowledge, or the edges as bins=.",
         )
     low, high = edges_of(bounds, name="bounds")[:: max(1, len(bounds) - 1)]
-    edges = tuple(low + (high - low) * i / number for i in range(number + 1))
+    step = (high - low) / number
+    edges = tuple(low + step * i for i in range(number + 1))
     return BinEdges(edges, closed=True)
 
 

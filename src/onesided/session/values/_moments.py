@@ -107,10 +107,11 @@ def own_values(
     *,
     own_mean: bool = True,
     max_rows: int | None = None,
-) -> list[tuple[IntArray, ...]]:
-    """Per group, in the order of the keys: own means that occur, in steps and rising, and counts.
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Own means that occur, in steps and rising by group, their counts, and where groups end.
 
-    Without ``own_mean`` the units' clipped sums; with ``max_rows`` as many rows of each. Secret.
+    Groups come in the order of the keys. Without ``own_mean`` the units' clipped sums; with
+    ``max_rows`` as many rows of each. Secret.
     """
     taken, groups = groups.inside(taken)
     rows = _in_steps(taken, groups, value if own_mean else value.around_zero)
@@ -126,9 +127,7 @@ def own_values(
     steps, counts = (np.asarray(found[name], dtype=np.int64) for name in (VALUE, LENGTH))
     ranks = np.asarray(found.get(ORDER, np.zeros(steps.size)), dtype=np.int64)
     order = np.lexsort((steps, ranks))
-    ends = np.cumsum(np.bincount(ranks, minlength=groups.keys.size))
-    pieces = np.split(order, ends[:-1])
-    return [(steps[piece], counts[piece]) for piece in pieces]
+    return steps[order], counts[order], np.cumsum(np.bincount(ranks, minlength=groups.keys.size))
 
 
 def asserted(groups: Groups, value: Value) -> Check | None:

@@ -47,6 +47,7 @@ FINEST: Final = 10**6
 _TIES: Final = 1000
 _SMALL: Final = 2**20
 _FEW: Final = 16
+_SIDE_BY_SIDE: Final = 32  # so many groups are drawn at once
 _PARTS: Final = 2**13  # of a value: ranks of as many values as a table may have fit 62 bits in them
 
 
@@ -138,6 +139,20 @@ class Candidates:
         return np.array(found, dtype=np.float64).reshape(places.shape)
 
 
+def _chosen(
+    parts: Sequence[NoisyMaxQuantile],
+    held: Sequence[Sequence[tuple[IntArray, ...]]],
+    noise: Noise | None,
+) -> Answer:
+    """Places of candidates, group by group, from the groups' values as each part takes them."""
+    if len(held[0]) < _SIDE_BY_SIDE:
+        pairs = (zip(parts, group, strict=True) for group in zip(*held, strict=True))
+        found = [part.choose(*one, noise=noise) for pair in pairs for part, one in pair]
+        return {"places": np.array(found, dtype=np.int64)}
+    each = [part.choose_each(one, noise=noise) for part, one in zip(parts, held, strict=True)]
+    return {"places": np.column_stack(each).reshape(-1)}
+
+
 @dataclass(frozen=True, slots=True)
 class NoisyQuantiles:
     """A noisy maximum for each share asked for; what a move costs them adds up."""
@@ -146,12 +161,7 @@ class NoisyQuantiles:
 
     def release(self, secret: list[tuple[IntArray, ...]], noise: Noise | None) -> Answer:
         """Places of candidates, group by group."""
-        found = [
-            part.choose(places, counts, noise=noise)
-            for places, counts in secret
-            for part in self.parts
-        ]
-        return {"places": np.array(found, dtype=np.int64)}
+        return _chosen(self.parts, [secret] * len(self.parts), noise)
 
     def rank_errors(self, confidence: Fraction) -> tuple[float, ...]:
         """Per share, by how many ranks an answer misses at most, with this confidence."""
@@ -187,12 +197,8 @@ class FineQuantiles:
 
     def release(self, secret: list[tuple[IntArray, ...]], noise: Noise | None) -> Answer:
         """Places of candidates, group by group."""
-        found = [
-            part.choose(*self.ranks(number, places, counts), noise=noise)
-            for places, counts in secret
-            for part, number in zip(self.parts, self.fine, strict=True)
-        ]
-        return {"places": np.array(found, dtype=np.int64)}
+        ranks = [[self.ranks(number, *held) for held in secret] for number in self.fine]
+        return _chosen(self.parts, ranks, noise)
 
     def ranks(self, fine: int, places: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
         """Where the parts of values lie, and how many do. Secret."""
@@ -477,12 +483,14 @@ def ranked(
     taken: Taken, groups: Groups, found: Candidates, most: int | None
 ) -> list[tuple[IntArray, ...]]:
     """Per group, the places of candidates that have values, and how many each has. Secret."""
-    secret: list[tuple[IntArray, ...]] = []
-    for steps, counts in own_values(taken, groups, found.value, max_rows=most):
-        places, first = np.unique(found.places(steps), return_index=True)
-        added = np.add.reduceat(counts, first) if places.size else counts
-        secret.append((places, added))
-    return secret
+    steps, counts, ends = own_values(taken, groups, found.value, max_rows=most)
+    if not steps.size:
+        return [(steps, counts)] * ends.size
+    places, of = found.places(steps), np.repeat(np.arange(ends.size), np.diff(ends, prepend=0))
+    first = np.flatnonzero((np.diff(places, prepend=-1) != 0) | (np.diff(of, prepend=-1) != 0))
+    cuts = np.searchsorted(first, ends[:-1])
+    pieces = np.split(places[first], cuts), np.split(np.add.reduceat(counts, first), cuts)
+    return list(zip(*pieces, strict=True))
 
 
 def told(
