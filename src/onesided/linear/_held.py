@@ -1,11 +1,11 @@
 """Answers held to sums of cells that are known: public totals, which cost nothing.
 
-Claim. Let c be the least-squares cells of noisy answers ``A x + noise``, and let ``T x = t`` be known
-exactly, where A spans T. With ``G = A'A`` and ``C = W G^-1 T' (T G^-1 T')^-1`` the answers
-``W c + C (t - T c)`` to W are unbiased, those of least squares under ``T x = t``, and their variances
-are those of ``W c`` less ``C (T G^-1 T') C'``: none is larger.
-Proof. ``c + G^-1 T' (T G^-1 T')^-1 (t - T c)`` minimises ``|A x - A c|^2`` under ``T x = t`` (Lagrange).
-Its error is that of c less its projection on the rows of T in the norm of G^-1.
+Claim. Let c be the least-squares cells of noisy answers ``A x + noise``, and let ``T x = t`` be
+known exactly, where A spans T. With ``G = A'A`` and ``C = W G^-1 T' (T G^-1 T')^-1`` the answers
+``W c + C (t - T c)`` to W are unbiased, those of least squares under ``T x = t``, and their
+variances are those of ``W c`` less ``C (T G^-1 T') C'``: none is larger.
+Proof. ``c + G^-1 T' (T G^-1 T')^-1 (t - T c)`` minimises ``|A x - A c|^2`` under ``T x = t``
+(Lagrange). Its error is that of c less its projection on the rows of T in the norm of G^-1.
 So the answers are ``C t`` and what noise is left to: least squares of the workload ``W - C T``.
 A query that is a whole multiple of each total, and of no other cell, is known exactly.
 """
@@ -77,7 +77,7 @@ class Held(Operator):
         own = weights(strategy, self.workload, chosen)
         own -= self.share[chosen] @ weights(strategy, self.totals, every)
         own[self.known[chosen]] = 0
-        return own
+        return np.asarray(own)
 
     def less(self, found: Array) -> Array:
         """These factors of the answers without totals, less what the totals save."""

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from onesided._english import many
 from onesided._numbers import regular, whole
@@ -593,7 +593,7 @@ class Totals(Operator):
     [[1, 0, 1, 0], [0, 0, 0, 1]]
     """
 
-    def __init__(self, labels: Array) -> None:
+    def __init__(self, labels: ArrayLike) -> None:
         given = listed_cells(labels, name="Labels")
         self.inside = np.flatnonzero(given >= 0)
         if not self.inside.size:

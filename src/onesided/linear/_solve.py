@@ -21,7 +21,8 @@ _EXACT: Final = 1e-12
 _MOST_STEPS: Final = 10_000
 _CLOSE: Final = 1e-10
 _APART: Final = 1e-6
-_CLOSEST: Final = 1e-6
+_CLOSEST: Final = 1e-8
+_NEAR_ENOUGH: Final = 1e-6
 _NEARER: Final = 1e-3
 _MOST_INSIDE: Final = 2_048
 _BLOCK: Final = 64
@@ -49,6 +50,9 @@ def least_squares(strategy: Operator, noisy: Array) -> Array:
     if strategy.determined:
         return _by_gradients(strategy, strategy.adjoint(answers))
     return _iterate(strategy, answers)
+
+
+Solver: TypeAlias = Callable[[Array], Array]
 
 
 class Fit(NamedTuple):
@@ -150,7 +154,7 @@ def _inside(operator: Operator, wanted: Array, totals: Totals | None, kept: Arra
 
     With slopes z of at least 0, and any price of the totals, ``2 x'z`` bounds how much nearer to
     the answers, squared, any sums of such cells could be; steps end where that, with what the
-    slopes are off by, is a part in 10^6 of the squared distance.
+    slopes are off by, is a part in 10^8 of the squared distance, or in 10^6 and falls no more.
     """
     rows, cells = operator.shape
     size = float(np.abs(wanted).max()) or 1.0
@@ -161,37 +165,49 @@ def _inside(operator: Operator, wanted: Array, totals: Totals | None, kept: Arra
         x[totals.inside] = (kept / totals.sizes)[totals.places]
     z = np.full(cells, max(float(np.abs(operator.adjoint(operator.apply(x) - wanted)).max()), 1.0))
     solver = _by_cells(operator) if cells <= rows else _by_rows(operator)
+    held, over = None if totals is None or kept is None else (totals, kept), math.inf
     for _ in range(_MOST_NEWTON):
         gap = operator.apply(x) - wanted
         slope, left = operator.adjoint(gap), _squared(gap, gap)
         if totals is not None:
             slope = slope - totals.adjoint(prices)
         off, middle = slope - z, _squared(x, z) / cells
-        enough = _CLOSEST * left + _EXACT * size * size
-        if 2 * middle * cells <= enough and 2 * np.abs(off).max() * x.sum() <= enough:
+        before, over = over, 2 * (middle * cells + float(np.abs(off).max()) * float(x.sum()))
+        near = over <= _NEAR_ENOUGH * left + _EXACT * size * size
+        if over <= _CLOSEST * left + _EXACT * size * size or (near and over > before / 2):
             return Fit(x, near=True)
         try:
             solve = solver(z / x)
-            ways = None if totals is None else solve(totals.adjoint(np.eye(prices.size)))
         except np.linalg.LinAlgError:  # as near as floats can tell
             break
-
-        def step(target: Array) -> tuple[Array, Array, Array]:
-            move = solve(target / x - off)
-            turn = np.zeros(0)
-            if totals is not None and ways is not None:
-                missing = kept - totals.apply(x) - totals.apply(move)
-                turn = np.linalg.solve(totals.apply(ways), missing)
-                move = move + ways @ turn
-            return move, (target - z * move) / x, turn
-
-        move, change, _ = step(-x * z)
+        move, change, _ = _step(-x * z, (x, z, off), solve, held)
         part = min(_within(x, move), _within(z, change))
         after = _squared(x + part * move, z + part * change) / cells
-        move, change, turn = step((after / middle) ** 3 * middle - x * z - move * change)
+        target = (after / middle) ** 3 * middle - x * z - move * change
+        move, change, turn = _step(target, (x, z, off), solve, held)
         part = min(1.0, _KEEP * min(_within(x, move), _within(z, change)))
         x, z, prices = x + part * move, z + part * change, prices + part * turn
     return Fit(x, near=False)
+
+
+def _step(
+    target: Array,
+    point: tuple[Array, Array, Array],
+    solve: Solver,
+    held: tuple[Totals, Array] | None,
+) -> tuple[Array, Array, Array]:
+    """How cells, slopes and prices move for products ``x z`` to move by ``target``.
+
+    point: cells, slopes, and what the slopes are off by.
+    """
+    x, z, off = point
+    move, turn = solve(target / x - off), np.zeros(0)
+    if held is not None:
+        totals, kept = held
+        ways = solve(totals.adjoint(np.eye(totals.shape[0])))
+        turn = np.linalg.solve(totals.apply(ways), kept - totals.apply(x + move))
+        move = move + ways @ turn
+    return move, (target - z * move) / x, turn
 
 
 def _within(values: Array, step: Array) -> float:
@@ -201,24 +217,21 @@ def _within(values: Array, step: Array) -> float:
     return min(most, float(np.min(values[down] / -step[down]))) if down.any() else most
 
 
-_Solve: TypeAlias = Callable[[Array], Array]
-
-
-def _by_cells(operator: Operator) -> Callable[[Array], _Solve]:
+def _by_cells(operator: Operator) -> Callable[[Array], Solver]:
     """What solves ``(W'W + diag(weights)) x = y``, for few cells."""
     square = np.asarray(operator.adjoint(operator.apply(np.eye(operator.shape[1]))), dtype=float)
     damped = _DAMPED**2 * float(square.diagonal().max())
     return lambda weights: _cholesky(square + np.diag(weights + damped))
 
 
-def _by_rows(operator: Operator) -> Callable[[Array], _Solve]:
+def _by_rows(operator: Operator) -> Callable[[Array], Solver]:
     """The same for few rows, by the identity of Woodbury."""
     rows, cells = operator.shape
     overlaps = operator.overlaps()
     # Or else sums of cells are lost beside cells that cost nothing.
     damped = _DAMPED * float(np.max(operator.adjoint(operator.apply(np.ones(cells))))) / cells
 
-    def solver(weights: Array) -> _Solve:
+    def solver(weights: Array) -> Solver:
         reach = 1 / (weights + damped)
         inner = _cholesky(np.eye(rows) + overlaps(reach))
 
@@ -232,7 +245,7 @@ def _by_rows(operator: Operator) -> Callable[[Array], _Solve]:
     return solver
 
 
-def _cholesky(matrix: Array) -> _Solve:
+def _cholesky(matrix: Array) -> Solver:
     """What solves ``matrix x = y`` for a positive definite matrix, in blocks of 64.
 
     BLAS multiplies such blocks in the calling thread. Larger ones it shares out to threads, which

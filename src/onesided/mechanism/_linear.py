@@ -74,8 +74,8 @@ class LinearAnswers(NamedTuple):
     estimate: one per query, consistent with each other. variance: of each estimate, exact for
         least squares without bounds (with ``non_negative`` the sum of squared errors is never
         larger, and the estimates are biased); None if too much to work out. noisy: the strategy's
-        noisy answers. totals: the public totals, exactly; None without any. fitted: whether cells of at
-    least 0 were found for them, where that was asked; if not, each answer is cut by itself.
+        noisy answers. totals: the public totals, exactly; None without any. fitted: whether cells
+        of at least 0 were found for them, where that was asked; if not, each answer is cut alone.
 
     >>> LinearAnswers(np.array([2.0]), None, np.array([2])).variance is None
     True
