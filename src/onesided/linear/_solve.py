@@ -165,19 +165,25 @@ def _inside(operator: Operator, wanted: Array, totals: Totals | None, kept: Arra
         x[totals.inside] = (kept / totals.sizes)[totals.places]
     z = np.full(cells, max(float(np.abs(operator.adjoint(operator.apply(x) - wanted)).max()), 1.0))
     solver = _by_cells(operator) if cells <= rows else _by_rows(operator)
-    held, over = None if totals is None or kept is None else (totals, kept), math.inf
+    held: tuple[Totals, Array, Array] | None = None
+    # Cells in no query cost nothing, and grow: what their slopes are off by does not matter.
+    counted, over = np.ones(cells, dtype=bool), math.inf
+    if operator.is_non_negative:
+        counted = operator.adjoint(operator.apply(np.ones(cells))) > 0
     for _ in range(_MOST_NEWTON):
         gap = operator.apply(x) - wanted
         slope, left = operator.adjoint(gap), _squared(gap, gap)
         if totals is not None:
             slope = slope - totals.adjoint(prices)
         off, middle = slope - z, _squared(x, z) / cells
-        before, over = over, 2 * (middle * cells + float(np.abs(off).max()) * float(x.sum()))
+        before, over = over, 2 * (middle * cells + _squared(np.abs(off) * counted, x))
         near = over <= _NEAR_ENOUGH * left + _EXACT * size * size
         if over <= _CLOSEST * left + _EXACT * size * size or (near and over > before / 2):
             return Fit(x, near=True)
         try:
             solve = solver(z / x)
+            if totals is not None and kept is not None:
+                held = totals, kept, solve(totals.adjoint(np.eye(prices.size)))
         except np.linalg.LinAlgError:  # as near as floats can tell
             break
         move, change, _ = _step(-x * z, (x, z, off), solve, held)
@@ -194,7 +200,7 @@ def _step(
     target: Array,
     point: tuple[Array, Array, Array],
     solve: Solver,
-    held: tuple[Totals, Array] | None,
+    held: tuple[Totals, Array, Array] | None,
 ) -> tuple[Array, Array, Array]:
     """How cells, slopes and prices move for products ``x z`` to move by ``target``.
 
@@ -203,8 +209,7 @@ def _step(
     x, z, off = point
     move, turn = solve(target / x - off), np.zeros(0)
     if held is not None:
-        totals, kept = held
-        ways = solve(totals.adjoint(np.eye(totals.shape[0])))
+        totals, kept, ways = held
         turn = np.linalg.solve(totals.apply(ways), kept - totals.apply(x + move))
         move = move + ways @ turn
     return move, (target - z * move) / x, turn
