@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from onesided.errors import ParameterError
-from onesided.linear._error import factors, weights
+from onesided.linear._error import error_factors, factors, weights
 from onesided.linear._operator import Array, Dense, Operator, Totals
 from onesided.linear._solve import check_spans, influences
 
@@ -82,6 +82,18 @@ class Held(Operator):
     def less(self, found: Array) -> Array:
         """These factors of the answers without totals, less what the totals save."""
         return np.where(self.known, 0.0, np.maximum(found - self.saved, 0.0))
+
+
+def held_factors(strategy: Operator, workload: Operator, public: Totals | None) -> Array:
+    """:func:`onesided.linear.error_factors` of answers that are held to public totals.
+
+    >>> from onesided.linear import Identity, Prefix
+    >>> held_factors(Identity(2), Prefix(2), Totals([0, 0])).tolist()
+    [0.5, 0.0]
+    """
+    found = error_factors(strategy, workload)
+    held = None if public is None else Held.of(strategy, workload, public)
+    return found if held is None else held.less(found)
 
 
 def _known(workload: Operator, totals: Totals) -> Array:

@@ -11,7 +11,7 @@ from onesided.linear._error import (
     understated,
     weights,
 )
-from onesided.linear._held import Held
+from onesided.linear._held import Held, held_factors
 from onesided.linear._moves import MOST_PAIRS, Layout, listed_moves, notes_of, placed_moves
 from onesided.linear._near import Cells, Listed, Sweep, Window
 from onesided.linear._operator import Totals

@@ -26,7 +26,6 @@ from onesided.linear import (
     Operator,
     Ranges,
     candidates,
-    error_factors,
     least_squares,
     moves_of,
     strategy_shifts,
@@ -40,6 +39,7 @@ from onesided.linear.kit import (
     cost,
     draws_for,
     factors,
+    held_factors,
     holds_cells,
     nearest,
     notes_of,
@@ -474,12 +474,13 @@ def best(moves: Moves, workload: Operator, epsilon: Fraction, cells: Layout) -> 
 def _least(
     strategies: list[Operator], moves: Moves, probe: Operator, epsilon: Fraction
 ) -> Operator | None:
+    public = _totals(moves.components())
     found: list[tuple[float, Operator]] = []
     for strategy in strategies:
         try:
             upper, lower = rates_over(strategy_shifts(strategy, moves), epsilon)
             spread = TwoSidedGeometric(upper, lower).variance()
-            found.append((float(np.sum(error_factors(strategy, probe))) * spread, strategy))
+            found.append((float(np.sum(held_factors(strategy, probe, public))) * spread, strategy))
         except OnesidedError:
             continue
     return min(found, key=lambda pair: pair[0])[1] if found else None

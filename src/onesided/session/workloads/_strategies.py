@@ -22,11 +22,10 @@ from onesided.linear import (
     by_length,
     candidates,
     edge_counts,
-    error_factors,
     sensitivity,
     strategy_shifts,
 )
-from onesided.linear.kit import MOST_PAIRS, Held, Totals, holds_cells, influences, thinned
+from onesided.linear.kit import MOST_PAIRS, Totals, held_factors, holds_cells, influences, thinned
 from onesided.mechanism.kit import rates_over
 from onesided.noise import TwoSidedGeometric
 from onesided.policy import Edge, Policy, Shift
@@ -216,9 +215,7 @@ def _sized(
     if not (isinstance(upper, Infinite) and isinstance(lower, Infinite)):
         probes = _PROBED if strategy.solvable or moves.cells <= _SMALL else _probes(moves.cells)
         probe = thinned(workload, probes)
-        factors = error_factors(strategy, probe)
-        held = None if public is None else Held.of(strategy, probe, public)
-        error = math.sqrt(float(np.mean(held.less(factors) if held else factors)) * spread)
+        error = math.sqrt(float(np.mean(held_factors(strategy, probe, public))) * spread)
     return Choice(
         name=name,
         strategy=strategy,
