@@ -158,7 +158,7 @@ def test_cells_of_at_least_0_fit_best(make, n):
 
 
 def test_large_strategies_are_fitted_from_below_by_descent(monkeypatch):
-    monkeypatch.setattr("onesided.linear._solve._SMALL", 20)
+    monkeypatch.setattr("onesided.linear._solve._MOST_INSIDE", 20)
     strategy, draw = linear.Hierarchy(150, 4), np.random.default_rng(3)
     truth = draw.poisson(0.3, 150)
     noisy = strategy @ truth + draw.laplace(scale=2, size=strategy.shape[0])

@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 import onesided as od
 from onesided import errors
 from onesided.mechanism import Counts, NoisyTopK, PeeledTopK
+from onesided.mechanism._selection import _not_below
 from onesided.mechanism.kit import count_moves
-from onesided.noise import NotPrivateSeededNoise
+from onesided.noise import NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import Shift
 
 POLICIES = [
@@ -105,3 +107,64 @@ def test_bad_numbers_are_refused(bad):
         NoisyTopK(bad, upper_rate=1, lower_rate=1)
     with pytest.raises(errors.ParameterError):
         PeeledTopK(2, pick_rate=bad if bad != 1.5 else -1.5, upper_rate=1, lower_rate=1)
+
+
+@pytest.mark.parametrize("rate", ["1/50", "1/200", "1/500"])
+@pytest.mark.parametrize("kind", ["a few large", "a power", "all alike"])
+@pytest.mark.parametrize("lower", [1, 3])
+def test_shrunk_values_err_no_more_than_centred_ones(kind, rate, lower):
+    # The worst of these 18 is below 0.99 of it in 30 draws each; noise that drowns helps most.
+    ranks = np.arange(1, 5001)
+    counts = {
+        "a few large": np.where(ranks <= 30, 2000, 0),
+        "a power": (10**4 / ranks**0.8).astype(np.int64),
+        "all alike": np.full(5000, 10),
+    }[kind]
+    mechanism = NoisyTopK(100, upper_rate=rate, lower_rate=lower * Fraction(rate))
+    noise, centred, shrunk = NotPrivateSeededNoise(6), [], []
+    for _ in range(30):
+        indices, values = mechanism.release(counts, noise=noise)
+        centred.append(np.mean((mechanism.estimate(values) - counts[indices]) ** 2))
+        found = mechanism.shrunk(values, candidates=5000)
+        assert (found >= 0).all()
+        shrunk.append(np.mean((found - counts[indices]) ** 2))
+    assert np.mean(shrunk) < np.mean(centred)
+    if kind == "all alike":
+        assert np.mean(shrunk) < 0.15 * np.mean(centred)
+
+
+def test_values_that_stand_out_are_not_shrunk_nor_those_that_noise_lies_below():
+    values = np.array([10_000, 5_000])
+    both = NoisyTopK(2, upper_rate="1/10", lower_rate="1/10")
+    assert both.shrunk(values, candidates=10**6) == pytest.approx(both.estimate(values), rel=1e-9)
+    below = NoisyTopK(2, upper_rate=od.INFINITE, lower_rate="1/10")
+    found = below.shrunk(np.array([3, 1]), candidates=10**6)
+    assert found.tolist() == below.estimate(np.array([3, 1])).tolist()
+
+
+def test_noise_alone_reaches_so_high_as_often_as_its_law_says():
+    """What the expected false selections are made of, against the law itself."""
+    for upper, lower in (("1/10", "1/10"), ("1/20", "1/5"), ("1/3", od.INFINITE)):
+        law = TwoSidedGeometric(Fraction(upper), lower if lower is od.INFINITE else Fraction(lower))
+        chance = _not_below(law.upper, law.lower)
+        tail = sum(law.pmf(k) for k in range(2_000))
+        assert tail == pytest.approx(chance, rel=1e-9)
+
+
+@pytest.mark.parametrize("confidence", [None, "0.9"])
+def test_what_is_told_lies_within_its_bounds_and_the_values_are_kept(confidence):
+    frame = pl.DataFrame({"x": [0] * 30 + [1] * 3 + [2]})
+    for seed in range(20):
+        asked = od.Session(
+            frame,
+            policy=od.policy.bounded(),
+            budget=9,
+            ledger=None,
+            noise=NotPrivateSeededNoise(seed),
+        )
+        told = asked.top_k(2, by="x", keys=range(50), epsilon="1/4", confidence=confidence)
+        assert (told.estimate >= 0).all()
+        assert (told.estimate <= np.maximum(told.mechanism.estimate(told.noisy), 0) + 9).all()
+        if confidence is not None:
+            assert (told.interval.lower <= told.estimate).all()
+            assert (told.estimate <= told.interval.upper).all()

@@ -80,14 +80,21 @@ class Ranges(ZeroOne):
         return table.reshape(-1, *values.shape[1:])
 
     def overlaps(self) -> Callable[[Array], Array]:
-        lows = np.maximum(self.lows[:, None], self.lows)
-        highs = np.maximum(np.minimum(self.highs[:, None], self.highs), lows)
         rows = len(self.lows)
-        signed = _signed(lows.reshape(rows * rows, -1), highs.reshape(rows * rows, -1))
+        one, two = np.triu_indices(rows)
+        lows = np.maximum(self.lows[one], self.lows[two])
+        highs = np.maximum(np.minimum(self.highs[one], self.highs[two]), lows)
+        sides = [side + 1 for side in self.grid]
+        signed = [(s, np.ravel_multi_index(c, sides)) for s, c in _signed(lows, highs)]
+        flat = one * rows + two
 
         def overlap(weights: Array) -> Array:
-            table = _table(weights, self.grid)
-            return np.asarray(sum(s * table[corner] for s, corner in signed)).reshape(rows, rows)
+            """The upper half is worked out, and is the lower half turned."""
+            table = _table(weights, self.grid).ravel()
+            found = np.zeros(rows * rows)
+            found[flat] = sum(s * table[corner] for s, corner in signed)
+            square = found.reshape(rows, rows)
+            return np.asarray(square + np.triu(square, 1).T)
 
         return overlap
 
@@ -403,8 +410,9 @@ def _near(strategy: Operator, workload: Operator) -> Array:
 def alike(strategy: Operator, workload: Operator) -> tuple[Array, Array]:
     """One query of each kind, and each query's kind: those of a kind have weights that are equal.
 
-    But for their order: for ranges by cells or by prefix sums, whose weights are 1 and -1, as many
-    as the factor says along each axis. Others are each of a kind.
+    But for their order, and so they have beside the weights of the total of all cells: for ranges
+    by cells or by prefix sums, of which along each axis it matters how many cells there are, or
+    which ends lie inside. Others are each of a kind.
 
     >>> alike(Identity(3), all_ranges(3))[1].tolist()
     [0, 0, 0, 1, 1, 2]
@@ -417,11 +425,17 @@ def alike(strategy: Operator, workload: Operator) -> tuple[Array, Array]:
         kinds = workload.lengths[:, None]
     elif len(parts) == len(workload.grid):
         ends = zip(parts, workload.lows.T, workload.highs.T, strict=True)
-        kinds = np.stack([_along(*one) for one in ends], axis=1)
+        kinds = np.stack([_kinds_along(*one) for one in ends], axis=1)
     else:
         return (np.arange(workload.shape[0]),) * 2
     _, chosen, kind = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
     return chosen, kind.ravel()
+
+
+def _kinds_along(part: Operator, lows: Array, highs: Array) -> Array:
+    if isinstance(part, Identity):
+        return highs - lows
+    return np.asarray(2 * (lows > 0) + (highs < part.shape[1]))
 
 
 def weights(strategy: Operator, workload: Operator, chosen: Array) -> Array:

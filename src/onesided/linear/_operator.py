@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from onesided._english import many
 from onesided._numbers import regular, whole
@@ -17,6 +17,8 @@ from onesided.errors import DataError, ParameterError
 
 Array = NDArray[Any]
 _DENSE_LIMIT: Final = 2**26
+# Numbers of a matrix of totals; of more totals than that only the sum of all is held.
+_MOST_TOTALS: Final = 2**24
 # What an operator says of its entries beside its products.
 _KNOWN: Final = (
     "columns",
@@ -579,6 +581,61 @@ class Relabelled(Operator):
 
     def meets(self, x: Array, y: Array) -> Meets | None:
         return self.operator.meets(self.labels[x], self.labels[y])
+
+
+class Totals(Operator):
+    """Row k: the sum of the cells with ``labels`` k. A cell with a label below 0 is in no sum.
+
+    Labels are numbered anew, in order, without gaps. Errors: ParameterError for labels of which all
+    are below 0, or that are no whole numbers.
+
+    >>> Totals([5, -1, 5, 7]).dense().tolist()
+    [[1, 0, 1, 0], [0, 0, 0, 1]]
+    """
+
+    def __init__(self, labels: ArrayLike) -> None:
+        given = listed_cells(labels, name="Labels")
+        self.inside = np.flatnonzero(given >= 0)
+        if not self.inside.size:
+            raise ParameterError("No cell is in a total.", hint="Label some cells from 0 up.")
+        names, self.places = np.unique(given[self.inside], return_inverse=True)
+        if names.size > 1 and names.size * given.size > _MOST_TOTALS:
+            names, self.places = names[:1], np.zeros_like(self.places)
+        self._shape = names.size, given.size
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._shape
+
+    @property
+    def largest(self) -> int:
+        return 1
+
+    @property
+    def is_non_negative(self) -> bool:
+        return True
+
+    @property
+    def of_all(self) -> bool:
+        """Whether it is the one total of all cells."""
+        return self._shape[0] == 1 and self.inside.size == self._shape[1]
+
+    @property
+    def sizes(self) -> Array:
+        """How many cells each sums."""
+        return np.bincount(self.places)
+
+    def apply(self, values: Array) -> Array:
+        if self.of_all:
+            return np.asarray(values.sum(axis=0, keepdims=True))
+        found = np.zeros((self._shape[0], *values.shape[1:]), dtype=values.dtype)
+        np.add.at(found, self.places, values[self.inside])
+        return found
+
+    def adjoint(self, values: Array) -> Array:
+        found = np.zeros((self._shape[1], *values.shape[1:]), dtype=values.dtype)
+        found[self.inside] = values[self.places]
+        return found
 
 
 def kron(*parts: Operator) -> Operator:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from onesided._english import many
 from onesided._numbers import positive, whole
 from onesided.errors import MissingDependencyError, ParameterError
-from onesided.linear._operator import Array, Operator
+from onesided.linear._operator import Array, Operator, Totals
 from onesided.linear._strategies import Prefix, Suffix
 
 _SMALL: Final = 1_024
@@ -21,7 +22,10 @@ _MOST_STEPS: Final = 10_000
 _CLOSE: Final = 1e-10
 _APART: Final = 1e-6
 _CLOSEST: Final = 1e-8
-_CENTRED: Final = 0.1
+_NEAR_ENOUGH: Final = 1e-6
+_NEARER: Final = 1e-3
+_MOST_INSIDE: Final = 2_048
+_BLOCK: Final = 64
 _KEEP: Final = 0.995
 _DAMPED: Final = 1e-8
 _MOST_NEWTON: Final = 100
@@ -48,83 +52,237 @@ def least_squares(strategy: Operator, noisy: Array) -> Array:
     return _iterate(strategy, answers)
 
 
-def non_negative(operator: Operator, answers: Array) -> Array:
-    """Cells of at least 0 whose sums are nearest to these answers.
+Solver: TypeAlias = Callable[[Array], Array]
 
-    The sums of such cells are a convex set, and this is the projection on it: it is as near as
-    the answers were, or nearer, to the sums of any cells of at least 0, the true ones too.
-    In closed form where no two cells are added up; prefix sums by isotonic regression (Hay et al.
-    2010; delta-neighbourhood, section 5.5); others by an interior point method for up to 1,024
-    answers or cells, up to a part in 10^8 of the squared distance; above that by L-BFGS-B,
-    which stops where it sees no more progress (the second and the last by SciPy).
-    Errors: ParameterError unless there is one answer per row.
+
+class Fit(NamedTuple):
+    """Cells of at least 0, and whether their sums are known to be the nearest to the answers.
+
+    >>> Fit(np.array([1.0]), near=True).near
+    True
+    """
+
+    cells: Array
+    near: bool
+
+
+def non_negative(operator: Operator, answers: Array) -> Array:
+    """Cells of at least 0 whose sums are nearest to these answers: :func:`nearest`.
+
+    Errors: ParameterError unless there is one answer per row, and where it is not known that these
+    cells are the nearest.
 
     >>> from onesided.linear import Identity
     >>> non_negative(Identity(3), np.array([4.0, -2.0, 1.0])).tolist()
     [4.0, 0.0, 1.0]
     """
+    found = nearest(operator, answers)
+    if not found.near:
+        raise ParameterError(
+            f"The fit of {many(operator.shape[0], 'answer')} to cells of at least 0 did not end.",
+            hint="Ask fewer queries at once.",
+        )
+    return found.cells
+
+
+def nearest(
+    operator: Operator, answers: Array, *, totals: Totals | None = None, sums: Array | None = None
+) -> Fit:
+    """Cells of at least 0, with these totals, whose sums are nearest to these answers.
+
+    The sums of such cells are a convex set, and this is the projection on it: it is as near as
+    the answers were, or nearer, to the sums of any such cells, the true ones too.
+    In closed form where no two cells are added up; prefix sums by isotonic regression (Hay et al.
+    2010; delta-neighbourhood, section 5.5; where all its bounds are those of a cut); others by an
+    interior point method for up to 2,048 answers or cells, up to a part in 10^6 of the squared
+    distance; above that by L-BFGS-B, without the totals and up to a part in 10^3.
+    ``near`` says whether that was reached.
+    Errors: ParameterError unless there is one answer per row.
+
+    >>> from onesided.linear import Identity
+    >>> nearest(Identity(3), [4, -2, 1], totals=Totals([0, 0, 0]), sums=[4]).cells.tolist()
+    [3.5, 0.0, 0.5]
+    """
     wanted = one_per_row(operator, answers)
-    if isinstance(operator, Prefix | Suffix):
+    kept = None if totals is None else np.maximum(np.asarray(sums, dtype=float), 0)
+    if isinstance(operator, Prefix | Suffix) and (totals is None or totals.of_all):
         forward = isinstance(operator, Prefix)
         rising = wanted if forward else wanted[::-1]
-        sums = np.maximum(_scipy("optimize").isotonic_regression(rising).x, 0)
-        cells = np.diff(sums, prepend=0.0)
-        return np.asarray(cells if forward else cells[::-1])
+        most = np.inf if kept is None else kept[0]
+        risen = rising if kept is None else rising[:-1]
+        steps = _scipy("optimize").isotonic_regression(risen).x if risen.size else risen
+        upto = np.clip(steps, 0, most) if kept is None else np.append(np.clip(steps, 0, most), most)
+        cells = np.diff(upto, prepend=0.0)
+        return Fit(np.asarray(cells if forward else cells[::-1]), near=True)
     unlike = 1 + np.arange(operator.shape[1]) * 0.618033988749895 % 1
     own = operator.adjoint(operator.apply(np.ones(operator.shape[1])))
     apart = operator.adjoint(operator.apply(unlike)) - own * unlike
     if operator.is_non_negative and np.abs(apart).max() <= _EXACT * np.abs(own).max():
         best = np.divide(operator.adjoint(wanted), own, out=np.zeros_like(unlike), where=own > 0)
-        return np.asarray(np.maximum(best, 0))
-    return (
-        _inside(operator, wanted) if min(operator.shape) <= _SMALL else _bounded(operator, wanted)
-    )
+        if totals is None or kept is None:
+            return Fit(np.asarray(np.maximum(best, 0)), near=True)
+        return Fit(_with_totals(best, own, totals, kept), near=True)
+    if min(operator.shape) <= _MOST_INSIDE:
+        return _inside(operator, wanted, totals, kept)
+    return _bounded(operator, wanted)
 
 
-def _inside(operator: Operator, wanted: Array) -> Array:
-    """The same by Newton's steps inside the cells above 0, of which each keeps a share.
+def _with_totals(best: Array, own: Array, totals: Totals, kept: Array) -> Array:
+    """Each total's cells of at least 0 that are nearest, where cell i counts ``own[i]`` times.
 
-    With slopes z of at least 0, ``2 x'z`` bounds how much nearer to the answers, squared, any sums
-    of cells of at least 0 could be; steps end where that is a part in 10^8 of the squared distance.
+    They are ``max(best - level / own, 0)``; cells that do not count take up what is left over.
+    """
+    cells = np.maximum(best, 0)
+    for k, total in enumerate(kept):
+        among = totals.inside[totals.places == k]
+        free, some = among[own[among] == 0], among[own[among] > 0]
+        cells[free] = 0
+        if free.size and cells[some].sum() <= total:
+            cells[free] = (total - cells[some].sum()) / free.size
+            continue
+        order = np.argsort(-best[some] * own[some], kind="stable")
+        some = some[order]
+        levels = (np.cumsum(best[some]) - total) / np.cumsum(1 / own[some])
+        last = np.flatnonzero((best * own)[some] > levels)
+        level = levels[last[-1] if last.size else 0]
+        cells[some] = np.maximum(best[some] - level / own[some], 0)
+    return np.asarray(cells)
+
+
+def _inside(operator: Operator, wanted: Array, totals: Totals | None, kept: Array | None) -> Fit:
+    """The same inside the cells above 0, by Newton's steps corrected once (Mehrotra 1992).
+
+    With slopes z of at least 0, and any price of the totals, ``2 x'z`` bounds how much nearer to
+    the answers, squared, any sums of such cells could be; steps end where that, with what the
+    slopes are off by, is a part in 10^8 of the squared distance, or in 10^6 and falls no more.
     """
     rows, cells = operator.shape
-    if cells <= rows:
-        square = operator.adjoint(operator.apply(np.eye(cells)))
-        damped = _DAMPED**2 * float(square.diagonal().max())
-    else:
-        overlaps = operator.overlaps()
-        # Or else sums of cells are lost beside cells that cost nothing.
-        damped = _DAMPED * float(np.max(operator.adjoint(operator.apply(np.ones(cells))))) / cells
     size = float(np.abs(wanted).max()) or 1.0
     x = np.full(cells, size / cells)
-    z = np.full(cells, max(float(np.abs(operator.adjoint(wanted)).max()), 1.0))
+    prices = np.zeros(0 if totals is None else totals.shape[0])
+    if totals is not None and kept is not None:
+        kept = np.maximum(kept, _EXACT * size)
+        x[totals.inside] = (kept / totals.sizes)[totals.places]
+    z = np.full(cells, max(float(np.abs(operator.adjoint(operator.apply(x) - wanted)).max()), 1.0))
+    solver = _by_cells(operator) if cells <= rows else _by_rows(operator)
+    held: tuple[Totals, Array, Array] | None = None
+    # Cells in no query cost nothing, and grow: what their slopes are off by does not matter.
+    counted, over = np.ones(cells, dtype=bool), math.inf
+    if operator.is_non_negative:
+        counted = operator.adjoint(operator.apply(np.ones(cells))) > 0
     for _ in range(_MOST_NEWTON):
         gap = operator.apply(x) - wanted
-        slope = operator.adjoint(gap)
-        left = _squared(gap, gap)
-        done = 2 * _squared(x, z) <= _CLOSEST * left + _EXACT * size * size
-        if done and np.abs(slope - z).max() <= _CLOSEST * np.abs(slope).max() + _EXACT * size:
-            break
-        down = _CENTRED * _squared(x, z) / cells / x - slope
+        slope, left = operator.adjoint(gap), _squared(gap, gap)
+        if totals is not None:
+            slope = slope - totals.adjoint(prices)
+        off, middle = slope - z, _squared(x, z) / cells
+        before, over = over, 2 * (middle * cells + _squared(np.abs(off) * counted, x))
+        near = over <= _NEAR_ENOUGH * left + _EXACT * size * size
+        if over <= _CLOSEST * left + _EXACT * size * size or (near and over > before / 2):
+            return Fit(x, near=True)
         try:
-            if cells <= rows:
-                step = np.linalg.solve(square + np.diag(z / x + damped), down)
-            else:
-                reach = 1 / (z / x + damped)
-                inner = np.eye(rows) + overlaps(reach)
-                turned = operator.adjoint(np.linalg.solve(inner, operator.apply(reach * down)))
-                step = reach * (down - turned)
+            solve = solver(z / x)
+            if totals is not None and kept is not None:
+                held = totals, kept, solve(totals.adjoint(np.eye(prices.size)))
         except np.linalg.LinAlgError:  # as near as floats can tell
             break
-        turn = _CENTRED * _squared(x, z) / cells / x - z - z / x * step
-        x, z = x + _within(x, step) * step, z + _within(z, turn) * turn
-    return np.asarray(x)
+        move, change, _ = _step(-x * z, (x, z, off), solve, held)
+        part = min(_within(x, move), _within(z, change))
+        after = _squared(x + part * move, z + part * change) / cells
+        target = (after / middle) ** 3 * middle - x * z - move * change
+        move, change, turn = _step(target, (x, z, off), solve, held)
+        part = min(1.0, _KEEP * min(_within(x, move), _within(z, change)))
+        x, z, prices = x + part * move, z + part * change, prices + part * turn
+    return Fit(x, near=False)
+
+
+def _step(
+    target: Array,
+    point: tuple[Array, Array, Array],
+    solve: Solver,
+    held: tuple[Totals, Array, Array] | None,
+) -> tuple[Array, Array, Array]:
+    """How cells, slopes and prices move for products ``x z`` to move by ``target``.
+
+    point: cells, slopes, and what the slopes are off by.
+    """
+    x, z, off = point
+    move, turn = solve(target / x - off), np.zeros(0)
+    if held is not None:
+        totals, kept, ways = held
+        turn = np.linalg.solve(totals.apply(ways), kept - totals.apply(x + move))
+        move = move + ways @ turn
+    return move, (target - z * move) / x, turn
 
 
 def _within(values: Array, step: Array) -> float:
-    """How much of a step keeps all values above 0."""
+    """How much of a step keeps all values at 0 or above; of more than all of it, 1 / _KEEP."""
     down = step < 0
-    return min(1.0, _KEEP * float(np.min(values[down] / -step[down]))) if down.any() else 1.0
+    most = 1 / _KEEP
+    return min(most, float(np.min(values[down] / -step[down]))) if down.any() else most
+
+
+def _by_cells(operator: Operator) -> Callable[[Array], Solver]:
+    """What solves ``(W'W + diag(weights)) x = y``, for few cells."""
+    square = np.asarray(operator.adjoint(operator.apply(np.eye(operator.shape[1]))), dtype=float)
+    damped = _DAMPED**2 * float(square.diagonal().max())
+    return lambda weights: _cholesky(square + np.diag(weights + damped))
+
+
+def _by_rows(operator: Operator) -> Callable[[Array], Solver]:
+    """The same for few rows, by the identity of Woodbury."""
+    rows, cells = operator.shape
+    overlaps = operator.overlaps()
+    # Or else sums of cells are lost beside cells that cost nothing.
+    damped = _DAMPED * float(np.max(operator.adjoint(operator.apply(np.ones(cells))))) / cells
+
+    def solver(weights: Array) -> Solver:
+        reach = 1 / (weights + damped)
+        inner = _cholesky(np.eye(rows) + overlaps(reach))
+
+        def solve(values: Array) -> Array:
+            near = (values.T * reach).T
+            turned = operator.adjoint(inner(operator.apply(near)))
+            return np.asarray(near - (turned.T * reach).T)
+
+        return solve
+
+    return solver
+
+
+def _cholesky(matrix: Array) -> Solver:
+    """What solves ``matrix x = y`` for a positive definite matrix, in blocks of 64.
+
+    BLAS multiplies such blocks in the calling thread. Larger ones it shares out to threads, which
+    wait for each other: on busy cores that took 20 times as long.
+    Errors: LinAlgError where it is not positive definite.
+    """
+    size = len(matrix)
+    many = -(-size // _BLOCK)
+    padded = np.eye(many * _BLOCK)
+    padded[:size, :size] = matrix
+    parts = padded.reshape(many, _BLOCK, many, _BLOCK).transpose(0, 2, 1, 3).copy()
+    inverse = np.empty((many, _BLOCK, _BLOCK))
+    for k in range(many):
+        inverse[k] = np.linalg.inv(np.linalg.cholesky(parts[k, k]))
+        below = parts[k + 1 :, k] @ inverse[k].T
+        parts[k + 1 :, k] = below
+        turned = below.transpose(0, 2, 1)
+        for i in range(k + 1, many):
+            parts[i, k + 1 : i + 1] -= below[i - k - 1] @ turned[: i - k]
+
+    def solve(values: Array) -> Array:
+        found = np.zeros((many * _BLOCK, *values.shape[1:]))
+        found[:size] = values
+        told = found.reshape(many, _BLOCK, -1)
+        for k in range(many):
+            told[k] = inverse[k] @ (told[k] - (parts[k, :k] @ told[:k]).sum(axis=0))
+        for k in reversed(range(many)):
+            above = parts[k + 1 :, k].transpose(0, 2, 1) @ told[k + 1 :]
+            told[k] = inverse[k].T @ (told[k] - above.sum(axis=0))
+        return found[:size]
+
+    return solve
 
 
 def influences(strategy: Operator, queries: Array) -> Array:
@@ -253,22 +411,31 @@ def _squared(one: Array, two: Array) -> float:
     return float(np.einsum("i,i->", one, two))
 
 
-def _bounded(strategy: Operator, answers: Array) -> Array:
-    start = np.maximum(least_squares(strategy, answers), 0)
+def _bounded(operator: Operator, answers: Array) -> Fit:
+    """By gradients. How near it is follows from sums that are no longer than the answers are.
+
+    With sums r away and slopes g, no cells x* of at least 0 are nearer, squared, by more than
+    ``2 (g'x - min(g) sum(x*))``, and what x* sum up to is at most the sum of their answers.
+    """
 
     def loss(cells: Array) -> tuple[float, Array]:
-        gap = strategy.apply(cells) - answers
-        return _squared(gap, gap) / 2, strategy.adjoint(gap)
+        gap = operator.apply(cells) - answers
+        return _squared(gap, gap) / 2, operator.adjoint(gap)
 
+    own = operator.adjoint(operator.apply(np.ones(operator.shape[1])))
     found = _scipy("optimize").minimize(
         loss,
-        start,
+        np.maximum(np.divide(operator.adjoint(answers), own, where=own > 0, out=0.0 * own), 0),
         jac=True,
         method="L-BFGS-B",
-        bounds=[(0, None)] * len(start),
-        options={"maxiter": 2_000, "ftol": 1e-12, "gtol": 1e-6},
+        bounds=[(0, None)] * operator.shape[1],
+        options={"maxiter": 1_000, "ftol": 0, "gtol": 0},
     )
-    return np.asarray(found.x)
+    cells = np.asarray(found.x)
+    half, slope = loss(cells)
+    most = math.sqrt(answers.size) * float(np.linalg.norm(answers))
+    over = _squared(slope, cells) - min(float(slope.min()), 0.0) * most
+    return Fit(cells, near=operator.is_non_negative and 2 * over <= _NEARER * 2 * half)
 
 
 def _scipy(part: str) -> Any:

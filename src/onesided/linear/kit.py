@@ -11,14 +11,18 @@ from onesided.linear._error import (
     understated,
     weights,
 )
+from onesided.linear._held import Held, held_factors
 from onesided.linear._moves import MOST_PAIRS, Layout, listed_moves, notes_of, placed_moves
 from onesided.linear._near import Cells, Listed, Sweep, Window
+from onesided.linear._operator import Totals
 from onesided.linear._solve import (
     FloatArray,
     best_branching,
     check_spans,
     consistent,
+    influences,
     level_weights,
+    nearest,
     non_negative_tree,
     tree_sums,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
@@ -26,20 +26,22 @@ from onesided.linear import (
     Operator,
     Ranges,
     candidates,
-    error_factors,
     least_squares,
     moves_of,
-    non_negative,
     strategy_shifts,
 )
 from onesided.linear.kit import (
+    Held,
     Layout,
+    Totals,
     alike,
     check_spans,
     cost,
     draws_for,
     factors,
+    held_factors,
     holds_cells,
+    nearest,
     notes_of,
     sampled_factors,
     thinned,
@@ -73,7 +75,8 @@ class LinearAnswers(NamedTuple):
     estimate: one per query, consistent with each other. variance: of each estimate, exact for
         least squares without bounds (with ``non_negative`` the sum of squared errors is never
         larger, and the estimates are biased); None if too much to work out. noisy: the strategy's
-        noisy answers.
+        noisy answers. totals: the public totals, exactly; None without any. fitted: whether cells
+        of at least 0 were found for them, where that was asked; if not, each answer is cut alone.
 
     >>> LinearAnswers(np.array([2.0]), None, np.array([2])).variance is None
     True
@@ -82,10 +85,15 @@ class LinearAnswers(NamedTuple):
     estimate: NDArray[np.float64]
     variance: NDArray[np.float64] | None
     noisy: IntArray
+    totals: IntArray | None = None
+    fitted: bool = True
 
 
 class LinearBounds(NamedTuple):
     """Bounds on the true answers; certain: a side from which no noise comes is never wrong.
+
+    known: which answers are made of public totals alone; None without any. Both their bounds are
+    certain.
 
     >>> LinearBounds(np.array([0.0]), np.array([3.0]), certain=False).upper.tolist()
     [3.0]
@@ -94,6 +102,7 @@ class LinearBounds(NamedTuple):
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
     certain: bool
+    known: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +119,13 @@ class Linear:
     afterwards. Estimates are unbiased: the noise's mean is taken out.
     non_negative: the answers, of cells of at least 0, that are nearest to the unbiased ones. Those
         of such cells are a convex set that holds the true answers, and a projection on it brings
-        nearer to all of it: whatever the noise, the sum of squared errors never rises.
+        nearer to all of it: whatever the noise, the sum of squared errors never rises. Where that
+        fit does not end, each answer is cut at 0 and at the total, which is such a projection too.
+    public: a label for each cell; the totals of cells of one label from 0 up are told exactly, and
+        all answers are held to them (:mod:`onesided.linear._held`): no variance rises. The promise
+        is then about moves that leave these totals as they are, and they lose nothing by it;
+        :meth:`for_policy` takes those that no move of the policy changes
+        (:meth:`onesided.linear.Moves.components`). None tells none.
     Units: rates in nats per count.
     Source: delta-neighbourhood, section 5, with noise on two sides; Li et al. 2010.
     Errors: ParameterError for rates, or a strategy from which some query cannot be had.
@@ -131,6 +146,7 @@ class Linear:
     non_negative: bool = False
     shifts: Mapping[Edge, tuple[Shift, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    public: Totals | None = None
 
     def __init__(
         self,
@@ -142,9 +158,16 @@ class Linear:
         non_negative: bool = False,
         shifts: Mapping[Edge, tuple[Shift, ...]] | None = None,
         notes: Sequence[str] = (),
+        public: Totals | ArrayLike | None = None,
     ) -> None:
         ways, asked = _operator(strategy), _operator(workload)
         check_spans(ways, asked)
+        known = public if public is None or isinstance(public, Totals) else _totals(public)
+        if known is not None and known.shape[1] != ways.shape[1]:
+            raise ParameterError(
+                f"{many(ways.shape[1], 'cell')} need as many labels, got {known.shape[1]:,}.",
+                hint="Label each cell; -1 is in no public total.",
+            )
         settle(
             self,
             strategy=ways,
@@ -154,6 +177,7 @@ class Linear:
             non_negative=bool(non_negative),
             shifts=MappingProxyType(dict(shifts or {})),
             notes=tuple(notes),
+            public=known,
         )
 
     @classmethod
@@ -191,6 +215,7 @@ class Linear:
             non_negative=non_negative,
             shifts=shifts,
             notes=notes_of(moves),
+            public=moves.components(),
         )
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> LinearAnswers:
@@ -198,10 +223,17 @@ class Linear:
 
         Errors: DataError unless ``values`` are counts, one per column of the strategy.
         """
-        return self.estimate(self.noisy(values, noise=noise))
+        totals = self.totals(values)
+        return self.estimate(self.noisy(values, noise=noise), totals)
+
+    def totals(self, values: ArrayLike) -> IntArray | None:
+        """The public totals, which no move of the policy changes; None without any."""
+        if self.public is None:
+            return None
+        return np.asarray(self.public.apply(counts_of(values)), dtype=np.int64)
 
     def noisy(self, values: ArrayLike, *, noise: Noise | None = None) -> IntArray:
-        """The strategy's noisy answers: all that touches the data."""
+        """The strategy's noisy answers: with :meth:`totals` all that touches the data."""
         counts = counts_of(values)
         if counts.size != self.strategy.shape[1]:
             raise DataError(
@@ -218,39 +250,80 @@ class Linear:
         answers = np.asarray(self.strategy.apply(counts), dtype=np.int64)
         return answers + source.two_sided(self.upper_rate, self.lower_rate, answers.size)
 
-    def estimate(self, noisy: IntArray) -> LinearAnswers:
-        """Post-process what :meth:`noisy` gave."""
-        answers = self._unbiased(noisy)
+    def estimate(self, noisy: IntArray, totals: IntArray | None = None) -> LinearAnswers:
+        """Post-process what :meth:`noisy` and :meth:`totals` gave."""
+        if totals is None and self.public is not None:
+            return self._free.estimate(noisy)
+        answers, fitted = self._unbiased(noisy, totals), True
         if self.non_negative:
-            cells = non_negative(self.workload, answers)
-            answers = np.asarray(self.workload.apply(cells), dtype=float)
-        return LinearAnswers(answers, self.variance, noisy)
+            cells, fitted = nearest(self.workload, answers, totals=self.public, sums=totals)
+            fit = np.asarray(self.workload.apply(cells), dtype=float)
+            answers = self._told(fit if fitted else self._cut(answers, totals), totals)
+        return LinearAnswers(answers, self.variance, noisy, totals, fitted)
 
-    def _unbiased(self, noisy: IntArray) -> NDArray[np.float64]:
+    @property
+    def _free(self) -> Linear:
+        """The same without public totals."""
+        return replace(self, public=None)
+
+    def _cut(self, answers: NDArray[np.float64], totals: IntArray | None) -> NDArray[np.float64]:
+        """Each answer by itself, where no weight is below 0, at 0; and at the total of all."""
+        if not self.workload.is_non_negative:
+            return answers
+        held = totals is not None and self.public is not None and self.public.of_all
+        most = float(totals[0]) * self.workload.largest if totals is not None and held else np.inf
+        return np.clip(answers, 0, most)
+
+    def _unbiased(self, noisy: IntArray, totals: IntArray | None) -> NDArray[np.float64]:
         centred = np.asarray(noisy, dtype=float) - self.distribution.mean()
-        return np.asarray(self.workload.apply(least_squares(self.strategy, centred)), dtype=float)
+        cells, held = least_squares(self.strategy, centred), self._held
+        if held is None or totals is None:
+            return np.asarray(self.workload.apply(cells), dtype=float)
+        return self._told(held.apply(cells) + held.share @ totals, totals)
+
+    def _told(self, answers: NDArray[np.float64], totals: IntArray | None) -> NDArray[np.float64]:
+        """The answers, with those that are known exactly in their place."""
+        held = self._held
+        if held is None or totals is None or not held.known.any():
+            return answers
+        exact = held.share[held.known] @ totals
+        found = answers.copy()
+        found[held.known] = exact
+        return found
+
+    @cached_property
+    def _held(self) -> Held | None:
+        return None if self.public is None else Held.of(self.strategy, self.workload, self.public)
 
     def interval(
         self,
         noisy: IntArray,
+        totals: IntArray | None = None,
         *,
         confidence: Number = CONFIDENCE,
         estimate: NDArray[np.float64] | None = None,
     ) -> LinearBounds:
-        """Bounds on each true answer, from what :meth:`noisy` gave.
+        """Bounds on each true answer, from what :meth:`noisy` and :meth:`totals` gave.
 
         Where the answers are sums of cells with noise on one side alone, that side is certain.
         The rest holds for each answer on its own with at least ``confidence``, from the law of its
-        own noise (:mod:`onesided.mechanism._reach`); above 2^24 weights in all, or 2^16 unlike
-        queries, from its variance alone, and so more than wide enough. Infinite where
-        :attr:`variance` is None. With ``non_negative`` no bound is below 0 where no weight is. An
+        own noise (:mod:`onesided.mechanism._reach`), of which public totals took their part; above
+        2^24 weights in all, or 2^16 unlike queries, from its variance alone, and so more than wide
+        enough. Infinite where :attr:`variance` is None. What totals tell is certain on both sides.
+        With ``non_negative`` no bound is below 0 where no weight is. An
         estimate that lies outside is let in: wider bounds hold as well.
         estimate: what :meth:`estimate` said, where that was asked already.
         """
-        size, noisy = self.workload.shape[0], np.asarray(noisy)
+        if totals is None and self.public is not None:
+            return self._free.interval(noisy, confidence=confidence, estimate=estimate)
+        size, noisy, held = self.workload.shape[0], np.asarray(noisy), self._held
+        known = None if held is None else held.known
         if self.variance is None:
-            return LinearBounds(np.full(size, -np.inf), np.full(size, np.inf), certain=False)
-        found = self._unbiased(noisy)
+            lower, upper = np.full(size, -np.inf), np.full(size, np.inf)
+            if held is not None and totals is not None:
+                lower, upper = self._told(lower, totals), self._told(upper, totals)
+            return LinearBounds(lower, upper, certain=False, known=known)
+        found = self._unbiased(noisy, totals)
         certain = self.of_cells
         above, below = (isinstance(rate, Infinite) for rate in (self.upper_rate, self.lower_rate))
         share = shared(confidence, 2 - certain * (above + below))
@@ -265,18 +338,24 @@ class Linear:
             )
             lower = least if above else lower
             upper = most if below else upper
-        answers = self.estimate(noisy).estimate if estimate is None else estimate
+        answers = self.estimate(noisy, totals).estimate if estimate is None else estimate
         if self.non_negative:
             lower = np.maximum(lower, 0) if self.workload.is_non_negative else lower
-        return LinearBounds(np.minimum(lower, answers), np.maximum(upper, answers), certain)
+        lower, upper = np.minimum(lower, answers), np.maximum(upper, answers)
+        if totals is not None and held is not None and held.known.any():
+            exact = np.rint(held.share[held.known]).astype(np.int64) @ totals
+            lower[held.known], upper[held.known] = _outward(exact, -np.inf), _outward(exact, np.inf)
+        return LinearBounds(lower, upper, certain, known)
 
     def _reach(self, share: Fraction) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """How far each answer may lie above the truth, and below it, with this chance each."""
-        law = self.distribution
+        law, held = self.distribution, self._held
         chosen, kind = alike(self.strategy, self.workload)
+        if self.public is not None and held is not None and not self.public.of_all:
+            chosen = kind = np.arange(self.workload.shape[0])
         many = chosen.size * self.strategy.shape[0]
         if many > _WEIGHED or chosen.size > 2**16 or self.draws:
-            found = self._factors
+            found = self._left
             if self.draws:  # estimated: it may be too small, at a part of the chance to miss
                 missed = (1 - share) / _UNSURE
                 share, found = share + missed, found * understated(self.draws, float(missed))
@@ -288,7 +367,12 @@ class Linear:
         off = tail_bound([(law, 1.0)], 1 - spare) * _OFF * np.sqrt(self._factors)
         sides: list[NDArray[np.float64]] = []
         for first in range(0, chosen.size, some):
-            part = weights(self.strategy, self.workload, chosen[first : first + some])
+            these = chosen[first : first + some]
+            part = (
+                weights(self.strategy, self.workload, these)
+                if held is None
+                else held.weights(self.strategy, these)
+            )
             over = reaches(law, part, share)
             under = over if law.upper == law.lower else reaches(law, -part, share)
             sides.append(np.stack([over, under]))
@@ -331,8 +415,16 @@ class Linear:
         noise's variance gives it for some of the queries. For many queries by staggered tiles it
         is estimated from :attr:`draws` draws of made-up noise.
         """
-        found = self._factors
+        found = self._left
         return None if found is None else found * self.distribution.variance()
+
+    @cached_property
+    def _left(self) -> Any:
+        """What public totals leave of the factors."""
+        found, held = self._factors, self._held
+        if found is None or held is None:
+            return found
+        return sampled_factors(self.strategy, held) if self.draws else held.less(found)
 
     @cached_property
     def _factors(self) -> Any:
@@ -387,15 +479,21 @@ def best(moves: Moves, workload: Operator, epsilon: Fraction, cells: Layout) -> 
 def _least(
     strategies: list[Operator], moves: Moves, probe: Operator, epsilon: Fraction
 ) -> Operator | None:
+    public = _totals(moves.components())
     found: list[tuple[float, Operator]] = []
     for strategy in strategies:
         try:
             upper, lower = rates_over(strategy_shifts(strategy, moves), epsilon)
             spread = TwoSidedGeometric(upper, lower).variance()
-            found.append((float(np.sum(error_factors(strategy, probe))) * spread, strategy))
+            found.append((float(np.sum(held_factors(strategy, probe, public))) * spread, strategy))
         except OnesidedError:
             continue
     return min(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _totals(labels: ArrayLike) -> Totals | None:
+    given = np.asarray(labels)
+    return Totals(given) if given.ndim != 1 or not given.size or (given >= 0).any() else None
 
 
 def _operator(given: Operator | ArrayLike) -> Operator:

@@ -45,7 +45,9 @@ _ROUNDS: Final = 3
 _INFLATED: Final = math.e - 1
 
 
-def chances_of_noise(values: IntArray, candidates: int, rate: Loss) -> Floats:
+def chances_of_noise(
+    values: IntArray, candidates: int, rate: Loss, lower: Loss = INFINITE
+) -> Floats:
     """For each selected value, largest first, about how likely it is noise on a small count.
 
     Claim. Candidates with counts that are small beside the noise, anywhere from 0 to its mean M
@@ -60,10 +62,13 @@ def chances_of_noise(values: IntArray, candidates: int, rate: Loss) -> Floats:
     is the number of candidates less the selections that are not false. No constant was chosen on
     data: e - 1 and 1 / (e - 1) are integrals of e^u and u e^u over 0 to 1. All is computed from
     what was published and from the public number of candidates, so it costs nothing.
+    With noise below as well, at the rate ``lower``, so many fewer reach v as the chance is that
+    noise does not lie below 0: given that, it is geometric. Noise below alone lifts nothing.
     """
     if isinstance(rate, Infinite) or not values.size:
         return np.zeros(values.shape)
-    reached = np.exp(-float(rate) * np.maximum(np.asarray(values, dtype=np.float64), 0.0))
+    above = np.maximum(np.asarray(values, dtype=np.float64), 0.0)
+    reached = _not_below(rate, lower) * np.exp(-float(rate) * above)
     empty = float(candidates)
     chances = np.zeros(values.shape)
     for _ in range(_ROUNDS):
@@ -72,12 +77,21 @@ def chances_of_noise(values: IntArray, candidates: int, rate: Loss) -> Floats:
     return chances
 
 
-def without_false(values: IntArray, candidates: int, rate: Loss) -> Floats:
+def without_false(values: IntArray, candidates: int, rate: Loss, lower: Loss = INFINITE) -> Floats:
     """Selected values, largest first, less the noise's mean and shrunk; at least 0."""
-    mean = 0.0 if isinstance(rate, Infinite) else 1 / math.expm1(float(rate))
-    centred: Floats = np.maximum(values - mean, 0.0)
-    chances = chances_of_noise(values, candidates, rate)
-    return (1 - chances) * centred + chances * np.minimum(mean / _INFLATED, centred)
+    above, below = (
+        0.0 if isinstance(one, Infinite) else 1 / math.expm1(float(one)) for one in (rate, lower)
+    )
+    centred: Floats = np.maximum(values - (above - below), 0.0)
+    chances = chances_of_noise(values, candidates, rate, lower)
+    return (1 - chances) * centred + chances * np.minimum(above / _INFLATED, centred)
+
+
+def _not_below(upper: Loss, lower: Loss) -> float:
+    """The chance of two-rate noise to be 0 or above."""
+    if isinstance(upper, Infinite) or isinstance(lower, Infinite):
+        return 1.0
+    return math.expm1(-float(lower)) / math.expm1(-float(upper + lower))
 
 
 def _rising(steps: Floats) -> Floats:
@@ -215,6 +229,16 @@ class NoisyTopK(TwoRates):
         noisy = Counts(self.upper_rate, self.lower_rate).noisy(counts, noise=source)
         indices = largest(noisy, self.k, noise=source)
         return TopKAnswer(indices, noisy[indices])
+
+    def estimate(self, values: IntArray, *, correction: Correction = "mean") -> NDArray[Any]:
+        """As :meth:`TopK.estimate`."""
+        counts = Counts(self.upper_rate, self.lower_rate, correction=correction, clip=True)
+        return counts.estimate(values)
+
+    def shrunk(self, values: IntArray, *, candidates: int) -> NDArray[np.float64]:
+        """As :meth:`TopK.shrunk`: what is largest of many noisy counts is so by its noise."""
+        number = whole(candidates, name="candidates", least=max(int(np.size(values)), 1))
+        return without_false(values, number, self.upper_rate, self.lower_rate)
 
 
 @dataclass(frozen=True)

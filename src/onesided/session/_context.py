@@ -101,15 +101,17 @@ class QueryContext:
         own = self.table.owns(column) and not self.binned
         return named and own and _kind_of(self.schema[column]) in ("text", "integer")
 
-    def alone(self, column: str) -> bool:
-        """Whether a policy of values that names no column can be about no other one than this.
+    def alone(self, *columns: str) -> bool:
+        """Whether a policy of values that names no column can be about no other one than these.
 
-        Another one of texts, or of numbers, may be what the policy is about, and this one made
+        Another one of texts, or of numbers, may be what the policy is about, and these made
         of it; and with a schema that other one may have been left out of the table.
         """
-        text = _kind_of(self.schema[column]) == "text"
-        alike = {"text"} if text else {"integer", "number", ""}
-        others = self.schema.keys() - {column, self.unit}
+        texts = {_kind_of(self.schema[column]) == "text" for column in columns}
+        alike = ({"text"} if True in texts else set()) | (
+            {"integer", "number", ""} if False in texts else set()
+        )
+        others = self.schema.keys() - {*columns, self.unit}
         beside = any(_kind_of(self.schema[name]) in alike for name in others)
         return self.declared is None and not beside
 

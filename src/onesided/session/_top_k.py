@@ -94,7 +94,12 @@ class TopK(Grouped):
                 kind="TopKRelease",
                 told=of_groups(groups.keys.part(found.indices), told),
                 bound_words="" if share is None else Confidence(share, simultaneous=True).words,
-                own={"mechanism": mechanism, "candidates": groups.keys.size, "confidence": share},
+                own={
+                    "mechanism": mechanism,
+                    "candidates": groups.keys.size,
+                    "confidence": share,
+                    "noisy": found.values,
+                },
                 **groups.published(context, plan, entry),
             )
 
@@ -153,15 +158,19 @@ class TopK(Grouped):
         self, mechanism: Mechanism | NoisyTopK | PeeledTopK, values: IntArray, size: int
     ) -> dict[str, Any]:
         """Estimates, and bounds: of those that were selected by their noise, of all at once."""
-        upper = mechanism.upper_rate
-        if isinstance(mechanism, Mechanism):
-            counts, estimate = Counts(upper, INFINITE), mechanism.shrunk(values, candidates=size)
-        else:
-            counts = Counts(upper, mechanism.lower_rate, correction="mean", clip=True)
+        one_sided = isinstance(mechanism, Mechanism)
+        lower = INFINITE if isinstance(mechanism, Mechanism) else mechanism.lower_rate
+        counts = Counts(mechanism.upper_rate, lower, correction="mean", clip=not one_sided)
+        if isinstance(mechanism, PeeledTopK):  # measured after they were selected
             estimate = counts.estimate(values)
+        else:
+            estimate = mechanism.shrunk(values, candidates=size)
         among = values.size if isinstance(mechanism, PeeledTopK) else size
         share = shared(CONFIDENCE if self.confidence is None else self.confidence, among)
         bounds = sides(counts.interval(values, confidence=share))
+        # Wider bounds hold as well: no estimate lies outside.
+        bounds["lower"] = np.minimum(bounds["lower"], np.floor(estimate).astype(np.int64))
+        bounds["upper"] = np.maximum(bounds["upper"], np.ceil(estimate).astype(np.int64))
         if self.confidence is None:
             for side in SIDES:
                 if not bounds[f"{side}_certain"]:

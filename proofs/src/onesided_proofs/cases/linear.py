@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from onesided import policy as policies
 from onesided.linear import (
@@ -25,7 +26,7 @@ from onesided.linear import (
     summed_area,
 )
 from onesided.mechanism import Linear
-from onesided.policy import Policy
+from onesided.policy import Policy, Record
 from onesided.verify import Line, Universe
 from onesided_proofs.zoo import linear as zoo
 
@@ -105,6 +106,14 @@ def _whole_domain() -> Iterator[Line]:
     for policy in (policies.bounded(), policies.unbounded(), policies.addition_only()):
         for strategy in (Identity(2), Prefix(2), Hierarchy(2), Haar(2)):
             yield _case(strategy, policy, ("a", "b"), whole=True)
+    # Every record in one cell: the total is public, and told.
+    inside = tuple(Record("record", frozenset({name})) for name in _LINE)
+    for strategy in (Identity(3), Hierarchy(3, 3)):
+        yield replace(
+            _case(strategy, policies.bounded(), _LINE, whole=True, partition=True),
+            name=f"Linear ({type(strategy).__name__}), public total",
+            universe=Universe(groups=_LINE, units=1, values=inside),
+        )
 
 
 def _broken() -> Iterator[Line]:
@@ -124,12 +133,31 @@ def _broken() -> Iterator[Line]:
         (zoo.no_sources(3, 6), late, _LINE, "sources forgotten", "bounded code on open data"),
         (zoo.wide_radius(wide, 3, 6), wide, _LINE, "radius read as a diameter", "map widgets"),
         (zoo.one_way(edges, 6), tree, _LINE, "a tree's moves taken one way", "directed trees"),
+        (
+            zoo.open_total(policies.unbounded(), 2, 6),
+            policies.unbounded(),
+            _LINE[:2],
+            "the total told though records come and go",
+            "code for bounded DP on open data",
+        ),
+        (
+            zoo.leaky_total(policies.graph([("0", "1"), ("1", "2")]), 3, 6),
+            policies.graph([("0", "1"), ("1", "2")]),
+            ("0", "1", "2"),
+            "totals told of cells that a move joins",
+            "published district totals",
+        ),
     ):
         yield _rejected(wrong, policy, names, flaw, seen)
 
 
 def _case(
-    strategy: Operator, policy: Policy, names: tuple[str, ...], *, whole: bool = False
+    strategy: Operator,
+    policy: Policy,
+    names: tuple[str, ...],
+    *,
+    whole: bool = False,
+    partition: bool = False,
 ) -> Line:
     """One unit moves: others only shift all answers by whole numbers, noise and all.
 
@@ -137,7 +165,12 @@ def _case(
     """
     cells = strategy.shape[1]
     mechanism = Linear.for_policy(
-        policy, strategy=strategy, workload=all_ranges(cells), epsilon=_EPSILON, cells=names
+        policy,
+        strategy=strategy,
+        workload=all_ranges(cells),
+        epsilon=_EPSILON,
+        cells=names,
+        partition=partition,
     )
     return Line(
         f"Linear ({type(strategy).__name__})",

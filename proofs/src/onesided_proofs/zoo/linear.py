@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from onesided import policy as policies
 from onesided.linear import (
     EdgeCounts,
     Grid,
+    Identity,
     Prefix,
     Suffix,
     moves_of,
@@ -16,10 +17,11 @@ from onesided.linear import (
     sensitivity,
     strategy_shifts,
 )
+from onesided.linear.kit import Totals
 from onesided.mechanism import Linear
 from onesided.noise import IntArray, Noise
 from onesided.numbers import INFINITE, Loss
-from onesided.policy import Neighbourhood, Shift
+from onesided.policy import Graph, Neighbourhood, Policy, Shift
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +30,9 @@ class Measured:
 
     mechanism: Linear
 
-    def release(self, values: IntArray, *, noise: Noise) -> IntArray:
-        """What the mechanism measures."""
-        return self.mechanism.noisy(values, noise=noise)
+    def release(self, values: IntArray, *, noise: Noise) -> tuple[IntArray, IntArray | None]:
+        """What the mechanism measures, and the totals that it tells as they are."""
+        return self.mechanism.noisy(values, noise=noise), self.mechanism.totals(values)
 
     def loss(self, shift: Shift) -> Loss:
         """The mechanism's own."""
@@ -48,9 +50,10 @@ def rows_only(shape: tuple[int, int], epsilon: int) -> Linear:
 def no_sources(n: int, epsilon: int) -> Linear:
     """The wrong way round for its source: sums of all cells after, where people enter last."""
     still = policies.neighbourhood(radius=1)
-    return Linear.for_policy(
+    made = Linear.for_policy(
         still, strategy=Suffix(n), workload=Suffix(n), epsilon=epsilon, cells=Grid(n)
     )
+    return replace(made, public=None)
 
 
 def wide_radius(policy: Neighbourhood, n: int, epsilon: int) -> Linear:
@@ -64,3 +67,19 @@ def wide_radius(policy: Neighbourhood, n: int, epsilon: int) -> Linear:
 def one_way(tree: EdgeCounts, epsilon: int) -> Linear:
     """Noise above the truth alone, on a tree whose moves go up and down."""
     return Linear(tree, tree, epsilon, INFINITE)
+
+
+def open_total(policy: Policy, n: int, epsilon: int) -> Linear:
+    """The total of all cells is told, though records come and go."""
+    priced = Linear.for_policy(policy, workload=Identity(n), epsilon=epsilon, strategy=Identity(n))
+    return replace(priced, public=Totals([0] * n))
+
+
+def leaky_total(policy: Graph, n: int, epsilon: int) -> Linear:
+    """Two totals are told, of cells that one of the policy's moves joins."""
+    return replace(
+        Linear.for_policy(
+            policy, workload=Identity(n), epsilon=epsilon, strategy=Identity(n), cells=Grid(n)
+        ),
+        public=Totals([0, *[1] * (n - 1)]),
+    )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import narwhals as nw
@@ -22,8 +22,23 @@ import numpy as np
 
 from onesided.errors import ParameterError, PolicyError
 from onesided.linear import Border, Grid, Moves, moves_of
-from onesided.linear.kit import Cells, Listed, Sweep, Window, listed_moves, placed_moves
-from onesided.policy import ABSENT, Edge, Graph, GroupCount, Neighbourhood, Policy, Record
+from onesided.linear.kit import (
+    Cells as Places,
+)
+from onesided.linear.kit import Listed, Sweep, Totals, Window, listed_moves, placed_moves
+from onesided.policy import (
+    ABSENT,
+    Cells,
+    Edge,
+    Graph,
+    GroupCount,
+    Neighbourhood,
+    Policy,
+    Record,
+    Shift,
+)
+from onesided.session._context import QueryContext
+from onesided.session._groups import Groups
 from onesided.session.histograms._binned import BinEdges
 
 
@@ -155,6 +170,30 @@ class _Named:
         return placed_moves(policy, self.names)
 
 
+def public_totals(
+    moves: Moves, context: QueryContext, groups: Groups, columns: Sequence[str]
+) -> Totals | None:
+    """Totals of cells that every move leaves as they are, and are therefore told exactly.
+
+    Where a policy names values: those of cells that no moves join, if the cells' columns are the
+    only ones that it can be about. Elsewhere the number of all units, each in exactly one cell, if
+    the policy's own shifts of that one number are 0 (:mod:`onesided.policy._cells`).
+    """
+    labels = moves.components()
+    if not (labels >= 0).any():
+        return None
+    if context.policy.between_values:
+        return Totals(labels) if context.alone(*columns) else None
+    by_unit = context.unit is not None
+    if labels.any() or (by_unit and groups.query.max_groups != 1):
+        return None
+    everything = Cells(size=1, everything=True, rows=not by_unit)
+    whole = replace(groups.query, cells=everything, max_groups=1)
+    still = context.policy.shifts(whole).values()
+    public = all(shift == Shift(rise=0, fall=0) for shifts in still for shift in shifts)
+    return Totals(labels) if public else None
+
+
 def _of_values(policy: Graph, axes: Sequence[Axis], *, clamped: bool) -> Moves:
     """A graph over whole numbers, each in the cell of its number."""
     values = [value for value in policy.arrows.values if value != ABSENT]
@@ -245,7 +284,7 @@ def _near(
     return squared <= policy.radius**2
 
 
-def _by_sources(policy: Neighbourhood, axes: Sequence[Axis]) -> Cells:
+def _by_sources(policy: Neighbourhood, axes: Sequence[Axis]) -> Places:
     """The cells with a value within the radius of a source; in doubt, near."""
     wanted = 2 if policy.metric == "time" else len(axes)
     if any(len(source) != wanted for source in policy.sources):

@@ -20,7 +20,7 @@ from onesided.linear import Dense, Grid, Operator
 from onesided.linear.kit import notes_of
 from onesided.mechanism import Linear as Mechanism
 from onesided.mechanism.kit import CONFIDENCE
-from onesided.noise import IntArray
+from onesided.noise import IntArray, Noise
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._fields import Condition, IfUnknown, Keys, Weights
@@ -29,7 +29,7 @@ from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Check, PreparedQuery, all_of
 from onesided.session._release import Release
 from onesided.session._statement import Nouns
-from onesided.session.workloads._cells import moves_of_places
+from onesided.session.workloads._cells import moves_of_places, public_totals
 from onesided.session.workloads._strategies import Choice, choose
 from onesided.show import RoleTable
 
@@ -125,13 +125,15 @@ class LinearQuery:
                 hint="Give one weight per key, in the order of keys.",
             )
         moves = moves_of_places(context.policy, names, groups.query)
+        moves = moves if groups.where is None else moves.conditioned()
         choice = choose(
             self.strategy,
-            moves if groups.where is None else moves.conditioned(),
+            moves,
             asked,
             positive(self.epsilon, name="epsilon"),
             Grid(len(names)),
             tree=(context.policy, names),
+            public=public_totals(moves, context, groups, groups.by),
         )
         return answered(
             context,
@@ -200,7 +202,13 @@ def answered(
         choice.lower_rate,
         non_negative=non_negative,
         shifts=choice.shifts,
+        public=choice.public,
     )
+
+    def draw(counts: IntArray, noise: Noise | None) -> Answer:
+        totals, noisy = mechanism.totals(counts), mechanism.noisy(counts, noise=noise)
+        return {"noisy": noisy} if totals is None else {"noisy": noisy, "totals": totals}
+
     rises = choice.workload.is_non_negative
     groups = replace(groups, left_out=replace(groups.left_out, rises=rises))
     plan = _plan(context, groups, choice, mechanism, about or groups.sentence)
@@ -211,7 +219,7 @@ def answered(
         columns=columns,
         look=groups.counts,
         asserts=asserts,
-        draw=lambda counts, noise: {"noisy": mechanism.noisy(counts, noise=noise)},
+        draw=draw,
         result=_result_maker(
             context,
             groups,
@@ -242,10 +250,13 @@ def _result_maker(
 
     def result(answer: Answer, entry: int | None) -> Release:
         noisy = np.asarray(answer["noisy"], dtype=np.int64)
-        answers = mechanism.estimate(noisy)
-        lower, upper, certain = mechanism.interval(
-            noisy, confidence=share, estimate=answers.estimate
+        kept = answer.get("totals")
+        totals = None if kept is None else np.asarray(kept, dtype=np.int64)
+        answers = mechanism.estimate(noisy, totals)
+        lower, upper, certain, known = mechanism.interval(
+            noisy, totals, confidence=share, estimate=answers.estimate
         )
+        sure = False if known is None else known
         names: dict[str, Any] = dict.fromkeys(queries, "key")
         size, variance = answers.estimate.size, answers.variance
         spread = np.full(size, np.nan) if variance is None else np.sqrt(variance)
@@ -254,8 +265,10 @@ def _result_maker(
             "estimate": answers.estimate,
             "lower": lower,
             "upper": upper,
-            "lower_certain": np.full(size, certain and isinstance(mechanism.upper_rate, Infinite)),
-            "upper_certain": np.full(size, certain and isinstance(mechanism.lower_rate, Infinite)),
+            "lower_certain": np.full(size, certain and isinstance(mechanism.upper_rate, Infinite))
+            | sure,
+            "upper_certain": np.full(size, certain and isinstance(mechanism.lower_rate, Infinite))
+            | sure,
             "standard_deviation": spread,
         }
         return Release(
@@ -263,7 +276,11 @@ def _result_maker(
             told=RoleTable.of(columns, roles=names),
             summary=f"{many(size, 'query')} by {choice.name}.",
             bound_words=confidence.words,
-            notes=notes_of(choice.moves),
+            notes=(
+                *notes_of(choice.moves),
+                *(() if totals is None else (_HELD,)),
+                *(() if answers.fitted else (_CUT,)),
+            ),
             own={
                 "variance": variance,
                 "strategy": choice.name,
@@ -277,6 +294,13 @@ def _result_maker(
         )
 
     return result
+
+
+_HELD: Final = "Answers are held to the public totals, which are told exactly and cost nothing."
+_CUT: Final = (
+    "No counts of at least 0 were found that are surely the nearest to the answers: each answer is "
+    "cut at 0 by itself, and sums of answers may differ."
+)
 
 
 def _assurances(apart: Apart, epsilon: Loss, *distances: Number) -> tuple[Assurance, ...]:

@@ -39,7 +39,7 @@ from onesided.session.histograms._binned import (
 )
 from onesided.session.histograms._histogram import Histogram, Method
 from onesided.session.values._value import Missing
-from onesided.session.workloads._cells import Axis, moves_between
+from onesided.session.workloads._cells import Axis, moves_between, public_totals
 from onesided.session.workloads._linear import Columns, Strategy, answered, asserted
 from onesided.session.workloads._strategies import choose
 
@@ -121,8 +121,8 @@ class RangeQuery:
         epsilon = positive(self.epsilon, name="epsilon")
         axes = [Axis.of(name, one, context.schema[name]) for name, one in bins.items()]
         moves = self._moves(context, axes, groups)
-        choice = choose(self.strategy, moves, asked, epsilon, Grid(asked.grid))
-
+        public = public_totals(moves, context, groups, tuple(bins))
+        choice = choose(self.strategy, moves, asked, epsilon, Grid(asked.grid), public=public)
         return answered(
             binned.context,
             groups,

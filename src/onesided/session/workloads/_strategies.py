@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -21,11 +22,10 @@ from onesided.linear import (
     by_length,
     candidates,
     edge_counts,
-    error_factors,
     sensitivity,
     strategy_shifts,
 )
-from onesided.linear.kit import MOST_PAIRS, holds_cells, thinned
+from onesided.linear.kit import MOST_PAIRS, Totals, held_factors, holds_cells, influences, thinned
 from onesided.mechanism.kit import rates_over
 from onesided.noise import TwoSidedGeometric
 from onesided.policy import Edge, Policy, Shift
@@ -48,7 +48,7 @@ class Choice:
     """A strategy with the least noise for it, and how well it and the others would answer.
 
     error: the root of the mean squared error of the queries (of 256 of them if there are more, of
-    4 to 32 for strategies without a closed form).
+    4 to 32 for strategies without a closed form). public: the totals that answers are held to.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Choice:
     upper_rate: Loss
     lower_rate: Loss
     error: float
+    public: Totals | None = None
     why: str = ""
     others: tuple[PlanOption, ...] = ()
 
@@ -71,6 +72,7 @@ def choose(
     grid: Grid,
     *,
     tree: tuple[Policy, Sequence[Any]] | None = None,
+    public: Totals | None = None,
 ) -> Choice:
     """The strategy that was given or named, or else the one of least predicted error.
 
@@ -80,9 +82,10 @@ def choose(
 
     Only public facts enter. Errors: ParameterError for an unknown name or where nothing fits.
     """
+    sized = partial(_sized, epsilon=epsilon, public=public)
     if given is not None and not isinstance(given, str):
         strategy = given if isinstance(given, Operator) else Dense(given)
-        return _sized("given", strategy, moves, workload, epsilon)
+        return sized("given", strategy, moves, workload)
     makers = _makers(grid, tree)
     if isinstance(given, str):
         if given not in makers:
@@ -91,7 +94,7 @@ def choose(
                 hint=f"Use one of {', '.join(makers)}, an operator, or a matrix.",
                 value=given,
             )
-        return _sized(given, makers[given](), moves, workload, epsilon)
+        return sized(given, makers[given](), moves, workload)
     most = _WHOLE_PAIRS if moves.whole else MOST_PAIRS
     found: list[Choice] = []
     slow: dict[str, Operator] = {}
@@ -99,12 +102,12 @@ def choose(
         try:
             strategy = make()
             if strategy.solvable or moves.cells <= _SMALL:
-                found.append(_sized(name, strategy, moves, workload, epsilon, most=most))
+                found.append(sized(name, strategy, moves, workload, most=most))
             elif holds_cells(strategy):
                 slow[name] = strategy
         except OnesidedError:  # cannot be worked out at this size: another will do
             continue
-    found.extend(_compared(slow, found, moves, workload, epsilon))
+    found.extend(_compared(slow, found, moves, workload, sized))
     if not found:
         raise ParameterError(
             "No standard strategy can be worked out for this many cells and this policy.",
@@ -119,7 +122,7 @@ def _compared(
     found: Sequence[Choice],
     moves: Moves,
     workload: Operator,
-    epsilon: Fraction,
+    sized: Callable[..., Choice],
 ) -> list[Choice]:
     """Those that are slow to predict: by few queries, as a multiple of the best of the others."""
     few = thinned(workload, _probes(moves.cells))
@@ -127,9 +130,9 @@ def _compared(
     made: list[Choice] = []
     for name, strategy in slow.items():
         try:
-            own = _sized(name, strategy, moves, few, epsilon)
+            own = sized(name, strategy, moves, few)
             if best is not None and best.error and few is not workload:
-                beside = _sized(best.name, best.strategy, moves, few, epsilon).error
+                beside = sized(best.name, best.strategy, moves, few).error
                 own = replace(own, error=own.error * best.error / beside)
             made.append(replace(own, workload=workload))
         except OnesidedError:
@@ -154,7 +157,14 @@ def error_by_length(choice: Choice) -> tuple[tuple[int, float], ...]:
     found = by_length(choice.strategy)
     spread = TwoSidedGeometric(choice.upper_rate, choice.lower_rate).variance()
     lengths = sorted({*(2**k for k in range(cells.bit_length()) if 2**k <= cells), cells})
-    return tuple((n, math.sqrt(max(float(found.factor[n - 1]) * spread, 0.0))) for n in lengths)
+    saved = np.zeros(cells)
+    if choice.public is not None and choice.public.of_all:
+        near = influences(choice.strategy, np.ones((cells, 1)))[:, 0]
+        sums = np.concatenate([[0.0], np.cumsum(near)])
+        for n in lengths:
+            saved[n - 1] = np.mean((sums[n:] - sums[:-n]) ** 2) / sums[-1]
+    left = np.maximum(found.factor - saved, 0) * spread
+    return tuple((n, math.sqrt(float(left[n - 1]))) for n in lengths)
 
 
 def _told(found: Sequence[Choice]) -> Choice:
@@ -193,8 +203,9 @@ def _sized(
     strategy: Operator,
     moves: Moves,
     workload: Operator,
-    epsilon: Fraction,
     *,
+    epsilon: Fraction,
+    public: Totals | None,
     most: int = MOST_PAIRS,
 ) -> Choice:
     shifts = strategy_shifts(strategy, moves, most=most)
@@ -203,9 +214,8 @@ def _sized(
     error = 0.0
     if not (isinstance(upper, Infinite) and isinstance(lower, Infinite)):
         probes = _PROBED if strategy.solvable or moves.cells <= _SMALL else _probes(moves.cells)
-        error = math.sqrt(
-            float(np.mean(error_factors(strategy, thinned(workload, probes)))) * spread
-        )
+        probe = thinned(workload, probes)
+        error = math.sqrt(float(np.mean(held_factors(strategy, probe, public))) * spread)
     return Choice(
         name=name,
         strategy=strategy,
@@ -215,4 +225,5 @@ def _sized(
         upper_rate=upper,
         lower_rate=lower,
         error=error,
+        public=public,
     )
