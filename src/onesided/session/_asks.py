@@ -17,7 +17,7 @@ from onesided.session._question import Question
 from onesided.session._sample import Sample
 from onesided.session._top_k import TopK
 from onesided.session.histograms._histogram import Histogram
-from onesided.session.several._several import Several
+from onesided.session.several._several import Several, parts_of
 from onesided.session.values._mean import Mean, Variance
 from onesided.session.values._quantile import Quantile
 from onesided.session.values._row_count import RowCount
@@ -97,6 +97,23 @@ class Asks(ABC):
     def maximum(self, column: str, **question: Any) -> Any:
         """The largest value's candidate, over all rows of all units; see :class:`Quantile`."""
         return self.ask(called(Quantile, column, 1, **question))
+
+    def parts(self, question: Any, *, by: Any, keys: Any = None, **together: Any) -> Any:
+        """Answer ``question`` for each of several disjoint parts of the rows, all under one charge.
+
+        by, keys: a column and its public keys; or by={name: condition}, one for each part.
+        together: ``epsilon``, ``weights``, ``guesses``, ``id``, ``again`` and ``title``, as in
+        ``ask_all(..., disjoint=True)``, which says what is charged.
+
+        >>> import polars as pl, onesided as od
+        >>> visits = pl.DataFrame({"place": ["a", "b", "b"], "age": [7, 8, 40]})
+        >>> session = od.Session(visits, policy=od.policy.addition_only(), budget=99)
+        >>> ages = {"children": "age < 18", "adults": "age >= 18"}
+        >>> answers = session.parts(od.Count(epsilon=90), by=ages)
+        >>> [int(one.value) for one in answers], answers.guarantee.headline
+        ([2, 1], Fraction(90, 1))
+        """
+        return self.ask(called(Several, parts_of(question, by, keys), disjoint=True, **together))
 
     def sql(self, text: str, **question: Any) -> Any:
         """Answer a query in SQL; the plan if it begins with EXPLAIN. See docs/sql.md.

@@ -76,6 +76,8 @@ class Count(Grouped):
         if mechanism is not alone:
             about = f"{plan.guarantee.about} {drawn_at_once(groups.told.size)}"
             plan = replace(plan, guarantee=replace(plan.guarantee, about=about))
+        else:
+            plan = replace(plan, query=groups.query, by=groups.by)
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.noisy(counts, noise=noise)}
