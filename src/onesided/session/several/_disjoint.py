@@ -2,13 +2,14 @@
 
 Claim. Each answer is about the rows that meet its own condition, and draws noise of its own. So
 what a move leaves as it is in a part, it leaves as it is in that part's answer, and the losses of
-the parts that it changes add up. On each edge the charge is the least that is proved of
+the parts that it changes add up. On each edge the charge is
 
-* the sum over all parts, which holds whatever a move does;
-* the largest of one part, where each move takes away or adds one row, or what is dropped lies in
-  parts of the very column that tells its groups apart, at a price in proportion to how many are;
+* the largest of one part, where each move takes away or adds one row; or where what is dropped are
+  values of the very column that tells parts and groups apart, and each costs its share of the
+  price of all that a move may drop;
 * where a move replaces a row, which may lie in one part before and in another one after: the
-  largest of one part, and of (leaving part i + entering part j) over all i and j that differ.
+  largest of one part, and of (leaving part i + entering part j) over all i and j that differ;
+* the sum over all parts where a unit may have rows in several, which holds whatever a move does.
 
 Leaving and entering are priced on their own for counts, as moves of the same kinds to and from
 absence; a part's own price bounds both, for its rows may become rows of no part. Nothing is made
@@ -70,12 +71,12 @@ def column_apart(context: QueryContext, questions: Sequence[Any]) -> str:
     possible = any(one.unknown == "possible" for one in questions)
     found = apart(conditions, types, known=context.filled if possible else None)
     if found is None:
-        unsure = " and has a value in every row (required = true in the schema)" if possible else ""
+        known = ", with a value in each row (required = true in the schema)" if possible else ""
         raise ParameterError(
             "These parts are not shown to be disjoint.",
-            hint="In each condition let one and the same column equal values of its own, or lie in "
-            f"an interval of its own, joined by AND to whatever else, where that column is known"
-            f"{unsure}. Or leave disjoint= out, and the charges add up.",
+            hint=f"Let one and the same column{known}, equal other values in each condition, or "
+            "lie in another interval, joined by AND to whatever else it says. Or leave disjoint= "
+            "out, and the charges add up.",
         )
     return found
 
@@ -95,19 +96,18 @@ def charged_apart(
         return {e: how([table.get(e, Fraction(0)) for table in tables]) for e in edges}
 
     why = _why_many(context)
-    if not why and all(ABSENT in way for edge in policy.edges for way in policy.ways(edge)):
-        return on_each(max, epsilon), on_each(max, delta), _ONE.format(column=column)
-    if not why and policy.other_values == "dropped":
-        return on_each(max, epsilon), on_each(max, delta), _ONE.format(column=column)
-    if policy.other_values == "dropped" and all(_in_proportion(context, p, column) for p in plans):
+    drops = policy.other_values == "dropped" and len(policy.parts) == 1
+    if drops and why and all(_in_proportion(policy, one, column) for one in plans):
         return on_each(max, epsilon), on_each(max, delta), _DROPS.format(column=column)
-    if why or not policy.of_kinds:
-        why = why or "moves go between values, and may change every part"
+    if why:
         return on_each(_added, epsilon), on_each(_added, delta), _SUM.format(column=column, why=why)
+    comes_or_goes = all(ABSENT in way for edge in policy.edges for way in policy.ways(edge))
+    if drops or comes_or_goes:
+        return on_each(max, epsilon), on_each(max, delta), _ONE.format(column=column)
     ends = [_ends(policy, plan) for plan in plans]
     charge: dict[str, Loss] = on_each(max, epsilon)
     for edge in policy.edges:
-        if ABSENT not in (edge.source, edge.target):
+        if any(ABSENT not in way for way in policy.ways(edge)):
             own = charge[edge.name]
             charge[edge.name] = max([own, *_crossed([end(edge) for end in ends])])
     two = on_each(lambda many: _added(sorted(many)[-2:]), delta)
@@ -128,8 +128,6 @@ def _why_many(context: QueryContext) -> str:
     policy = context.policy
     if policy.view is not None:
         return "a move may change the kinds of a whole group"
-    if len(policy.parts) > 1:
-        return "this policy is an intersection, whose moves are not told apart here"
     if not context.row_each:
         return "one unit may have rows in several"
     return ""
@@ -138,7 +136,7 @@ def _why_many(context: QueryContext) -> str:
 def _ends(policy: Policy, plan: Plan) -> Callable[[Edge], tuple[Loss, Loss]]:
     """What leaving a part and entering it cost along an edge; neither above the part's price."""
     query = plan.query
-    if query is None:
+    if query is None or not policy.of_kinds:
         return lambda edge: (plan.charge[edge.name], plan.charge[edge.name])
     kinds = [kind for kind in policy.kinds if kind != ABSENT]
     to_and_fro = custom(
@@ -163,15 +161,15 @@ def _sources(policy: Policy) -> list[str]:
     return list(dict.fromkeys(e.source for e in policy.edges if e.source != ABSENT))
 
 
-def _in_proportion(context: QueryContext, plan: Plan, column: str) -> bool:
+def _in_proportion(policy: Policy, plan: Plan, column: str) -> bool:
     """Whether each dropped group lies in one part, and costs its share of the part's price there.
 
     Where fewer groups are dropped than the noise covers, fewer counts fall: a part of one cell has
     its whole price for the first of them, and two such parts have twice that.
     """
-    query, most = plan.query, context.policy.covers
+    query, most = plan.query, policy.covers or 0
     if query is None or query.truncated or query.max_groups is not None or plan.by != (column,):
         return False
     (own,) = plan.charge.values()
-    falls = ((n, plan.mechanism.loss(Shift(rise=0, fall=n))) for n in range(1, (most or 0) + 1))
-    return len(context.policy.parts) == 1 and all(loss * most <= own * n for n, loss in falls)
+    falls = ((n, plan.mechanism.loss(Shift(rise=0, fall=n))) for n in range(1, most + 1))
+    return all(loss * most <= own * n for n, loss in falls)

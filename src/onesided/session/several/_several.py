@@ -264,6 +264,10 @@ class Several:
     def prepare(self, context: QueryContext) -> PreparedSeveral:
         """Check and price the questions. Looks at no row."""
         questions = self.shared(context)
+        if not isinstance(self.disjoint, bool):
+            raise ParameterError(
+                f"disjoint must be True or False, got {self.disjoint!r}.", hint="Write True."
+            )
         column = column_apart(context, questions) if self.disjoint else ""
         parts = tuple(stated(one, one.prepare(context), context) for one in questions)
         plan = _plan(context, parts)
