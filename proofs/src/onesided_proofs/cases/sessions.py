@@ -311,17 +311,25 @@ def _parts() -> Iterator[Line]:
     """Disjoint parts at ε of their own; ``session/several/_disjoint.py`` says what they cost."""
     kind = policies.sensitive("kind = 'sensitive'")
     for policy in (policies.addition_only(), policies.unbounded(), policies.removal_only()):
-        yield _line(policy, _by_place(6, 3), _of_rows(policy), "parts, largest", unit=None)
+        yield _line(
+            policy, _place_by_place(6, 3), _of_single_rows(policy), "parts, largest", unit=None
+        )
     for policy in (policies.bounded(), kind):
-        yield _line(policy, _by_place(4, 2), _of_rows(policy), "parts, left + entered", unit=None)
+        yield _line(
+            policy,
+            _place_by_place(4, 2),
+            _of_single_rows(policy),
+            "parts, left + entered",
+            unit=None,
+        )
     own = policies.presence(max_groups=1)
     held: dict[str, Any] = {"by": "place", "keys": _PLACES}
-    yield _line(own, _by_place(6, 3, **held), _world(own, 0, 1, many=True), "parts, by place")
+    yield _line(own, _place_by_place(6, 3, **held), _world(own, 0, 1, many=True), "parts, by place")
     both = policies.presence(max_groups=2)
     yield _line(both, _by_value(4, 2), _world(both, 0, 1, many=True), "parts, by value")
 
 
-def _by_place(*epsilons: int, **more: Any) -> questions.Several:
+def _place_by_place(*epsilons: int, **more: Any) -> questions.Several:
     parts = zip(_PLACES, epsilons, strict=True)
     return questions.Several(
         [questions.Count(where=f"place = '{at}'", epsilon=one, **more) for at, one in parts],
@@ -336,7 +344,7 @@ def _by_value(*epsilons: int) -> questions.Several:
     )
 
 
-def _of_rows(policy: Policy) -> Universe:
+def _of_single_rows(policy: Policy) -> Universe:
     """Each row is a unit, at one of two places."""
     absent = [Record(ABSENT)] if ABSENT in policy.kinds else []
     kinds = [kind for kind in policy.kinds if kind != ABSENT]
@@ -379,7 +387,7 @@ def _parts_at_the_largest() -> Iterator[Line]:
         (
             policies.bounded(),
             Rated((("p", (6, 2)), ("q", (2, 6))), _at_places),
-            _of_rows(policies.bounded()),
+            _of_single_rows(policies.bounded()),
             "the largest of disjoint parts, where a row may be replaced",
             "where parallel composition is taken for bounded privacy",
         ),
