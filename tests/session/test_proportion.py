@@ -43,7 +43,9 @@ def test_it_is_priced_as_the_mean_of_ones_and_zeros():
     assert told.charge == plain.charge
     assert told.mechanism == plain.mechanism
     public = pl.DataFrame(ROWS)
-    assert [one.name for one in session.plan(Mean("ill", **asked), like=public).options][:1] == ["Mean"]
+    assert [one.name for one in session.plan(Mean("ill", **asked), like=public).options][:1] == [
+        "Mean"
+    ]
     spread = session.variance("ill", **(asked | {"epsilon": 900}))
     assert spread.estimate.tolist() == pytest.approx([2 / 9, 1 / 4], abs=1e-2)
 

@@ -223,6 +223,7 @@ def _values() -> Iterator[Line]:
     yield from _both_ends()
     yield from _of_rows()
     yield from _by_place()
+    yield from _weights()
     runs = questions.Quantile("v", q=0, candidates=[0, 1], epsilon=_EPSILON, max_groups=2)
     yield _line(added, runs, _world(added, 0, 1), "cumulative")
 
@@ -292,6 +293,39 @@ def _by_place() -> Iterator[Line]:
         own = {} if policy is two else {"max_groups": 2}
         nearest = questions.Quantile("v", candidates=[0, 1], **asked, **own)
         yield _line(policy, nearest, _world(policy, 0, 1), "by place")
+
+
+def _weighted(policy: Policy, **more: Any) -> questions.Count:
+    """How many there are, each by its mean value."""
+    own: dict[str, Any] = {} if policy.covers else {"max_groups": 1}
+    asked: dict[str, Any] = {"by": "place", "keys": _PLACES, "epsilon": _EPSILON, **own, **more}
+    return questions.Count(weight="v", weight_bounds=(0, 3), **asked)
+
+
+def _weights() -> Iterator[Line]:
+    """Counts of units by their own weights: who drops one row of two may weigh more."""
+    for policy in (policies.addition_only(), policies.bounded(), _dropped(1)):
+        world = _world(policy, 1, 3, many=True)
+        yield _line(policy, _weighted(policy), world, "weighted")
+
+
+def _weighed_as_totals() -> Line:
+    """Wrong: a mean of what is left is taken to fall where rows are dropped, as a total does."""
+    policy = _dropped(1)
+    places: dict[str, Any] = {"by": "place", "keys": _PLACES}
+    return Line(
+        "session: Count weighted",
+        policy,
+        Mispriced(policy, _totals(0, 3, **places), read=_weighted(policy)),
+        dict.fromkeys(policy.edges, Fraction(_EPSILON)),
+        universe=_world(policy, 1, 3, many=True),
+        epsilon=_EPSILON,
+        tail=1e-8,
+        unseen=1e-3,
+        sealed=False,
+        flaw="noise above alone, where who drops a row of a small weight weighs more",
+        seen="where a unit's mean is priced as its total",
+    )
 
 
 def _dropped(most: int) -> Policy:
@@ -678,6 +712,7 @@ def _broken() -> Iterator[Line]:
     flaw = "noise for all counts, drawn for each of them apart"
     yield _line(policy, apart, world, claims=_EPSILON, flaw=flaw, **flawed)
     yield from _parts_at_the_largest()
+    yield _weighed_as_totals()
     dropped = policies.presence(max_groups=1)
     asked = questions.Count(by="n", keys=(1, 2), epsilon=_EPSILON)
     flaw = "a unit that loses a row keeps another row of its own"

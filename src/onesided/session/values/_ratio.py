@@ -84,7 +84,7 @@ def ratio_of(
     """
     above, below = answers.releases
     n, d = above.interval, below.interval
-    counted = isinstance(denominator, Count | RowCount)
+    counted = isinstance(denominator, Count | RowCount) and not getattr(denominator, "weight", "")
     estimate, bounds = quotients(
         above.estimate, n, below.estimate, d, least=1.0 if counted else 0.0
     )
