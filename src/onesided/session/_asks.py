@@ -143,7 +143,7 @@ class Asks(ABC):
         >>> release.value, release.answers[0].value
         (2.0, 6.0)
         """
-        sure = {"confidence": confidence, "simultaneous": simultaneous}
+        sure: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}
         asked = halves(numerator, denominator, **sure)
         answers = self.ask(called(Several, asked, **together))
         return ratio_of(answers, denominator, **sure)

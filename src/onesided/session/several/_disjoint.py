@@ -43,13 +43,17 @@ _TYPES: Final[Mapping[str, Type]] = {
     "datetime": moment_type(),
     "datetime with zone": moment_type(zoned=True),
 }
-_ONE: Final = "No row is in two of these parts, by {column!r}, and each move changes one part: "
-_ONE += "the charge is the largest of one part."
-_DROPS: Final = "These are parts of {column!r}, whose groups a move drops, and their prices are in "
-_DROPS += "proportion to how many: the charge is the largest of one part."
-_TWO: Final = "No row is in two of these parts, by {column!r}, but a move can take one from part "
-_TWO += "to part: the charge is the largest of leaving one and entering another."
-_SUM: Final = "No row is in two of these parts, by {column!r}, but {why}: the charge is their sum."
+_APART: Final = "No row is in two of these parts, by {column!r}, "
+_ONE: Final = f"{_APART}and each move changes one part: the charge is the largest of one part."
+_TWO: Final = (
+    f"{_APART}but a move can take one from part to part: the charge is the largest of leaving one "
+    "and entering another."
+)
+_SUM: Final = f"{_APART}but {{why}}: the charge is their sum."
+_DROPS: Final = (
+    "These are parts of {column!r}, whose groups a move drops, and their prices are in proportion "
+    "to how many: the charge is the largest of one part."
+)
 Table = Mapping[str, Any]
 
 

@@ -308,10 +308,7 @@ class Mean(Valued):
         if context.schema[self.column] != nw.Boolean:
             return Valued.value(self, context)
         each = context.unit is not None and self.of == "units"
-        if self.bounds is not None and tuple(exact(e, name="bounds") for e in self.bounds) != (
-            0,
-            1,
-        ):
+        if self.bounds is not None and self.ends != (Fraction(0), Fraction(1)):
             raise ParameterError(
                 f"bounds={self.bounds!r}: {self.column!r} holds true and false, which are 1 and 0.",
                 hint="Leave bounds= out.",
