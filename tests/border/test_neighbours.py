@@ -170,8 +170,10 @@ def questions(rng, policy):
         yield s.Sum("v", of="units", total_bounds=bounds, **by, others=True)
     yield s.Sum("v", of="units", total_bounds=bounds, **by)
     yield s.Sum("v", of="units", total_bounds=bounds, **alone)
-    yield s.Mean("v", bounds=bounds, **by)
-    yield s.Mean("v", bounds=bounds, **alone)
+    for given in (by, alone):
+        yield s.Mean("v", bounds=bounds, **given)
+        yield s.Mean("s", missing="drop", **given)
+        yield od.Count(weight="v", weight_bounds=(max(bounds[0], 0), bounds[1]), **given)
     yield s.Variance("v", bounds=bounds, **alone)
     rows = {"bounds": bounds, "of": "rows", "max_rows": rng.randint(1, 3)}
     yield s.Mean("v", **rows, missing=rng.choice(("drop", "refuse")), **alone)

@@ -82,6 +82,7 @@ def questions(rng, policy):
     column = rng.choice(("v", "b", "f"))
     yield od.Count(**one, counted=counted)
     yield od.Count(**by, counted=counted)
+    yield od.Count(weight=column, weight_bounds=(0, high), **by)
     yield S.RowCount(max_rows=rng.choice((1, 2**33)), **by)
     for bounds in ((0, high), (-high, high)):
         yield S.Sum(column, of="units", total_bounds=bounds, **own, **one)

@@ -5,6 +5,7 @@
 what it means. The user's text never reaches an engine.
 """
 
+from onesided.conditions._apart import apart, equals
 from onesided.conditions._bind import BoundCondition, Condition, bind
 from onesided.conditions._evaluate import evaluate
 from onesided.conditions._parse import parse
@@ -22,9 +23,11 @@ __all__ = [
     "Terms",
     "Translator",
     "Truth",
+    "apart",
     "balanced",
     "bind",
     "columns",
+    "equals",
     "evaluate",
     "parse",
     "truths",

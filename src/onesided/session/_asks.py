@@ -8,7 +8,9 @@ from fractions import Fraction
 from inspect import Parameter, signature
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, get_args, get_type_hints
 
+from onesided._numbers import Number
 from onesided.errors import called
+from onesided.mechanism.kit import CONFIDENCE
 from onesided.session._above import Above, AtLeast, AtMost, Below
 from onesided.session._count import Count
 from onesided.session._discover import Discover, Ngrams
@@ -17,9 +19,10 @@ from onesided.session._question import Question
 from onesided.session._sample import Sample
 from onesided.session._top_k import TopK
 from onesided.session.histograms._histogram import Histogram
-from onesided.session.several._several import Several
+from onesided.session.several._several import Several, parts_of
 from onesided.session.values._mean import Mean, Variance
 from onesided.session.values._quantile import Quantile
+from onesided.session.values._ratio import halves, ratio_of
 from onesided.session.values._row_count import RowCount
 from onesided.session.values._sum import Sum
 from onesided.session.workloads._linear import LinearQuery
@@ -97,6 +100,53 @@ class Asks(ABC):
     def maximum(self, column: str, **question: Any) -> Any:
         """The largest value's candidate, over all rows of all units; see :class:`Quantile`."""
         return self.ask(called(Quantile, column, 1, **question))
+
+    def parts(self, question: Any, *, by: Any, keys: Any = None, **together: Any) -> Any:
+        """Answer ``question`` for each of several disjoint parts of the rows, all under one charge.
+
+        by, keys: a column and its public keys; or by={name: condition}, one for each part.
+        together: ``epsilon``, ``weights``, ``guesses``, ``id``, ``again`` and ``title``, as in
+        ``ask_all(..., disjoint=True)``, which says what is charged.
+
+        >>> import polars as pl, onesided as od
+        >>> visits = pl.DataFrame({"place": ["a", "b", "b"], "age": [7, 8, 40]})
+        >>> session = od.Session(visits, policy=od.policy.addition_only(), budget=99)
+        >>> ages = {"children": "age < 18", "adults": "age >= 18"}
+        >>> answers = session.parts(od.Count(epsilon=90), by=ages)
+        >>> [int(one.value) for one in answers], answers.guarantee.headline
+        ([2, 1], Fraction(90, 1))
+        """
+        return self.ask(called(Several, parts_of(question, by, keys), disjoint=True, **together))
+
+    def ratio(
+        self,
+        numerator: Any,
+        denominator: Any,
+        *,
+        confidence: Number = CONFIDENCE,
+        simultaneous: bool = False,
+        **together: Any,
+    ) -> Any:
+        """One total by another, with bounds that hold as often as ``confidence`` says.
+
+        numerator, denominator: a Count, RowCount or Sum each, about the same groups; what is
+        divided by is never negative, as its bounds say. Bounds are those of both, divided.
+        together: ``epsilon``, ``weights``, ``guesses``, ``id``, ``again`` and ``title`` of the one
+        charge for both, as in ``ask_all``. ``release.answers`` has both totals.
+        Errors: ParameterError, before anything is charged.
+
+        >>> import polars as pl, onesided as od
+        >>> visits = pl.DataFrame({"minutes": [10, 30, 20], "cost": [1, 2, 3]})
+        >>> session = od.Session(visits, policy=od.policy.addition_only(), budget=99)
+        >>> cost = od.session.Sum("cost", bounds=(0, 9), epsilon=49)
+        >>> release = session.ratio(cost, od.Count(epsilon=50))
+        >>> release.value, release.answers[0].value
+        (2.0, 6.0)
+        """
+        sure: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}
+        asked = halves(numerator, denominator, **sure)
+        answers = self.ask(called(Several, asked, **together))
+        return ratio_of(answers, denominator, **sure)
 
     def sql(self, text: str, **question: Any) -> Any:
         """Answer a query in SQL; the plan if it begins with EXPLAIN. See docs/sql.md.

@@ -115,6 +115,16 @@ class QueryContext:
         beside = any(_kind_of(self.schema[name]) in alike for name in others)
         return self.declared is None and not beside
 
+    def sees(self, column: str) -> str:
+        """What conditions see in a column; "" where they may see no value though there is one."""
+        return _kind_of(self.schema[column])
+
+    @property
+    def row_each(self) -> bool:
+        """Whether each unit has one row of the table: it is the row, or rows were made of units."""
+        step = self.table.step
+        return self.unit is None or (step is not None and step.thins is not None)
+
     def thinned(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Which columns were made of rows of which some may have had no value."""
         return tuple(n for n in dict.fromkeys(columns) if self.table.thins(n, self._required))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from onesided._numbers import INFINITE, Number
+from onesided._numbers import INFINITE, Number, exact
+from onesided.errors import ParameterError
 from onesided.mechanism import Counts, CubeEstimates, Cumulative, StairSums, Sums
 from onesided.mechanism.kit import CONFIDENCE, Correction
 from onesided.noise import IntArray, Noise
@@ -21,9 +22,13 @@ from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._plan import PlanOption
 from onesided.session._question import Answer, FormLine, PreparedQuery
 from onesided.session._release import Release, of_groups, sides
+from onesided.session._statement import Nouns
 from onesided.session._ways import MOST_CELLS, Floats, Way
 from onesided.session.workloads._linear import LinearQuery
 
+_OF_SUMS: Final = {
+    *(one.name for one in fields(Grouped)), "confidence", "simultaneous", "others",
+}  # fmt: skip
 _OF_TREES: Final = ("by", "keys", "epsilon", "where", "unknown")
 
 
@@ -36,6 +41,10 @@ class Count(Grouped):
     correction: "median" or "mean" takes the noise's centre out of the estimate; "none" leaves it.
     others: True adds one group for all keys that are not listed; its own key is null. Rows with a
         null in a key column are in no group.
+    weight: a column of weights, such as those of a survey: each unit counts for its own instead of
+        for 1, and the answer is a sum. It is rounded to steps of ``weight_step`` (1) and *clipped
+        to* ``weight_bounds``, (lowest, highest), both public; a unit of several rows has their
+        mean weight, and rows without one are left out. Needs no ``correction``.
     The other arguments are those of :class:`onesided.session.Grouped`.
 
     >>> import polars as pl, onesided as od
@@ -51,11 +60,44 @@ class Count(Grouped):
     simultaneous: bool = False
     correction: Correction = "median"
     others: bool = False
+    weight: str | None = None
+    weight_bounds: Sequence[Number] | None = None
+    weight_step: Number | None = None
 
     form: ClassVar = (FormLine("count", "How many units there are"),)
+    later: ClassVar = ("weight", "weight_bounds", "weight_step")
+
+    def measure(self, nouns: Nouns) -> str:
+        """What the numbers are."""
+        weighted = "" if self.weight is None else f", weighted by {nouns.column(self.weight)}"
+        return f"{Grouped.measure(self, nouns)}{weighted}"
+
+    def weights(self) -> Any:
+        """The sum of weights that it asks for, as a question. Errors: ParameterError."""
+        from onesided.session.values._sum import Sum  # noqa: PLC0415 - made of what is here
+
+        if self.weight is None or self.weight_bounds is None or self.correction != "median":
+            raise ParameterError(
+                f"weight={self.weight!r}, weight_bounds={self.weight_bounds!r} and "
+                f"correction={self.correction!r} do not go together.",
+                hint="Give weight= and weight_bounds=(lowest, highest), from public knowledge; "
+                "what a correction takes out of counts, sums have taken out.",
+            )
+        kept = {one.name: getattr(self, one.name) for one in fields(self) if one.name in _OF_SUMS}
+        asked = Sum(
+            self.weight, bounds=self.weight_bounds, step=self.weight_step, missing="drop", **kept
+        )
+        if asked.ends[0] < 0:
+            raise ParameterError(
+                f"weight_bounds={self.weight_bounds!r}: a weight is never negative.",
+                hint="Begin them at 0; a sum of other numbers is session.sum.",
+            )
+        return asked
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
+        if (self.weight, self.weight_bounds, self.weight_step) != (None, None, None):
+            return self.weights().of_weights(context)  # type: ignore[no-any-return]
         groups = self.groups(context).with_others(self.others, context.policy).by_cells(context)
         groups = replace(groups, query=replace(groups.query, several_units=True))
         alone = groups.for_policy(
@@ -76,6 +118,8 @@ class Count(Grouped):
         if mechanism is not alone:
             about = f"{plan.guarantee.about} {drawn_at_once(groups.told.size)}"
             plan = replace(plan, guarantee=replace(plan.guarantee, about=about))
+        else:
+            plan = replace(plan, query=groups.query, by=groups.by)
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.noisy(counts, noise=noise)}
@@ -98,11 +142,13 @@ class Count(Grouped):
     @property
     def sized(self) -> str | None:
         """What a look may find how large it is."""
-        return "groups" if self.by else None
+        return "groups" if self.by and self.weight is None else None
 
     def ways(self, context: QueryContext) -> Iterator[Way]:
         """These counts, trees of them, and the same of units cut to fewer groups; for plans."""
         yield Way("Counts", self, certain=True)
+        if self.weight is not None:
+            return
         by, most = names_of(self.by, name="by"), self.max_groups or 1
         plain = self.counted is None and not self.others and most == 1
         size = context.keys(self.keys, by).size if by else 0
@@ -119,7 +165,8 @@ class Count(Grouped):
 
     def truth(self, public: QueryContext) -> Floats:
         """The numbers that are asked for, of a public table."""
-        return np.asarray(self.prepare(public).read(), dtype=np.float64)
+        step = 1 if self.weight_step is None else float(exact(self.weight_step, name="weight_step"))
+        return np.asarray(self.prepare(public).read(), dtype=np.float64) * step
 
     def _least(
         self, context: QueryContext, groups: Groups, alone: Counts

@@ -26,7 +26,7 @@ from onesided.accounting import NOTE, charge_divergences, noise_note
 from onesided.errors import ParameterError
 from onesided.ledger import PURE, Account, at_delta
 from onesided.mechanism.kit import Steps
-from onesided.policy import ABSENT, Edge, Guarantee, Policy, Shift
+from onesided.policy import ABSENT, Edge, GroupCount, Guarantee, Policy, Shift
 from onesided.session._certified import Shares, certified_shares
 from onesided.session._context import QueryContext
 from onesided.show import Card, Chart, Lines, RoleTable, figure
@@ -96,6 +96,7 @@ class Plan:
     for the mechanism. others: what else could answer at the same ε, and how well. noise: what the
     ledger keeps of the noise, for tight totals (:func:`onesided.accounting.noise_note`).
     certifies: by true count, how often a group is certified to be at most the threshold.
+    query, by: of counts with a price for each of their numbers, which; None elsewhere.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
@@ -116,6 +117,8 @@ class Plan:
     noise: Mapping[str, object] = field(default_factory=dict)
     certifies: Shares = ()
     account: Account = field(repr=False)
+    query: GroupCount | None = field(default=None, repr=False)
+    by: tuple[str, ...] = field(default=(), repr=False)
     seen: tuple[Mapping[str, Fraction], Mapping[str, Fraction]] | None = field(
         default=None, repr=False
     )

@@ -17,13 +17,15 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
+from onesided import INFINITE
 from onesided import policy as policies
 from onesided import session as questions
 from onesided.engine.kit import units_of
+from onesided.mechanism import Counts
 from onesided.noise import Noise
 from onesided.policy import ABSENT, Policy, Record
 from onesided.session.kit import prepared
-from onesided.verify import Data, Line, Universe
+from onesided.verify import Data, Line, Row, Table, Tables, Universe, subsets
 
 _PLACES: Final = ("p", "q")
 _SHARED: Final = "shared between sides, places or parts that are never needed at once"
@@ -221,6 +223,7 @@ def _values() -> Iterator[Line]:
     yield from _both_ends()
     yield from _of_rows()
     yield from _by_place()
+    yield from _weights()
     runs = questions.Quantile("v", q=0, candidates=[0, 1], epsilon=_EPSILON, max_groups=2)
     yield _line(added, runs, _world(added, 0, 1), "cumulative")
 
@@ -292,6 +295,39 @@ def _by_place() -> Iterator[Line]:
         yield _line(policy, nearest, _world(policy, 0, 1), "by place")
 
 
+def _weighted(policy: Policy, **more: Any) -> questions.Count:
+    """How many there are, each by its mean value."""
+    own: dict[str, Any] = {} if policy.covers else {"max_groups": 1}
+    asked: dict[str, Any] = {"by": "place", "keys": _PLACES, "epsilon": _EPSILON, **own, **more}
+    return questions.Count(weight="v", weight_bounds=(0, 3), **asked)
+
+
+def _weights() -> Iterator[Line]:
+    """Counts of units by their own weights: who drops one row of two may weigh more."""
+    for policy in (policies.addition_only(), policies.bounded(), _dropped(1)):
+        world = _world(policy, 1, 3, many=True)
+        yield _line(policy, _weighted(policy), world, "weighted")
+
+
+def _weighed_as_totals() -> Line:
+    """Wrong: a mean of what is left is taken to fall where rows are dropped, as a total does."""
+    policy = _dropped(1)
+    places: dict[str, Any] = {"by": "place", "keys": _PLACES}
+    return Line(
+        "session: Count weighted",
+        policy,
+        Mispriced(policy, _totals(0, 3, **places), read=_weighted(policy)),
+        dict.fromkeys(policy.edges, Fraction(_EPSILON)),
+        universe=_world(policy, 1, 3, many=True),
+        epsilon=_EPSILON,
+        tail=1e-8,
+        unseen=1e-3,
+        sealed=False,
+        flaw="noise above alone, where who drops a row of a small weight weighs more",
+        seen="where a unit's mean is priced as its total",
+    )
+
+
 def _dropped(most: int) -> Policy:
     return policies.presence(max_groups=most)
 
@@ -302,6 +338,114 @@ def _several() -> Iterator[Line]:
     world = Universe(groups=_PLACES, units=1)
     yield _line(policy, _two(epsilon=_EPSILON, weights=(1, 2)), world)
     yield _line(policies.addition_only(), _two(epsilon=_EPSILON), world)
+    yield from _parts()
+
+
+def _parts() -> Iterator[Line]:
+    """Disjoint parts at ε of their own; ``session/several/_disjoint.py`` says what they cost."""
+    kind = policies.sensitive("kind = 'sensitive'")
+    for policy in (policies.addition_only(), policies.unbounded(), policies.removal_only()):
+        yield _line(
+            policy, _place_by_place(6, 3), _of_single_rows(policy), "parts, largest", unit=None
+        )
+    for policy in (policies.bounded(), kind):
+        yield _line(
+            policy,
+            _place_by_place(4, 2),
+            _of_single_rows(policy),
+            "parts, left + entered",
+            unit=None,
+        )
+    own = policies.presence(max_groups=1)
+    held: dict[str, Any] = {"by": "place", "keys": _PLACES}
+    yield _line(own, _place_by_place(6, 3, **held), _world(own, 0, 1, many=True), "parts, by place")
+    both = policies.presence(max_groups=2)
+    yield _line(both, _by_value(4, 2), _world(both, 0, 1, many=True), "parts, by value")
+
+
+def _place_by_place(*epsilons: int, **more: Any) -> questions.Several:
+    parts = zip(_PLACES, epsilons, strict=True)
+    return questions.Several(
+        [questions.Count(where=f"place = '{at}'", epsilon=one, **more) for at, one in parts],
+        disjoint=True,
+    )
+
+
+def _by_value(*epsilons: int) -> questions.Several:
+    parts = enumerate(epsilons)
+    return questions.Several(
+        [questions.Count(where=f"v = {value}", epsilon=one) for value, one in parts], disjoint=True
+    )
+
+
+def _of_single_rows(policy: Policy) -> Universe:
+    """Each row is a unit, at one of two places."""
+    absent = [Record(ABSENT)] if ABSENT in policy.kinds else []
+    kinds = [kind for kind in policy.kinds if kind != ABSENT]
+    held = [Record(kind, frozenset({f"{at}0"})) for kind in kinds for at in _PLACES]
+    return Universe(units=1, values=(*absent, *held))
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """How many lie in each part, each with an upper and a lower rate. parts: what lies in them.
+
+    >>> Rated((("p", (6, 2)), ("q", (2, 6))), _at_places).rates[0]
+    ('p', (6, 2))
+    """
+
+    rates: tuple[tuple[str, tuple[Any, Any]], ...]
+    parts: Callable[[Any], list[str]]
+
+    def __call__(self, data: Any, noise: Noise) -> Any:
+        """Noisy counts, each drawn by its own mechanism."""
+        held = self.parts(data)
+        return tuple(
+            int(Counts(*pair).noisy(np.array([held.count(part)]), noise=noise)[0])
+            for part, pair in self.rates
+        )
+
+
+def _at_places(data: Data) -> list[str]:
+    return [cell[0] for record in data for cell in record.value]  # type: ignore[attr-defined] # a set
+
+
+def _at_hours(table: Table) -> list[str]:
+    return [hour for rows in table.units for hour in {one for row in rows for one in row.facts}]
+
+
+def _parts_at_the_largest() -> Iterator[Line]:
+    """Wrong: who is replaced leaves one part and enters another; who drops a place, both hours."""
+    rows = [Row(at, frozenset({hour})) for at, hour in (("p", "9"), ("p", "17"), ("q", "9"))]
+    broken: tuple[tuple[Any, ...], ...] = (
+        (
+            policies.bounded(),
+            Rated((("p", (6, 2)), ("q", (2, 6))), _at_places),
+            _of_single_rows(policies.bounded()),
+            "the largest of disjoint parts, where a row may be replaced",
+            "where parallel composition is taken for bounded privacy",
+        ),
+        (
+            policies.presence(max_groups=1),
+            Rated((("9", (6, INFINITE)), ("17", (6, INFINITE))), _at_hours),
+            Tables(possible=subsets(rows)),
+            "the largest of parts by hour, of which a place that is dropped has rows in two",
+            "where parts are not of what is protected",
+        ),
+    )
+    for policy, program, universe, flaw, seen in broken:
+        yield Line(
+            "Counts of disjoint parts",
+            policy,
+            program,
+            dict.fromkeys(policy.edges, Fraction(_EPSILON)),
+            universe=universe,
+            epsilon=_EPSILON,
+            tail=1e-8,
+            unseen=1e-3,
+            flaw=flaw,
+            seen=seen,
+        )
 
 
 def _two(**shared: Any) -> questions.Several:
@@ -567,6 +711,8 @@ def _broken() -> Iterator[Line]:
     )
     flaw = "noise for all counts, drawn for each of them apart"
     yield _line(policy, apart, world, claims=_EPSILON, flaw=flaw, **flawed)
+    yield from _parts_at_the_largest()
+    yield _weighed_as_totals()
     dropped = policies.presence(max_groups=1)
     asked = questions.Count(by="n", keys=(1, 2), epsilon=_EPSILON)
     flaw = "a unit that loses a row keeps another row of its own"

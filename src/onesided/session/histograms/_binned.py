@@ -113,13 +113,24 @@ def _at_most(edge: Fraction, dtype: nw.dtypes.DType) -> float:
     return edge.numerator // edge.denominator if dtype.is_integer() else float(edge)
 
 
-def edges_of(edges: Sequence[Number], *, name: str = "bins") -> tuple[Fraction, ...]:
-    """Edges in rising order. Errors: ParameterError naming the first that is out of order."""
+def edges_of(
+    edges: Sequence[Number], *, name: str = "bins", most: int = MOST_BINS
+) -> tuple[Fraction, ...]:
+    """Edges in rising order. Errors: ParameterError naming the first that is out of order.
+
+    most: how many there may be: engines are handed a comparison for each, per row.
+    """
     if isinstance(edges, str) or not isinstance(edges, Sequence | range):
         raise ParameterError(
             f"{name} must be a list of numbers in rising order, got {edges!r}.",
             hint="They must come from public knowledge, never from the data.",
             value=edges,
+        )
+    if len(edges) > most:
+        raise ParameterError(
+            f"{len(edges):,} {name} were given, more than {most:,}.",
+            hint="Use fewer, or put the bin into a column of its own and count by that.",
+            number=len(edges),
         )
     given = tuple(exact(edge, name=name) for edge in edges)
     for one, two in pairwise(given):
@@ -129,12 +140,6 @@ def edges_of(edges: Sequence[Number], *, name: str = "bins") -> tuple[Fraction, 
                 hint="Sort them, and give each once.",
                 values=(one, two),
             )
-    if len(given) > MOST_BINS:
-        raise ParameterError(
-            f"{len(given):,} {name} were given, more than {MOST_BINS:,}.",
-            hint="Use fewer, or put the bin into a column of its own and count by that.",
-            number=len(given),
-        )
     return given
 
 

@@ -7,17 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, TypeAlias
 
 from numpy.typing import NDArray
 
 from onesided._english import a, many
 from onesided._numbers import Loss, Number, exact, positive
 from onesided.accounting import several_note
+from onesided.conditions import equals
 from onesided.errors import ParameterError
 from onesided.noise import Noise
 from onesided.policy import Guarantee
-from onesided.session._context import QueryContext
+from onesided.session._context import QueryContext, condition
 from onesided.session._fields import Shares, asked
 from onesided.session._plan import Plan, PlanOption, finite
 from onesided.session._question import (
@@ -32,6 +33,7 @@ from onesided.session._question import (
 from onesided.session._recall import told_of
 from onesided.session._release import Release
 from onesided.session._statement import Nouns
+from onesided.session.several._disjoint import charged_apart, column_apart
 from onesided.show import RoleTable
 
 
@@ -217,11 +219,18 @@ class Several:
     weights: how that is shared; equally if an ``epsilon`` and nothing else is given.
     guesses: public guesses of the answers' size; ε is shared so that each predicted error is the
         same part of its guess.
+    disjoint: True where no row is in two of the questions' parts, as one column in their ``where``
+        shows: equal to other values, or in other intervals, of it. The charge is then the largest
+        of one part where each move changes one; where a move can take a row from part to part, the
+        largest of leaving one and entering another; else the sum. The guarantee says which, and
+        :meth:`onesided.Session.parts` writes the questions.
     id, again: name all answers together in the ledger; see :class:`onesided.session.Grouped`.
 
     Promise: on each edge at most the sum of what the questions lose on it, also where one of them
     is charged on an edge that another leaves alone: composition as the ledger does it, per edge.
-    Proof: each answer draws noise of its own, so the probability of all is the product.
+    Proof: each answer draws noise of its own, so the probability of all is the product; of
+    disjoint parts in ``session/several/_disjoint.py``.
+    Errors: ParameterError, also where parts are not shown to be disjoint.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
@@ -231,15 +240,22 @@ class Several:
     >>> answers = session.ask_all([count, od.Count(epsilon=1)], epsilon=2, weights=[1, 3])
     >>> [str(one.guarantee.headline) for one in (*answers, answers)]
     ['1/2', '3/2', '2']
+    >>> rows = od.Session(visits, policy=od.policy.addition_only(), budget=3)
+    >>> parts = [od.Count(where=f"place = '{place}'", epsilon=1) for place in "ab"]
+    >>> rows.ask_all(parts, disjoint=True).guarantee.headline
+    Fraction(1, 1)
     """
 
     questions: Parts
     epsilon: Number | None = field(default=None, kw_only=True)
     weights: Shares = field(default=None, kw_only=True)
     guesses: Sequence[Number] | None = field(default=None, kw_only=True)
+    disjoint: bool = field(default=False, kw_only=True)
     id: str | None = field(default=None, kw_only=True)
     again: bool = field(default=False, kw_only=True)
     title: str = field(default="", kw_only=True)
+
+    later: ClassVar = ("disjoint",)
 
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are: each answer says it of itself."""
@@ -247,8 +263,16 @@ class Several:
 
     def prepare(self, context: QueryContext) -> PreparedSeveral:
         """Check and price the questions. Looks at no row."""
-        parts = tuple(stated(one, one.prepare(context), context) for one in self.shared(context))
+        questions = self.shared(context)
+        if not isinstance(self.disjoint, bool):
+            raise ParameterError(
+                f"disjoint must be True or False, got {self.disjoint!r}.", hint="Write True."
+            )
+        column = column_apart(context, questions) if self.disjoint else ""
+        parts = tuple(stated(one, one.prepare(context), context) for one in questions)
         plan = _plan(context, parts)
+        if column:
+            plan = _apart(context, plan, column)
 
         def draw(secrets: Sequence[Any], noise: Noise | None) -> Answer:
             return {"answers": [p.draw(s, noise) for p, s in zip(parts, secrets, strict=True)]}
@@ -266,7 +290,10 @@ class Several:
             )
 
         return PreparedSeveral(
-            detail={"questions": [{"label": _title(p), **p.detail} for p in parts]},
+            detail={
+                "questions": [{"label": _title(p), **p.detail} for p in parts],
+                **({"disjoint": column} if column else {}),
+            },
             plan=plan,
             context=context,
             columns=(),
@@ -393,6 +420,53 @@ def _plan(context: QueryContext, parts: Sequence[Prepared]) -> PlanOfSeveral:
         noise={} if any(delta.values()) else several_note(notes),
         parts=plans,
     )
+
+
+def parts_of(question: Any, by: object, keys: object = None) -> list[Any]:
+    r"""The question for each part of its rows: for each key of a column, or by each condition.
+
+    Errors: ParameterError for no parts, and a question without a condition of its own; and
+    ConditionError for keys that no condition can name.
+
+    >>> import onesided as od
+    >>> [one.where for one in parts_of(od.Count(where="v < 5", epsilon=1), "place", ["a", "b"])]
+    ['(v < 5) AND "place" = \'a\'', '(v < 5) AND "place" = \'b\'']
+    """
+    require_question(question)
+    listed = isinstance(keys, Iterable) and not isinstance(keys, str | Mapping)
+    if isinstance(by, str) and listed:
+        chosen = [("", equals(by, key)) for key in keys]  # type: ignore[attr-defined] # it is
+    elif isinstance(by, Mapping) and keys is None:
+        chosen = [(str(name), part.text) for name in by if (part := condition(by[name]))]
+    else:
+        chosen = []
+    if not chosen or not hasattr(question, "where"):
+        raise ParameterError(
+            f"by={by!r:.80}, keys={keys!r:.80} make no parts of {type(question).__name__}.",
+            hint='Name a column and its public keys, as by="county", keys=["Uri", "Zug"]; or a '
+            'condition for each part, as by={"children": "age < 18", "adults": "age >= 18"}.',
+        )
+    own = condition(question.where)
+    start = "" if own is None else f"({own.text}) AND "
+    return [
+        replace(
+            question,
+            where=f"{start}{f'({part})' if isinstance(by, Mapping) and start else part}",
+            title=name or question.title,
+        )
+        for name, part in chosen
+    ]
+
+
+def _apart(context: QueryContext, plan: PlanOfSeveral, column: str) -> PlanOfSeveral:
+    """The same of disjoint parts, and why it costs what it does."""
+    charge, delta, why = charged_apart(context, plan.parts, column)
+    promise = plan.guarantee
+    about = f"{promise.about} {why}".strip()
+    # A note tells the noise of the sum. Without one, ε is all that is known of it.
+    note = plan.noise if (charge, delta) == (plan.charge, promise.delta) else {}
+    told = replace(promise, epsilon=charge, delta=delta, about=about)
+    return replace(plan, charge=charge, guarantee=told, noise=note, why=why)
 
 
 def _added(tables: Iterable[Mapping[str, Any]], edge: str) -> Any:

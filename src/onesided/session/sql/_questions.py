@@ -23,7 +23,7 @@ from onesided.session.values._row_count import RowCount
 IN_SQL: Final = frozenset(
     [
         *("column", "by", "where", "epsilon", "id", "again", "title", "q", "k"),
-        *("threshold", "of", "interpolate", "divisor", "root"),
+        *("threshold", "of", "interpolate", "divisor", "root", "disjoint"),
     ]
 )
 _WORDS: Final[Mapping[str, tuple[Any, Mapping[str, Any]]]] = {

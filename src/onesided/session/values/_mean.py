@@ -11,6 +11,7 @@ from itertools import permutations
 from operator import attrgetter, sub
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,11 +43,12 @@ from onesided.session.several._several import Several
 from onesided.session.values._moments import Moments, Powers, asserted, moments
 from onesided.session.values._shifts import Moved, Vector
 from onesided.session.values._sum import Sum, Valued
-from onesided.session.values._value import Floats, Of, Value, most_rows, uncut, words_of
+from onesided.session.values._value import Floats, Of, Value, most_rows, uncut, value_of, words_of
 
 # Means and variances of tables whose span is 1, by which ways to the same answer are compared:
 # all at an end or in the middle, half at each end, and evenly.
 _TABLES: Final = ((0.0, 0.0), (0.5, 0.0), (1.0, 0.0), (0.5, 1 / 4), (0.5, 1 / 12))
+_FINE: Final = 1000  # the steps of a unit's own proportion
 _Shifts: TypeAlias = dict[Edge, tuple[Shift, ...]]
 
 
@@ -278,6 +280,8 @@ class Mean(Valued):
     within the bounds.
     Direction: dropping a row may lower or raise somebody's mean (drop the 1 of 5 and 1), so that
     under presence it is priced as both, by up to ``high - low``.
+    Of a column of true and false it is the proportion that is true, without ``bounds``; each unit's
+    own in steps of a thousandth.
     The arguments are those of :class:`onesided.session.Valued`.
 
     >>> import polars as pl, onesided as od
@@ -298,6 +302,21 @@ class Mean(Valued):
     form: ClassVar = (FormLine("mean", "The mean of a column"),)
     sql: ClassVar = {"AVG": {"of": "rows"}, "MEAN_PER_UNIT": {}, "AVG_PER_UNIT": {}}
 
+    def value(self, context: QueryContext) -> Value:
+        """The column, its bounds and its grid, checked; true is 1 and false is 0."""
+        context.table.require(self.column)
+        if context.schema[self.column] != nw.Boolean:
+            return Valued.value(self, context)
+        each = context.unit is not None and self.of == "units"
+        if self.bounds is not None and self.ends != (Fraction(0), Fraction(1)):
+            raise ParameterError(
+                f"bounds={self.bounds!r}: {self.column!r} holds true and false, which are 1 and 0.",
+                hint="Leave bounds= out.",
+            )
+        grid = (Fraction(1, _FINE) if each else 1) if self.step is None else self.step
+        types = {self.column: nw.Int8()}
+        return value_of(self.column, bounds=(0, 1), step=grid, missing=self.missing, schema=types)
+
     @property
     def statistic(self) -> str:
         """What it is called."""
@@ -312,6 +331,8 @@ class Mean(Valued):
         """The mean, within narrower bounds, of a sum and a count, or of each value; for plans."""
         value = self.value(context)
         yield Way("Mean", self, certain=True)
+        if context.schema[self.column] == nw.Boolean:
+            return
         yield from self._narrower("Mean", value)
         if self.max_rows is None and (self.of == "rows" or context.unit is None):
             half = self.shared(epsilon=exact(self.epsilon, name="epsilon") / 2)

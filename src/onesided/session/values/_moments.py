@@ -269,6 +269,8 @@ def outside(taken: Taken, groups: Groups, value: Value) -> tuple[int, int]:
         return 0, 0
     rows = taken.rows(columns, where=groups.where, counted=groups.query.counted)
     given = nw.col(*columns)
+    if taken.schema[columns[0]] == nw.Boolean:
+        given = given.cast(nw.Int64())
     empty = given.is_null()
     low, high = (float(end * value.step) for end in (value.low, value.high))
     beyond = ~empty & ((given < low) | (given > high))

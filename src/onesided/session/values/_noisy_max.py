@@ -48,6 +48,7 @@ _TIES: Final = 1000
 _SMALL: Final = 2**20
 _FEW: Final = 16
 _SIDE_BY_SIDE: Final = 32  # so many groups are drawn at once
+_MOST_LISTED: Final = 2**17  # candidates one by one: what is written down, no engine's work
 _PARTS: Final = 2**13  # of a value: ranks of as many values as a table may have fit 62 bits in them
 
 
@@ -301,7 +302,7 @@ def candidates_of(
             column, bounds=bounds or (), step=grid, missing=missing, schema=context.schema
         )
         return Candidates(value, None)
-    points = edges_of(listed, name="candidates")
+    points = edges_of(listed, name="candidates", most=_MOST_LISTED)
     if not points:
         raise ParameterError("There are no candidates.", hint="Give at least one number.")
     size = _common(points) if step is None else positive(step, name="step")

@@ -159,8 +159,8 @@ class Quantile(Grouped):
         out rising and share ε: evenly, or from ten on by halves, at the cost of its levels. Rounded
         to a fraction of at most a million parts.
     bounds, step: the candidates are all steps between the bounds, up to 2^40 of them.
-    candidates: or at least one number, in rising order, from public knowledge; a value counts as
-        the next candidate from it upwards.
+    candidates: or at least one number, in rising order, from public knowledge, up to 131,072; a
+        value counts as the next candidate from it upwards.
     interpolate: between the values on either side of the quantile, True takes the step on the line
         between them at the rank ``q (n - 1)``, as SQL's PERCENTILE_CONT, False the lower one, as
         PERCENTILE_DISC; None takes any step from one to the other.

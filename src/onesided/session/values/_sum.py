@@ -38,6 +38,7 @@ from onesided.session.values._value import (
     most_rows,
     settle_grid,
     value_of,
+    words_of,
 )
 from onesided.session.workloads._ranges import RangeQuery
 
@@ -328,6 +329,17 @@ class Sum(Valued):
             most=most,
         )
 
+    def of_weights(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
+        """The sum of each unit's own mean, for weighted counts.
+
+        Taking some of a unit's rows away may raise its mean, so that under presence it is priced as
+        rise and fall, as a mean is.
+        """
+        value = Valued.value(self, context)
+        return self.prepared(
+            context, value, detail=value.detail, words=words_of(context, value, None), own_mean=True
+        )
+
     def prepared(
         self,
         context: QueryContext,
@@ -336,15 +348,18 @@ class Sum(Valued):
         detail: Mapping[str, object],
         words: str,
         most: int | None = None,
+        own_mean: bool = False,
     ) -> PreparedQuery[IntArray, Release]:
         """The same with other words for it, and what identifies the value in the ledger.
 
         words: which numbers are added up, exactly. most: how many rows of a unit, if rows count.
+        own_mean: whether each unit adds its own mean instead of its clipped total.
         """
         groups = self.groups(context).with_others(self.others, context.policy)
-        rises = value.low >= 0
+        own_mean = own_mean and context.unit is not None  # else it is the value itself
+        rises = value.low >= 0 and not own_mean
         groups = replace(groups, left_out=replace(groups.left_out, rises=rises), words=words)
-        chosen, plan = self._plan(context, groups, value, most)
+        chosen, plan = self._plan(context, groups, value, most, own_mean=own_mean)
         mechanism = chosen.mechanism
 
         def draw(totals: IntArray, noise: Noise | None) -> Answer:
@@ -367,7 +382,9 @@ class Sum(Valued):
             plan=plan,
             context=context,
             columns=groups.columns(context, *value.columns),
-            look=lambda taken: moments(taken, groups, value, max_rows=most, farthest=True).total,
+            look=lambda taken: (
+                moments(taken, groups, value, max_rows=most, farthest=True, own_mean=own_mean).total
+            ),
             draw=draw,
             result=result,
             asserts=asserted(groups, value),
@@ -375,7 +392,13 @@ class Sum(Valued):
         )
 
     def shifts(
-        self, context: QueryContext, groups: Groups, value: Value, most: int | None = None
+        self,
+        context: QueryContext,
+        groups: Groups,
+        value: Value,
+        most: int | None = None,
+        *,
+        own_mean: bool = False,
     ) -> Mapping[Edge, tuple[Shift, ...]]:
         """Per edge, how far the sums move, in steps."""
         low, high = ends_of_rows(value, most)
@@ -385,7 +408,7 @@ class Sum(Valued):
             low=low,
             high=high,
             optional=self.optional(groups),
-            monotone=value.low >= 0,
+            monotone=value.low >= 0 and not own_mean,
         )
 
     def noise(self, context: QueryContext, groups: Groups, value: Value) -> SumNoise:
@@ -393,10 +416,17 @@ class Sum(Valued):
         return self._plan(context, groups, value, most_rows(context, self))[0]
 
     def _plan(
-        self, context: QueryContext, groups: Groups, value: Value, most: int | None
+        self,
+        context: QueryContext,
+        groups: Groups,
+        value: Value,
+        most: int | None,
+        *,
+        own_mean: bool = False,
     ) -> tuple[SumNoise, Plan]:
         """The noise, and what it costs on each edge."""
-        shifts, (low, high) = self.shifts(context, groups, value, most), ends_of_rows(value, most)
+        shifts = self.shifts(context, groups, value, most, own_mean=own_mean)
+        low, high = ends_of_rows(value, most)
         chosen = SumNoise.for_shifts(
             context.policy, groups, shifts, largest=max(high, -low), epsilon=self.epsilon
         )

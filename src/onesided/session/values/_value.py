@@ -99,6 +99,8 @@ class Value:
         return rows.with_columns(self._steps(given, dtype).alias(VALUE))
 
     def _steps(self, given: nw.Expr, dtype: nw.dtypes.DType) -> nw.Expr:
+        if dtype == nw.Boolean:
+            given, dtype = given.cast(nw.Int64()), nw.Int64()
         # Bounds may lie beyond the column's type: then they are no numbers to compare it with.
         if dtype.is_integer() and not is_wide(dtype) and self.step.denominator == 1:
             whole = given.cast(nw.Int64())
