@@ -13,12 +13,13 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
 
-from onesided.errors import OnesidedError, ParameterError
+from onesided.errors import ParameterError
 from onesided.numbers import text
 from onesided.session import Plan, Several, question_to_json, release_to_json
 from onesided_service._asking import Ask
 from onesided_service._border import SQL_FIELDS, asked_in
 from onesided_service._clock import Clock, text_of
+from onesided_service._curation import ACTS, Act, curated, log_of
 from onesided_service._datasets import Dataset
 from onesided_service._doors import json_of, person_of, service_of
 from onesided_service._errors import ServiceError, not_found
@@ -37,7 +38,7 @@ _REFUSALS: Final = {
     "405": "This address does not have this method.",
     "408": "The body came too slowly.",
     "409": "The id was used before, or the answer is not there yet.",
-    "410": "The answer was late, and is lost.",
+    "410": "The answer was late, and is lost; or the release was withdrawn.",
     "413": "The body is too large.",
     "415": "The body is not declared as JSON.",
     "422": "An invalid question; nothing was charged.",
@@ -224,24 +225,38 @@ async def everybody(request: Request, name: str, person: Known) -> Any:
     return await service.run(people_of, service, found)
 
 
-@router.post("/datasets/{name}/reopen")
-async def reopen(request: Request, name: str, person: Known) -> Any:
-    """Open a dataset that was closed, if its file is the one that was checked."""
+@router.get("/datasets/{name}/log")
+async def log(request: Request, name: str, person: Known) -> Any:
+    """What curators did to the dataset, the latest first; by "" for a command."""
     service = service_of(request)
     found = curated(service, name, person)
-    try:
-        await service.run(found.reopen)
-    except OnesidedError as error:
-        raise ServiceError(409, type(error).__name__, error.reason, hint=error.hint) from error
-    return {"name": found.name, "open": True}
+    return await service.run(log_of, service.state, found.name)
 
 
-def curated(service: Service, name: str, person: Person) -> Dataset:
-    """A dataset for its curator. Errors: ServiceError."""
-    found = service.dataset(name, person)
-    if not person.may(CURATOR, name):
-        raise ServiceError(403, "Forbidden", "This is for the curator.")
-    return found
+def _add_act(path: str, act: Act) -> None:
+    """An address for an act of the curator."""
+
+    async def acted(request: Request, name: str, person: Known) -> Any:
+        service, body = service_of(request), await json_of(request)
+        found = curated(service, name, person)
+        return await service.run(act.run, service, found, person, act.read(body))
+
+    texts = {name: {"type": "string"} for name in (*act.required, *act.optional)}
+    schema = {"type": "object", "properties": texts, "required": list(act.required)}
+    body = {"required": True, "content": {"application/json": {"schema": schema}}}
+    router.add_api_route(
+        f"/datasets/{{name}}/{path}",
+        acted,
+        methods=["POST"],
+        name=path,
+        summary=act.words,
+        description=act.words,
+        openapi_extra={"requestBody": body},
+    )
+
+
+for _path, _act in ACTS.items():
+    _add_act(_path, _act)
 
 
 def published_as(service: Service, person: Person, id: str, title: object) -> str:  # noqa: A002
@@ -285,11 +300,13 @@ def people_of(service: Service, found: Dataset) -> list[dict[str, Any]]:
             continue
         mine = account.allowed(service.asking.allowance(person, found))
         left = {edge: min(some, remaining[edge]) for edge, some in mine.remaining.items()}
+        own = service.people.allowed(person.name, found.name)
         told.append(
             {
                 "person": person.name,
                 "roles": sorted(held),
                 "token_until": row["expires"],
+                "allowance": None if own is None else text(own),
                 "questions": mine.releases,
                 "spent": _written(mine.spent),
                 "left": _written({edge: max(some, Fraction(0)) for edge, some in left.items()}),

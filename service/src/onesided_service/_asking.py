@@ -24,7 +24,7 @@ from onesided_service._border import asked_in, refuse_explain, tells_again, text
 from onesided_service._clock import Clock
 from onesided_service._datasets import Dataset
 from onesided_service._errors import ServiceError, lost, not_found
-from onesided_service._people import CURATOR, Person
+from onesided_service._people import CURATOR, People, Person
 from onesided_service._store import State, asks, put_if_absent
 
 MOST_SHOWN: Final = 200
@@ -69,7 +69,7 @@ class Asking:
     """Asks of all datasets, in the service's state and the datasets' ledgers."""
 
     def __init__(self, state: State, clock: Clock) -> None:
-        self._state, self.clock = state, clock
+        self._state, self.clock, self._people = state, clock, People(state)
 
     def begin(self, person: Person, dataset: Dataset, body: object) -> tuple[Ask, bool]:
         """Check, record and charge an ask; the same name and question again is the same ask.
@@ -205,10 +205,12 @@ class Asking:
         return self.clock.takes(question, dataset.config, dataset.schema)
 
     def allowance(self, person: Person, dataset: Dataset) -> Any:
-        """What the person may spend now."""
+        """What the person may spend now; a curator as much as there is."""
         since = self.clock.refilled(dataset.config.refills)
+        own = self._people.allowed(person.name, dataset.name)
+        each = dataset.config.allowance if own is None else own
         unlimited = person.may(CURATOR, dataset.name)
-        return dataset.allowance(person.name, since=since, unlimited=unlimited)
+        return dataset.allowance(person.name, since=since, each=None if unlimited else each)
 
     @staticmethod
     def question_of(ask: Ask) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any, Final
@@ -24,10 +24,7 @@ from onesided.session import (
 from onesided.session.kit import sql_of
 from onesided.show import drawn_twice
 from onesided_service._api import (
-    curated,
     described,
-    entries,
-    people_of,
     planned,
     programs,
     published_as,
@@ -74,7 +71,6 @@ router = APIRouter(
 )
 SignedIn = Annotated[Person, Depends(person_of_page)]
 _LATEST: Final = 6
-_MOST_CHARGES: Final = 200
 _MOST_ROWS: Final = 200
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 _NEEDS: Final = {
@@ -240,7 +236,7 @@ async def ask_told(request: Request, id: str, person: SignedIn) -> Response:  # 
     service = service_of(request)
 
     def words() -> dict[str, Any]:
-        line, releases, ways = _line(asked, service), [], {}
+        line, releases, ways = line_of(asked, service), [], {}
         if service.ready(asked):
             releases = list(map(shown, release_from_json(asked.answer).releases))
             ways = ways_of(found, question_from_json(asked.question))
@@ -273,44 +269,9 @@ async def history(request: Request, person: SignedIn) -> Response:
         mine = [one for one in service.datasets.values() if person.sees(one.name)]
         asks = [ask for one in mine for ask in service.asking.history(person, one, everybody=False)]
         asks.sort(key=lambda ask: ask.asked, reverse=True)
-        return [_line(ask, service) for ask in asks if ask.charged]
+        return [line_of(ask, service) for ask in asks if ask.charged]
 
     return await page(request, "history.html", asks=await service.run(listed))
-
-
-@router.get("/curator/{name}")
-async def curator_page(request: Request, name: str, person: SignedIn) -> Response:
-    """What the curator alone sees: state, people, charges, notes."""
-    service = service_of(request)
-    found = curated(service, name, person)
-
-    def words() -> dict[str, Any]:
-        people, charges = people_of(service, found), entries(found)
-        return {
-            "dataset": dataset_view(service, found, person),
-            "notes": found.notes(),
-            "people": [
-                {**one, "spent": _end(max, one["spent"]), "left": _end(min, one["left"])}
-                for one in people
-            ],
-            "charges": [
-                {**one, "epsilon": _end(max, one["epsilon"])}
-                for one in charges
-                if one["kind"] == "spend"
-            ][:_MOST_CHARGES],
-        }
-
-    return await page(request, "curator.html", error=None, **await service.run(words))
-
-
-@router.post("/curator/{name}/reopen")
-async def reopen(request: Request, name: str) -> Response:
-    """Open the dataset again, if its file is still the one that was checked."""
-    person, _ = await own_form_of(request)
-    service = service_of(request)
-    found = curated(service, name, person)
-    await service.run(found.reopen)
-    return see(f"/curator/{found.name}")
 
 
 async def _own(
@@ -361,8 +322,7 @@ def _file(written: str, name: str, kind: str) -> Response:
 def dataset_view(service: Service, found: Dataset, person: Person) -> dict[str, Any]:
     """A dataset as its pages show it: what programs are told, and more of its schema."""
     facts, columns = described(service, found, person), found.schema.columns
-    each = None if person.may(CURATOR, found.name) else found.config.allowance
-    weights = {edge.name: edge.weight for edge in found.policy.edges}
+    each = service.asking.allowance(person, found).epsilon or {}
     return {
         **facts,
         "picture": found.policy.to_svg(),
@@ -379,7 +339,7 @@ def dataset_view(service: Service, found: Dataset, person: Person) -> dict[str, 
                 "budget": budget,
                 "left": facts["remaining"][edge],
                 "share": _share(facts["remaining"][edge], budget),
-                **_own_share(facts["allowance_left"].get(edge), each and each * weights[edge]),
+                **_own_share(facts["allowance_left"].get(edge), each.get(edge)),
             }
             for edge, budget in facts["budget"].items()
         ],
@@ -458,7 +418,7 @@ def ways_of(found: Dataset, question: Any) -> dict[str, str]:
     return {name: way for name, way in ways.items() if way}
 
 
-def _line(asked: Ask, service: Service) -> dict[str, Any]:
+def line_of(asked: Ask, service: Service) -> dict[str, Any]:
     """An ask in a list."""
     question, found = question_from_json(asked.question), service.datasets.get(asked.dataset)
     schema = Schema() if found is None else found.schema
@@ -481,7 +441,7 @@ def priced(service: Service, found: Dataset, person: Person, asked: Asked) -> di
     except (ServiceError, OnesidedError) as error:
         return {"price": None, "refused": error_words(refusal_of(error))}
     within = all(
-        edge in mine and _size(e) <= _size(mine[edge]) for edge, e in plan["charge"].items()
+        edge in mine and size_of(e) <= size_of(mine[edge]) for edge, e in plan["charge"].items()
     )
     seconds = math.ceil(Fraction(str(plan["due_seconds"])))
     price = {**plan, "affordable": plan["affordable"] and within, "seconds": seconds}
@@ -497,10 +457,6 @@ def previewed(found: Dataset, asked: Asked) -> dict[str, Any]:
     return {"preview": [shown(one, made_up=True) for one in told], "ways": ways}
 
 
-def _end(choose: Callable[..., str], amounts: Mapping[str, str]) -> str:
-    """The largest or the least of amounts per edge."""
-    return choose(amounts.values(), key=_size, default="0")
-
-
-def _size(amount: str) -> Fraction | float:
+def size_of(amount: str) -> Fraction | float:
+    """An amount of the API as a number."""
     return math.inf if amount == text(INFINITE) else Fraction(amount)
