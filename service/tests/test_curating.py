@@ -1,13 +1,18 @@
 """What a curator does: by API, page and command, for their own dataset alone, and on record."""
 
+import importlib.util
 import json
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("fastapi")
 typer_testing = pytest.importorskip("typer.testing")
 
-from service.tests.test_pages import FORM, Browser
+spec = importlib.util.spec_from_file_location("pages", Path(__file__).with_name("test_pages.py"))
+pages = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(pages)
+FORM, Browser = pages.FORM, pages.Browser
 
 VISITS = "/api/v1/datasets/visits"
 COUNT = {"version": 1, "question": "Count", "fields": {"epsilon": 1, "by": "place"}}

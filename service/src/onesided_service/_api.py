@@ -15,7 +15,9 @@ from fastapi.responses import JSONResponse
 
 from onesided.errors import ParameterError
 from onesided.numbers import text
-from onesided.session import Plan, Several, question_to_json, release_to_json
+from onesided.session import Plan, Several, Suggestion, question_to_json, release_to_json
+from onesided.session.kit import rehearse
+from onesided_service._accuracy import accurate, half_width
 from onesided_service._asking import Ask
 from onesided_service._border import SQL_FIELDS, asked_in
 from onesided_service._clock import Clock, text_of
@@ -101,7 +103,7 @@ _BODY: Final[dict[str, Any]] = {
         },
     }
 }
-WANTED: Final = ("error", "relative", "guess", "certified", "count", "groups_of_units")
+WANTED: Final = ("within", "error", "relative", "guess", "certified", "count", "groups_of_units")
 # Some thirty plans are made to find an ε; of larger questions the asker makes them one by one.
 _CELLS: Final = 64
 
@@ -319,6 +321,7 @@ def plan_document(plan: Plan, question: Any, dataset: Dataset, clock: Clock) -> 
     """The plan, and the same question as Python, JSON and a command."""
     return {
         **plan.as_dict(),
+        "within": half_width(question, plan),
         "due_seconds": text(
             clock.takes(question, dataset.config, dataset.schema) + dataset.config.grace
         ),
@@ -460,13 +463,16 @@ def planned(service: Service, found: Dataset, body: object) -> dict[str, Any]:
     """A plan as JSON. Errors: as the library's, from public facts alone."""
     session = found.session()
     question, _ = asked_in(body, session, found.config)
-    return plan_document(session.plan(question), question, found, service.clock)
+    plan = session.plan(question)
+    rehearse(session, question)  # what the ask would refuse, the price does
+    return plan_document(plan, question, found, service.clock)
 
 
 def previewed(found: Dataset, body: object) -> dict[str, Any]:
     """An answer about made-up rows as JSON. Errors: as :func:`planned`."""
     question, _ = asked_in(body, found.session(), found.config)
-    release = preview_of(question, schema=found.schema, policy=found.policy)
+    rows = found.config.declared_rows
+    release = preview_of(question, schema=found.schema, policy=found.policy, rows=rows)
     return {"made_up": True, "release": json.loads(release_to_json(release))}
 
 
@@ -530,7 +536,7 @@ async def made_up_rows(request: Request, name: str, person: Known) -> Any:
     found = service.dataset(name, person)
 
     def rows() -> dict[str, Any]:
-        made = made_up(found.schema)
+        made = made_up(found.schema, rows=found.config.declared_rows)
         columns = zip(*made.fetchall(), strict=True)
         return {
             name: list(map(_plain, some)) for name, some in zip(made.columns, columns, strict=True)
@@ -559,11 +565,17 @@ def suggested(service: Service, found: Dataset, body: object) -> dict[str, Any]:
     cells = min(_CELLS, found.config.cells)  # its ε is what is looked for
     free = replace(found.config, cells=cells, min_epsilon=Fraction(0), max_epsilon=None)
     question, _ = asked_in(rest, session, free)
-    made = session.suggest(question, **wanted)
+    if "within" in wanted:
+        if len(wanted) > 1:
+            raise ParameterError("within is wanted alone.", hint="Leave the others out.")
+        asked = accurate(session.plan, question, wanted["within"])
+        made = Suggestion(question=asked, epsilon=asked.epsilon, plan=session.plan(asked))
+    else:
+        made = session.suggest(question, **wanted)
     return {
         "question": json.loads(question_to_json(made.question)),
         "epsilon": text(made.epsilon),
-        "error": made.error,
+        "error": made.plan.options[0].error if made.error is None else made.error,
         "relative": made.relative,
         "compared": {str(most): error for most, error in (made.compared or {}).items()},
         "plan": plan_document(made.plan, made.question, found, service.clock),

@@ -77,14 +77,8 @@ class Asking:
         Returns it, and whether it is new. Looks at no row. Errors: ServiceError; OnesidedError,
         from the request and charges alone.
         """
-        session = dataset.opened()
-        question, name = asked_in(body, session, dataset.config)
-        refuse_explain(body)
-        # No row is there: what fails here would fail on any rows, after the charge.
-        rehearse(session, question)
-        takes = self._takes(question, dataset)
+        session, question, name = self._checked(person, dataset, body)
         now = Fraction(self.clock.now())
-        dataset.turns.require(person.name, takes, now=now)
         ask, fresh = self._recorded(person, dataset, question, name)
         ask.require_kept()
         # Before its tick, that there is an answer would say when it was drawn.
@@ -96,6 +90,24 @@ class Asking:
         if fresh and timed is None:  # another worker took it up meanwhile
             ask = self.found(ask.id)
         return replace(timed or ask, charged=True), timed is not None
+
+    def require_askable(self, person: Person, dataset: Dataset, body: object) -> None:
+        """Refuse now what :meth:`begin` would, but for what is left. Errors: as there."""
+        _, question, name = self._checked(person, dataset, body)
+        if name:
+            with self._state.read() as connection:
+                _refuse_other(connection, self._ask_of(person, dataset, question, name))
+
+    def _checked(self, person: Person, dataset: Dataset, body: object) -> tuple[Any, Any, str]:
+        """The session, the question and its name: whatever can be refused before its record."""
+        session = dataset.opened()
+        question, name = asked_in(body, session, dataset.config)
+        refuse_explain(body)
+        # No row is there: what fails here would fail on any rows, after the charge.
+        rehearse(session, question)
+        takes = self._takes(question, dataset)
+        dataset.turns.require(person.name, takes, now=Fraction(self.clock.now()))
+        return session, question, name
 
     def _charge(self, ask: Ask, session: Any, allowance: Any) -> None:
         try:
@@ -220,11 +232,26 @@ class Asking:
     def _recorded(
         self, person: Person, dataset: Dataset, question: Any, name: str
     ) -> tuple[Ask, bool]:
+        ask = self._ask_of(person, dataset, question, name)
+        with self._state.write() as connection:
+            if name:
+                _refuse_other(connection, ask)
+            own = {"due": str(ask.due), "charged": _UNSURE}
+            row = {**{key: getattr(ask, key) for key in _COLUMNS}, **own}
+            if put_if_absent(connection, asks, row):
+                return ask, True
+            refused = asks.c.id == ask.id, asks.c.charged == _REFUSED
+            if connection.execute(update(asks).where(*refused).values(**own)).rowcount:
+                return ask, True
+        return self.found(ask.id), False
+
+    def _ask_of(self, person: Person, dataset: Dataset, question: Any, name: str) -> Ask:
+        """The ask as it would be recorded now."""
         written = text_of(question)
         takes = self._takes(question, dataset)
         free = dataset.turns.free_from(Fraction(self.clock.now()))
         due = self.clock.next_tick(free + _PATIENCE * takes + dataset.config.grace)
-        ask = Ask(
+        return Ask(
             id=_id_of(dataset, person, name, question) if name else secrets.token_hex(16),
             person=person.name,
             dataset=dataset.name,
@@ -235,17 +262,6 @@ class Asking:
             charged=False,
             answer="",
         )
-        with self._state.write() as connection:
-            if name:
-                _refuse_other(connection, ask)
-            own = {"due": str(due), "charged": _UNSURE}
-            row = {**{key: getattr(ask, key) for key in _COLUMNS}, **own}
-            if put_if_absent(connection, asks, row):
-                return ask, True
-            refused = asks.c.id == ask.id, asks.c.charged == _REFUSED
-            if connection.execute(update(asks).where(*refused).values(**own)).rowcount:
-                return ask, True
-        return self.found(ask.id), False
 
     @staticmethod
     def _as_charged(ask: Ask, dataset: Dataset) -> Ask:

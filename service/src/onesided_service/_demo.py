@@ -54,6 +54,7 @@ window = "6h"
 """
 _SCHEMA: Final = Schema(
     unit="person",
+    noun=("person", "people"),
     columns={
         "person": column("integer", about="whose visit it is"),
         "place": column("text", keys="places.parquet", about="where it was"),

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse
 
-from onesided.errors import OnesidedError
+from onesided.errors import OnesidedError, ParameterError
 from onesided.numbers import INFINITE, text
 from onesided.schema import Schema
 from onesided.session import (
@@ -23,6 +23,7 @@ from onesided.session import (
 )
 from onesided.session.kit import sql_of
 from onesided.show import drawn_twice
+from onesided_service._accuracy import accurate
 from onesided_service._api import (
     described,
     planned,
@@ -36,16 +37,20 @@ from onesided_service._clock import text_of
 from onesided_service._datasets import Dataset
 from onesided_service._doors import COOKIE, count_unknown, service_of
 from onesided_service._errors import ServiceError, not_found
+from onesided_service._examples import examples_of
 from onesided_service._form import (
+    CLOSE,
+    FORM,
     LINES,
     NEEDS_COLUMN,
     NEEDS_NUMBER,
     NEEDS_ROWS,
     SQL,
     UNKNOWNS,
+    WITHIN,
     Asked,
 )
-from onesided_service._made_up import preview_of
+from onesided_service._made_up import MOST_ROWS, made_up_csv, preview_of
 from onesided_service._page_kit import (
     FILES,
     PageRoute,
@@ -77,6 +82,7 @@ _NEEDS: Final = {
     "column": " ".join(NEEDS_COLUMN),
     "number": " ".join(NEEDS_NUMBER),
     "rows": " ".join(NEEDS_ROWS),
+    "close": " ".join(CLOSE),
 }
 
 
@@ -181,8 +187,21 @@ async def ask_page(request: Request, name: str, person: SignedIn, how: str = "fo
     query = f"SELECT {counted}\nFROM {found.name}"
     if groups := _groups(schema):
         query = f"SELECT {groups[0]}, {counted}\nFROM {found.name}\nGROUP BY {groups[0]}"
-    asked = Asked(how=SQL if how == SQL else "form", sql=query)
-    return await _asking(request, found, person, asked)
+    given = dict(request.query_params)
+    asked = Asked.of({**given, "sql": query}, request.query_params.getlist("by"))
+    if not asked.epsilon and not asked.within:
+        asked = replace(asked, within=WITHIN)
+    return await _asking(request, found, person, replace(asked, how=SQL if how == SQL else FORM))
+
+
+@router.get("/datasets/{name}/made-up.csv")
+async def made_up_rows(request: Request, name: str, person: SignedIn) -> Response:
+    """Made-up rows of the declared size and schema: they are about nobody."""
+    service = service_of(request)
+    found = service.dataset(name, person)
+    rows = found.config.declared_rows
+    written = await service.free(person, made_up_csv, found.schema, rows)
+    return _file(written, f"{found.name}-made-up.csv", "text/csv; charset=utf-8")
 
 
 @router.post("/datasets/{name}/price")
@@ -192,6 +211,7 @@ async def price_part(request: Request, name: str) -> Response:
     service = service_of(request)
     found = service.dataset(name, person)
     words = await service.free(person, priced, service, found, person, _filled_in(form))
+    words["dataset"] = {"counted": counted_of(found)}
     return HTMLResponse(filled("price.html", **words), headers={"X-Part": "price"})
 
 
@@ -203,7 +223,8 @@ async def ask(request: Request, name: str) -> Response:
     found, asked, words = service.dataset(name, person), _filled_in(form), {}
     try:
         if first(form, "do") == "ask":
-            charged = await service.ask(person, found, asked.body)
+            settled = await service.free(person, settle, found, asked)
+            charged = await service.ask(person, found, settled.body)
             return see(f"/asks/{charged.id}")
         if first(form, "do") == "preview":
             words = await service.free(person, previewed, found, asked)
@@ -241,8 +262,9 @@ async def ask_told(request: Request, id: str, person: SignedIn) -> Response:  # 
             releases = list(map(shown, release_from_json(asked.answer).releases))
             ways = ways_of(found, question_from_json(asked.question))
         address = service.publishing.of(asked)
+        wait = 1 + max(1, math.ceil(asked.due - Fraction(service.clock.now())))
         return {
-            "ask": {**line, "due": text_of(asked.due), "published": address},
+            "ask": {**line, "due": text_of(asked.due), "published": address, "wait": wait},
             "releases": releases,
             "ways": ways,
             "may_publish": person.may(CURATOR, found.name) or found.config.analysts_publish,
@@ -306,6 +328,7 @@ async def _asking(
         "error": None,
         "preview": [],
         "ways": {},
+        "examples": await service.free(person, examples_of, found) if found.open else [],
     }
     return await page(request, "ask.html", **{**common, **price, **words})
 
@@ -326,6 +349,8 @@ def dataset_view(service: Service, found: Dataset, person: Person) -> dict[str, 
     return {
         **facts,
         "picture": found.policy.to_svg(),
+        "counted": counted_of(found),
+        "made_up_rows": min(found.config.declared_rows, MOST_ROWS),
         "columns": columns,
         "groups": _groups(found.schema),
         "numbers": [
@@ -346,6 +371,12 @@ def dataset_view(service: Service, found: Dataset, person: Person) -> dict[str, 
         "curator": person.may(CURATOR, found.name),
         "together": _together(found) if facts["open"] else "",
     }
+
+
+def counted_of(found: Dataset) -> str:
+    """What several of those are called whom a dataset counts."""
+    schema = found.schema
+    return schema.noun[1] if schema.noun else "rows" if schema.unit is None else "units"
 
 
 def _groups(schema: Schema) -> list[str]:
@@ -399,6 +430,7 @@ def shown(release: Release, *, made_up: bool = False) -> dict[str, Any]:
         "rows": list(zip(*(one.cells for one in heads), strict=True)),
         "picture": None if chart is None else drawn_twice(chart),
         "left_out": () if chart is None else chart.notes,
+        "asked": f"{release.statement.whole()}.",
         "about": about[:-1] if about.endswith(".") and ". " not in about else about,
         "losses": [
             (edge, text(loss), text(release.guarantee.delta.get(edge, Fraction(0))))
@@ -433,10 +465,30 @@ def line_of(asked: Ask, service: Service) -> dict[str, Any]:
     }
 
 
+def settle(found: Dataset, asked: Asked) -> Asked:
+    """What was filled in, with the least ε that is close enough where that is what was said.
+
+    Errors: as the library's, from public facts alone.
+    """
+    if not asked.within:
+        return asked
+    if asked.epsilon:
+        raise ParameterError(
+            "Both accuracy and ε are filled in.", hint="Leave one of them empty.", field="epsilon"
+        )
+    session = found.session()
+    free = replace(found.config, min_epsilon=Fraction(0), max_epsilon=None)
+    question, _ = asked_in(replace(asked, epsilon="1").body, session, free)
+    made = accurate(session.plan, question, asked.within)
+    return replace(asked, within="", epsilon=text(max(made.epsilon, found.config.min_epsilon)))
+
+
 def priced(service: Service, found: Dataset, person: Person, asked: Asked) -> dict[str, Any]:
     """The price, as a program is told it, or why there is none yet."""
     try:
-        plan = planned(service, found, asked.body)
+        body = settle(found, asked).body
+        plan = planned(service, found, body)
+        service.asking.require_askable(person, found, body)
         mine = described(service, found, person)["allowance_left"]
     except (ServiceError, OnesidedError) as error:
         return {"price": None, "refused": error_words(refusal_of(error))}
@@ -444,15 +496,22 @@ def priced(service: Service, found: Dataset, person: Person, asked: Asked) -> di
         edge in mine and size_of(e) <= size_of(mine[edge]) for edge, e in plan["charge"].items()
     )
     seconds = math.ceil(Fraction(str(plan["due_seconds"])))
-    price = {**plan, "affordable": plan["affordable"] and within, "seconds": seconds}
+    many = [
+        math.floor(size_of(mine.get(edge, "0")) / size_of(e))
+        for edge, e in plan["charge"].items()
+        if size_of(e) not in (0, math.inf)
+    ]
+    more = min(many, default=None)
+    price = {**plan, "affordable": plan["affordable"] and within, "seconds": seconds, "more": more}
     return {"price": price, "refused": None}
 
 
 def previewed(found: Dataset, asked: Asked) -> dict[str, Any]:
     """Answers about made-up data, and the question for programs. Errors: ServiceError; others."""
     found.require_open()
-    question, _ = asked_in(asked.body, found.session(), found.config)
-    told = preview_of(question, schema=found.schema, policy=found.policy).releases
+    question, _ = asked_in(settle(found, asked).body, found.session(), found.config)
+    rows = found.config.declared_rows
+    told = preview_of(question, schema=found.schema, policy=found.policy, rows=rows).releases
     ways = ways_of(found, question)
     return {"preview": [shown(one, made_up=True) for one in told], "ways": ways}
 
