@@ -55,11 +55,11 @@ def session_of(policy, noise=None):
 @pytest.mark.parametrize(("question", "within"), ASKED, ids=["groups", "count", "bins", "sum"])
 def test_so_many_answers_are_so_close(policy, question, within):
     session = session_of(policy, NotPrivateSeededNoise(5))
-    try:
-        asked = accurate(session.plan, question, within)
-    except ParameterError as refused:
-        assert "cannot be said" in str(refused)  # of this mechanism it is not known
+    if half_width(question, session.plan(question)) is None:
+        with pytest.raises(ParameterError, match="cannot be said"):
+            accurate(session.plan, question, within)
         return
+    asked = accurate(session.plan, question, within)
     width = half_width(asked, session.plan(asked))
     assert width <= within * 1.0001
     smaller = asked.epsilon * 9 / 10

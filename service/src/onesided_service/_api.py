@@ -64,7 +64,7 @@ _REFUSAL: Final = {
     },
     "required": ["error"],
 }
-_TOLD: Final[dict[int | str, dict[str, Any]]] = {
+TOLD: Final[dict[int | str, dict[str, Any]]] = {
     "202": {"description": "Charged; the answer is on its way."},
     "304": {"description": "Nothing changed since."},
     **{
@@ -72,7 +72,7 @@ _TOLD: Final[dict[int | str, dict[str, Any]]] = {
         for status, words in _REFUSALS.items()
     },
 }
-router = APIRouter(prefix="/api/v1", responses=_TOLD)
+router = APIRouter(prefix="/api/v1", responses=TOLD)
 Known = Annotated[Person, Depends(person_of)]
 MOST: Final = 1000
 _FRESH: Final = "public, max-age=0, must-revalidate"
@@ -137,7 +137,10 @@ async def one_published(request: Request, id: str) -> Response:  # noqa: A002
     """A published release with its title."""
     service = service_of(request)
     found = await service.run(service.publishing.one, id)
-    head = json.dumps(_line(found), ensure_ascii=False, separators=(",", ":"))
+    said = await service.run(lambda: [one.statement.sentences() for one in found.release.releases])
+    page = f"{service.config.address}/published/{found.id}"
+    told = {**_line(found), "page": page, "sentences": said}
+    head = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
     body = f'{head[:-1]},"release":{found.text}}}'
     return conditional(request, body.encode(), "application/json")
 

@@ -85,7 +85,8 @@ class Asking:
         if ask.answer and now >= ask.due and not tells_again(body):
             raise _stored(ask)
         if not ask.charged:
-            self._charge(ask, session, self.allowance(person, dataset))
+            self._admit(ask, dataset, fresh=fresh)
+            self._charge(ask, session, self.allowance(person, dataset), dataset)
         timed = self._in_turn(ask, dataset) if fresh else None
         if fresh and timed is None:  # another worker took it up meanwhile
             ask = self.found(ask.id)
@@ -109,7 +110,19 @@ class Asking:
         dataset.turns.require(person.name, takes, now=Fraction(self.clock.now()))
         return session, question, name
 
-    def _charge(self, ask: Ask, session: Any, allowance: Any) -> None:
+    def _admit(self, ask: Ask, dataset: Dataset, *, fresh: bool) -> None:
+        """Take a turn before the charge, so that two at once cannot both take the last one."""
+        if not fresh:
+            return
+        takes = self._takes(self.question_of(ask), dataset)
+        now = Fraction(self.clock.now())
+        try:
+            dataset.turns.take(ask.id, ask.person, takes, now=now, admit=True)
+        except ServiceError:
+            self._refused(ask)
+            raise
+
+    def _charge(self, ask: Ask, session: Any, allowance: Any, dataset: Dataset) -> None:
         try:
             session.charge(self.question_of(ask), allowance=allowance, elsewhere=True)
         except ReleaseExistsError as error:
@@ -117,6 +130,7 @@ class Asking:
                 raise
         except BudgetExceededError:
             self._refused(ask)
+            dataset.turns.leave(ask.id)
             raise
 
     def _refused(self, ask: Ask) -> None:

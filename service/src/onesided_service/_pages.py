@@ -25,6 +25,7 @@ from onesided.session.kit import sql_of
 from onesided.show import drawn_twice
 from onesided_service._accuracy import accurate
 from onesided_service._api import (
+    conditional,
     described,
     planned,
     programs,
@@ -51,6 +52,7 @@ from onesided_service._form import (
     Asked,
 )
 from onesided_service._made_up import MOST_ROWS, made_up_csv, preview_of
+from onesided_service._monitor_pages import status_of
 from onesided_service._page_kit import (
     FILES,
     PageRoute,
@@ -87,10 +89,12 @@ _NEEDS: Final = {
 
 
 @router.get("/static/{name}")
-async def static(name: str) -> Response:
+async def static(request: Request, name: str) -> Response:
     """A style sheet, script or icon; its address changes with its text."""
     if name not in FILES:
         raise not_found()
+    if "v" not in request.query_params:  # pages of others load the module by its bare name
+        return conditional(request, static_text(name).encode(), FILES[name][1])
     headers = {"Cache-Control": _FOR_EVER}
     return Response(static_text(name), media_type=FILES[name][1], headers=headers)
 
@@ -105,26 +109,9 @@ async def home(request: Request) -> Response:
         "home.html",
         datasets=mine,
         curated=[one["name"] for one in mine if person and person.may(CURATOR, one["name"])],
-        monitors=list(service.config.monitors.values()),
+        monitors=await service.run(lambda: list(map(status_of, service.monitors.values()))),
         published=(await service.run(service.publishing.all))[:_LATEST],
     )
-
-
-@router.get("/published")
-async def published(request: Request) -> Response:
-    """All that was published."""
-    service = service_of(request)
-    every = await service.run(service.publishing.all)
-    return await page(request, "published.html", published=every)
-
-
-@router.get("/published/{name}")
-async def release(request: Request, name: str) -> Response:
-    """A published release with its picture, table and certificate."""
-    service = service_of(request)
-    found = await service.run(service.publishing.one, name)
-    told = await service.run(lambda: list(map(shown, found.release.releases)))
-    return await page(request, "release.html", published=found, releases=told)
 
 
 @router.get("/sign-in")
