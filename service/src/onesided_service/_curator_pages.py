@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Annotated, Any, Final
 
 import numpy as np
@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse
 from onesided.errors import OnesidedError
 from onesided.ledger import Entry
 from onesided.numbers import text
-from onesided.show import Chart, Dots, Lines, drawn_twice
+from onesided.show import Chart, Lines, drawn_twice
 from onesided_service._api import entries, people_of
 from onesided_service._curation import ACTS, curated, log_of
 from onesided_service._datasets import Dataset
@@ -112,29 +112,39 @@ def curator_view(service: Service, found: Dataset, person: Person) -> dict[str, 
 
 
 def _of_budget(spent: tuple[Entry, ...], found: Dataset) -> tuple[str, str] | None:
-    """What was spent on each edge, charge by charge; None before two of them."""
-    if len(spent) < 2:
+    """What was spent on each edge, charge by charge; None before there are any."""
+    if not spent:
         return None
     edges = [edge.name for edge in found.policy.edges]
     each = {
-        edge: np.array([float(one.total_epsilon.get(edge, 0)) for one in spent]) for edge in edges
+        edge: np.array([_before(spent[0], edge), *(float(_of(one, edge)) for one in spent)])
+        for edge in edges
     }
-    times = [one.time[5:16].replace("T", " ") for one in spent]
+    times = ["before", *(one.time[5:16].replace("T", " ") for one in spent)]
     shape = Lines(x=times, y=each, x_name="charges, in their order", steps=True)
     return drawn_twice(Chart(title="ε spent", shape=shape, value_name="ε spent"))
 
 
-def _of_people(spent: tuple[Entry, ...]) -> tuple[str, str] | None:
-    """Who spent what, on the edge where they spent most; None where nobody did."""
-    totals: dict[str, Counter[str]] = {}
+def _of(one: Entry, edge: str) -> Fraction:
+    return one.total_epsilon.get(edge, Fraction(0))
+
+
+def _before(one: Entry, edge: str) -> float:
+    """What was spent before a charge."""
+    return float(_of(one, edge) - one.epsilon.get(edge, Fraction(0)))
+
+
+def _of_people(spent: tuple[Entry, ...]) -> list[tuple[str, str, float]]:
+    """Who spent what on the edge where they spent most, and that share of the largest."""
+    totals: dict[str, dict[str, Fraction]] = {}
     for one in spent:
-        totals.setdefault(one.who, Counter()).update(one.epsilon)  # type: ignore[arg-type]
-    most = {who: float(max(each.values(), default=0)) for who, each in totals.items()}
-    if not most:
-        return None
+        own = totals.setdefault(one.who, {})
+        for edge, epsilon in one.epsilon.items():
+            own[edge] = own.get(edge, Fraction(0)) + epsilon
+    most = {who: max(own.values(), default=Fraction(0)) for who, own in totals.items()}
+    largest = max(most.values(), default=Fraction(0)) or Fraction(1)
     names = sorted(most, key=most.__getitem__, reverse=True)
-    shape = Dots(labels=names, estimate=np.array([most[name] for name in names]))
-    return drawn_twice(Chart(title="ε spent by person", shape=shape, value_name="ε spent"))
+    return [(who, text(most[who]), float(most[who] / largest)) for who in names]
 
 
 def _end(choose: Callable[..., str], amounts: Mapping[str, str]) -> str:

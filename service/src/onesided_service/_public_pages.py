@@ -30,6 +30,7 @@ files = APIRouter(prefix="/api/v1")
 EACH: Final = 10  # releases of one page of the gallery
 _FED: Final = 50
 _WIDE: Final = 720
+_CARD: Final = 540
 _SHEET: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
@@ -108,7 +109,16 @@ async def sheet(request: Request, id: str, part: int = 1) -> Response:  # noqa: 
 @lru_cache(maxsize=64)  # what is published does not change
 def views_of(text: str) -> tuple[dict[str, Any], ...]:
     """What pages show of a published release."""
-    return tuple(map(shown, release_from_json(text).releases))
+    return tuple(map(_small, release_from_json(text).releases))
+
+
+def _small(release: Release) -> dict[str, Any]:
+    """As pages show it, with a picture for cards."""
+    told = shown(release)
+    if told["picture"] is None:
+        return {**told, "card": None}
+    wide = svg_text(release.chart(), width=_CARD, words=False)
+    return {**told, "card": (wide, told["picture"][1])}
 
 
 @lru_cache(maxsize=64)
