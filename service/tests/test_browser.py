@@ -120,8 +120,11 @@ def test_an_analyst_asks_by_form_downloads_and_publishes(walk, demo, window):
     one.shows("h2", "What is protected")
     one.look()
     one.go("/datasets/visits/ask")
-    one.shows("#price", "ε = 0.1")
-    page.get_by_label("category").check()
+    one.shows("#price", "± 20 people or less, 95 of 100 times")
+    page.get_by_role("link", name="Number of people by category", exact=True).click()
+    assert page.get_by_label("category").is_checked()
+    one.shows("#price", "questions fit")
+    one.look()
     page.get_by_label("Privacy loss ε").fill("1/5")
     one.shows("#price", "ε = 0.2")
     one.shows("#price", "±")
@@ -200,11 +203,62 @@ def test_the_public_watches_the_map_change_by_conditional_requests(walk, window)
     one.look()
 
 
-def test_the_curator_sees_charges(walk, demo):
-    one = walk()
+@pytest.mark.parametrize("window", WINDOWS, ids=lambda w: f"{w[0]}-{w[2]}")
+def test_the_curator_adds_limits_and_revokes_and_closes(walk, demo, window):
+    one = walk(*window)
+    page, name = one.page, f"dora-{window[0]}"
     one.sign_in(demo["curator"])
     one.go("/curator/visits")
     one.shows("h2", "Charges")
+    assert page.locator(".picture svg:visible").count() == 1
+    one.look()
+    page.get_by_label("Name").fill(name)
+    page.get_by_role("button", name="Add", exact=True).click()
+    one.shows("code", "os1_")
+    one.look()
+    page.get_by_label(f"Allowance of {name}").fill("1/2")
+    page.get_by_role("button", name=f"Set the allowance of {name}").click()
+    one.shows("td", "ε = 1/2")
+    assert page.locator("code", has_text="os1_").count() == 0
+    page.get_by_role("button", name=f"Revoke {name}").click()
+    one.shows("td", "revoke")
+    page.get_by_label("Reason to close it").fill("the rows are being mended")
+    page.get_by_role("button", name="Close", exact=True).click()
+    one.shows(".closed", "Closed.")
+    one.look()
+    page.get_by_role("button", name="Reopen with the same rows").click()
+    one.shows("p", "Open to questions.")
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=lambda w: f"{w[0]}-{w[2]}")
+def test_everybody_reads_the_gallery_and_the_module_draws_it(walk, window):
+    one = walk(*window)
+    page = one.page
+    one.go("/published")
+    one.shows("h3", "Visitors by kind of place")
+    one.look()
+    page.get_by_role("link", name="How long they stayed", exact=True).click()
+    one.shows("h3", "Permanent link")
+    one.look()
+    address = page.url
+    one.go(address.removeprefix(one.url) + "/embed")
+    one.look()
+    one.go("/published")
+    drawn = """async (id) => {
+      const { draw, releases } = await import("/static/onesided.js");
+      const told = await releases(), main = document.querySelector("main .heading");
+      const place = document.createElement("section");
+      main.prepend(place);
+      await draw(place, id);
+      const image = main.querySelector("img");
+      await image.decode();
+      return [told.length >= 2, image.naturalWidth, main.textContent];
+    }"""
+    several, width, words = page.evaluate(drawn, address.rpartition("/")[2])
+    assert several
+    assert width > 300
+    assert "How long they stayed" in words
+    assert "Number of people in bins of minutes." in words
     one.look()
 
 
@@ -228,7 +282,8 @@ def test_the_keyboard_alone_is_enough(walk, demo):
     one.shows("h3", "Visits in a made-up city")
     tab_to("e.textContent.startsWith('Ask a question')")
     page.keyboard.press("Enter")
-    one.shows("#price", "ε = 0.1")
+    one.shows("#price", "95 of 100 times")
+    tab_to("e.id === 'within'")
     tab_to("e.id === 'kind'")
     page.keyboard.press("ArrowDown")
     tab_to("e.id === 'number'")

@@ -27,7 +27,7 @@ TRACES = (b"Traceback", b'File "/', b"onesided_service", b"sqlalchemy", b"duckdb
 
 
 def test_no_request_of_the_description_ends_in_a_mistake(monkeypatch, long_form):
-    """10,000 requests in the long form: no 500, no trace of the code, no dataset closed."""
+    """10,000 requests in the long form: no 500, no trace, closed by nobody but its curator."""
     with world.in_memory() as place:
         types = {"person": pl.Int64, "place": pl.String, "age": pl.Int64}
         frame = pl.DataFrame([(1, "gym", 30)], schema=types, orient="row")
@@ -37,13 +37,16 @@ def test_no_request_of_the_description_ends_in_a_mistake(monkeypatch, long_form)
             made = list(requests(service.app, 10_000 if long_form else 200))
             found = service.responses(made)
             is_open = service.inner.datasets["visits"].open
+            notes = service.inner.datasets["visits"].notes()
         finally:
             service.close()
     assert len(found) >= (10_000 if long_form else 200)
     for request, (status, _, body) in zip(made, found, strict=True):
         assert status not in (500, 502, 504), request
         assert not any(trace in body for trace in TRACES), request
-    assert is_open
+    closed = {one["note"] for one in notes if not one["note"].startswith("Closed by carol: ")}
+    assert is_open or notes
+    assert not closed
 
 
 def requests(app, number):
@@ -82,11 +85,10 @@ def sent(case, place):
     told = case.as_transport_kwargs(base_url="http://service")
     body = told.get("json", told.get("data", b""))
     content = body if isinstance(body, bytes) else hour.json.dumps(body).encode()
-    names = {"visits", *hour.PLACES}
     path = "/" + told["url"].split("/", 3)[3]
     if place % 2:
         for name in (case.path_parameters or {}).values():
-            path = path.replace(str(name), min(names), 1) if str(name).isalnum() else path
+            path = path.replace(str(name), "visits", 1) if str(name).isalnum() else path
     headers = {
         name: value
         for name, value in (told.get("headers") or {}).items()

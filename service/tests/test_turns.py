@@ -234,3 +234,39 @@ def test_too_many_groups_are_refused(question):
 )
 def test_what_a_question_says_is_counted(question, cells, ranges):
     assert (cells_of(question), asked_of(question)) == (cells, ranges)
+
+
+def test_a_turn_is_admitted_in_the_transaction_that_takes_it(tmp_path):
+    """Eight at once never take more than one person may, and what is refused leaves no trace."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    state = State.open(str(tmp_path / "service.db"))
+    turns, now = Turns(state, "visits"), Fraction(1000)
+
+    def take(number):
+        try:
+            turns.take(f"ask {number}", "ann", Fraction(10), now=now, admit=True)
+        except ServiceError as error:
+            return error.status
+        return 200
+
+    with ThreadPoolExecutor(8) as threads:
+        found = sorted(threads.map(take, range(24)))
+    assert found == [200] * (LONGEST // 10) + [429] * (24 - LONGEST // 10)
+    turns.leave("ask none")
+    state.close()
+
+
+def test_what_everybody_waits_for_is_bounded(tmp_path):
+    from onesided_service._turns import DEEPEST
+
+    state = State.open(str(tmp_path / "service.db"))
+    turns, now = Turns(state, "visits"), Fraction(1000)
+    for number in range(DEEPEST // LONGEST):
+        turns.take(f"ask {number}", f"person {number}", Fraction(LONGEST), now=now, admit=True)
+    with pytest.raises(ServiceError, match="of this dataset") as caught:
+        turns.take("more", "bob", Fraction(1), now=now, admit=True)
+    assert caught.value.status == 429
+    turns.leave("ask 0")
+    turns.take("more", "bob", Fraction(1), now=now, admit=True)
+    state.close()

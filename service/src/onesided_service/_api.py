@@ -13,12 +13,15 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
 
-from onesided.errors import OnesidedError, ParameterError
+from onesided.errors import ParameterError
 from onesided.numbers import text
-from onesided.session import Plan, Several, question_to_json, release_to_json
+from onesided.session import Plan, Several, Suggestion, question_to_json, release_to_json
+from onesided.session.kit import rehearse
+from onesided_service._accuracy import accurate, half_width
 from onesided_service._asking import Ask
 from onesided_service._border import SQL_FIELDS, asked_in
 from onesided_service._clock import Clock, text_of
+from onesided_service._curation import ACTS, Act, curated, log_of
 from onesided_service._datasets import Dataset
 from onesided_service._doors import json_of, person_of, service_of
 from onesided_service._errors import ServiceError, not_found
@@ -37,7 +40,7 @@ _REFUSALS: Final = {
     "405": "This address does not have this method.",
     "408": "The body came too slowly.",
     "409": "The id was used before, or the answer is not there yet.",
-    "410": "The answer was late, and is lost.",
+    "410": "The answer was late, and is lost; or the release was withdrawn.",
     "413": "The body is too large.",
     "415": "The body is not declared as JSON.",
     "422": "An invalid question; nothing was charged.",
@@ -61,7 +64,7 @@ _REFUSAL: Final = {
     },
     "required": ["error"],
 }
-_TOLD: Final[dict[int | str, dict[str, Any]]] = {
+TOLD: Final[dict[int | str, dict[str, Any]]] = {
     "202": {"description": "Charged; the answer is on its way."},
     "304": {"description": "Nothing changed since."},
     **{
@@ -69,7 +72,7 @@ _TOLD: Final[dict[int | str, dict[str, Any]]] = {
         for status, words in _REFUSALS.items()
     },
 }
-router = APIRouter(prefix="/api/v1", responses=_TOLD)
+router = APIRouter(prefix="/api/v1", responses=TOLD)
 Known = Annotated[Person, Depends(person_of)]
 MOST: Final = 1000
 _FRESH: Final = "public, max-age=0, must-revalidate"
@@ -100,7 +103,7 @@ _BODY: Final[dict[str, Any]] = {
         },
     }
 }
-WANTED: Final = ("error", "relative", "guess", "certified", "count", "groups_of_units")
+WANTED: Final = ("within", "error", "relative", "guess", "certified", "count", "groups_of_units")
 # Some thirty plans are made to find an ε; of larger questions the asker makes them one by one.
 _CELLS: Final = 64
 
@@ -134,7 +137,10 @@ async def one_published(request: Request, id: str) -> Response:  # noqa: A002
     """A published release with its title."""
     service = service_of(request)
     found = await service.run(service.publishing.one, id)
-    head = json.dumps(_line(found), ensure_ascii=False, separators=(",", ":"))
+    said = await service.run(lambda: [one.statement.sentences() for one in found.release.releases])
+    page = f"{service.config.address}/published/{found.id}"
+    told = {**_line(found), "page": page, "sentences": said}
+    head = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
     body = f'{head[:-1]},"release":{found.text}}}'
     return conditional(request, body.encode(), "application/json")
 
@@ -224,24 +230,38 @@ async def everybody(request: Request, name: str, person: Known) -> Any:
     return await service.run(people_of, service, found)
 
 
-@router.post("/datasets/{name}/reopen")
-async def reopen(request: Request, name: str, person: Known) -> Any:
-    """Open a dataset that was closed, if its file is the one that was checked."""
+@router.get("/datasets/{name}/log")
+async def log(request: Request, name: str, person: Known) -> Any:
+    """What curators did to the dataset, the latest first; by "" for a command."""
     service = service_of(request)
     found = curated(service, name, person)
-    try:
-        await service.run(found.reopen)
-    except OnesidedError as error:
-        raise ServiceError(409, type(error).__name__, error.reason, hint=error.hint) from error
-    return {"name": found.name, "open": True}
+    return await service.run(log_of, service.state, found.name)
 
 
-def curated(service: Service, name: str, person: Person) -> Dataset:
-    """A dataset for its curator. Errors: ServiceError."""
-    found = service.dataset(name, person)
-    if not person.may(CURATOR, name):
-        raise ServiceError(403, "Forbidden", "This is for the curator.")
-    return found
+def _add_act(path: str, act: Act) -> None:
+    """An address for an act of the curator."""
+
+    async def acted(request: Request, name: str, person: Known) -> Any:
+        service, body = service_of(request), await json_of(request)
+        found = curated(service, name, person)
+        return await service.run(act.run, service, found, person, act.read(body))
+
+    texts = {name: {"type": "string"} for name in (*act.required, *act.optional)}
+    schema = {"type": "object", "properties": texts, "required": list(act.required)}
+    body = {"required": True, "content": {"application/json": {"schema": schema}}}
+    router.add_api_route(
+        f"/datasets/{{name}}/{path}",
+        acted,
+        methods=["POST"],
+        name=path,
+        summary=act.words,
+        description=act.words,
+        openapi_extra={"requestBody": body},
+    )
+
+
+for _path, _act in ACTS.items():
+    _add_act(_path, _act)
 
 
 def published_as(service: Service, person: Person, id: str, title: object) -> str:  # noqa: A002
@@ -285,11 +305,13 @@ def people_of(service: Service, found: Dataset) -> list[dict[str, Any]]:
             continue
         mine = account.allowed(service.asking.allowance(person, found))
         left = {edge: min(some, remaining[edge]) for edge, some in mine.remaining.items()}
+        own = service.people.allowed(person.name, found.name)
         told.append(
             {
                 "person": person.name,
                 "roles": sorted(held),
                 "token_until": row["expires"],
+                "allowance": None if own is None else text(own),
                 "questions": mine.releases,
                 "spent": _written(mine.spent),
                 "left": _written({edge: max(some, Fraction(0)) for edge, some in left.items()}),
@@ -302,6 +324,7 @@ def plan_document(plan: Plan, question: Any, dataset: Dataset, clock: Clock) -> 
     """The plan, and the same question as Python, JSON and a command."""
     return {
         **plan.as_dict(),
+        "within": half_width(question, plan),
         "due_seconds": text(
             clock.takes(question, dataset.config, dataset.schema) + dataset.config.grace
         ),
@@ -443,13 +466,16 @@ def planned(service: Service, found: Dataset, body: object) -> dict[str, Any]:
     """A plan as JSON. Errors: as the library's, from public facts alone."""
     session = found.session()
     question, _ = asked_in(body, session, found.config)
-    return plan_document(session.plan(question), question, found, service.clock)
+    plan = session.plan(question)
+    rehearse(session, question)  # what the ask would refuse, the price does
+    return plan_document(plan, question, found, service.clock)
 
 
 def previewed(found: Dataset, body: object) -> dict[str, Any]:
     """An answer about made-up rows as JSON. Errors: as :func:`planned`."""
     question, _ = asked_in(body, found.session(), found.config)
-    release = preview_of(question, schema=found.schema, policy=found.policy)
+    rows = found.config.declared_rows
+    release = preview_of(question, schema=found.schema, policy=found.policy, rows=rows)
     return {"made_up": True, "release": json.loads(release_to_json(release))}
 
 
@@ -513,7 +539,7 @@ async def made_up_rows(request: Request, name: str, person: Known) -> Any:
     found = service.dataset(name, person)
 
     def rows() -> dict[str, Any]:
-        made = made_up(found.schema)
+        made = made_up(found.schema, rows=found.config.declared_rows)
         columns = zip(*made.fetchall(), strict=True)
         return {
             name: list(map(_plain, some)) for name, some in zip(made.columns, columns, strict=True)
@@ -542,11 +568,17 @@ def suggested(service: Service, found: Dataset, body: object) -> dict[str, Any]:
     cells = min(_CELLS, found.config.cells)  # its ε is what is looked for
     free = replace(found.config, cells=cells, min_epsilon=Fraction(0), max_epsilon=None)
     question, _ = asked_in(rest, session, free)
-    made = session.suggest(question, **wanted)
+    if "within" in wanted:
+        if len(wanted) > 1:
+            raise ParameterError("within is wanted alone.", hint="Leave the others out.")
+        asked = accurate(session.plan, question, wanted["within"])
+        made = Suggestion(question=asked, epsilon=asked.epsilon, plan=session.plan(asked))
+    else:
+        made = session.suggest(question, **wanted)
     return {
         "question": json.loads(question_to_json(made.question)),
         "epsilon": text(made.epsilon),
-        "error": made.error,
+        "error": made.plan.options[0].error if made.error is None else made.error,
         "relative": made.relative,
         "compared": {str(most): error for most, error in (made.compared or {}).items()},
         "plan": plan_document(made.plan, made.question, found, service.clock),

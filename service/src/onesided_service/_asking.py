@@ -24,7 +24,7 @@ from onesided_service._border import asked_in, refuse_explain, tells_again, text
 from onesided_service._clock import Clock
 from onesided_service._datasets import Dataset
 from onesided_service._errors import ServiceError, lost, not_found
-from onesided_service._people import CURATOR, Person
+from onesided_service._people import CURATOR, People, Person
 from onesided_service._store import State, asks, put_if_absent
 
 MOST_SHOWN: Final = 200
@@ -69,7 +69,7 @@ class Asking:
     """Asks of all datasets, in the service's state and the datasets' ledgers."""
 
     def __init__(self, state: State, clock: Clock) -> None:
-        self._state, self.clock = state, clock
+        self._state, self.clock, self._people = state, clock, People(state)
 
     def begin(self, person: Person, dataset: Dataset, body: object) -> tuple[Ask, bool]:
         """Check, record and charge an ask; the same name and question again is the same ask.
@@ -77,27 +77,52 @@ class Asking:
         Returns it, and whether it is new. Looks at no row. Errors: ServiceError; OnesidedError,
         from the request and charges alone.
         """
-        session = dataset.opened()
-        question, name = asked_in(body, session, dataset.config)
-        refuse_explain(body)
-        # No row is there: what fails here would fail on any rows, after the charge.
-        rehearse(session, question)
-        takes = self._takes(question, dataset)
+        session, question, name = self._checked(person, dataset, body)
         now = Fraction(self.clock.now())
-        dataset.turns.require(person.name, takes, now=now)
         ask, fresh = self._recorded(person, dataset, question, name)
         ask.require_kept()
         # Before its tick, that there is an answer would say when it was drawn.
         if ask.answer and now >= ask.due and not tells_again(body):
             raise _stored(ask)
         if not ask.charged:
-            self._charge(ask, session, self.allowance(person, dataset))
+            self._admit(ask, dataset, fresh=fresh)
+            self._charge(ask, session, self.allowance(person, dataset), dataset)
         timed = self._in_turn(ask, dataset) if fresh else None
         if fresh and timed is None:  # another worker took it up meanwhile
             ask = self.found(ask.id)
         return replace(timed or ask, charged=True), timed is not None
 
-    def _charge(self, ask: Ask, session: Any, allowance: Any) -> None:
+    def require_askable(self, person: Person, dataset: Dataset, body: object) -> None:
+        """Refuse now what :meth:`begin` would, but for what is left. Errors: as there."""
+        _, question, name = self._checked(person, dataset, body)
+        if name:
+            with self._state.read() as connection:
+                _refuse_other(connection, self._ask_of(person, dataset, question, name))
+
+    def _checked(self, person: Person, dataset: Dataset, body: object) -> tuple[Any, Any, str]:
+        """The session, the question and its name: whatever can be refused before its record."""
+        session = dataset.opened()
+        question, name = asked_in(body, session, dataset.config)
+        refuse_explain(body)
+        # No row is there: what fails here would fail on any rows, after the charge.
+        rehearse(session, question)
+        takes = self._takes(question, dataset)
+        dataset.turns.require(person.name, takes, now=Fraction(self.clock.now()))
+        return session, question, name
+
+    def _admit(self, ask: Ask, dataset: Dataset, *, fresh: bool) -> None:
+        """Take a turn before the charge, so that two at once cannot both take the last one."""
+        if not fresh:
+            return
+        takes = self._takes(self.question_of(ask), dataset)
+        now = Fraction(self.clock.now())
+        try:
+            dataset.turns.take(ask.id, ask.person, takes, now=now, admit=True)
+        except ServiceError:
+            self._refused(ask)
+            raise
+
+    def _charge(self, ask: Ask, session: Any, allowance: Any, dataset: Dataset) -> None:
         try:
             session.charge(self.question_of(ask), allowance=allowance, elsewhere=True)
         except ReleaseExistsError as error:
@@ -105,6 +130,7 @@ class Asking:
                 raise
         except BudgetExceededError:
             self._refused(ask)
+            dataset.turns.leave(ask.id)
             raise
 
     def _refused(self, ask: Ask) -> None:
@@ -205,10 +231,12 @@ class Asking:
         return self.clock.takes(question, dataset.config, dataset.schema)
 
     def allowance(self, person: Person, dataset: Dataset) -> Any:
-        """What the person may spend now."""
+        """What the person may spend now; a curator as much as there is."""
         since = self.clock.refilled(dataset.config.refills)
+        own = self._people.allowed(person.name, dataset.name)
+        each = dataset.config.allowance if own is None else own
         unlimited = person.may(CURATOR, dataset.name)
-        return dataset.allowance(person.name, since=since, unlimited=unlimited)
+        return dataset.allowance(person.name, since=since, each=None if unlimited else each)
 
     @staticmethod
     def question_of(ask: Ask) -> Any:
@@ -218,11 +246,26 @@ class Asking:
     def _recorded(
         self, person: Person, dataset: Dataset, question: Any, name: str
     ) -> tuple[Ask, bool]:
+        ask = self._ask_of(person, dataset, question, name)
+        with self._state.write() as connection:
+            if name:
+                _refuse_other(connection, ask)
+            own = {"due": str(ask.due), "charged": _UNSURE}
+            row = {**{key: getattr(ask, key) for key in _COLUMNS}, **own}
+            if put_if_absent(connection, asks, row):
+                return ask, True
+            refused = asks.c.id == ask.id, asks.c.charged == _REFUSED
+            if connection.execute(update(asks).where(*refused).values(**own)).rowcount:
+                return ask, True
+        return self.found(ask.id), False
+
+    def _ask_of(self, person: Person, dataset: Dataset, question: Any, name: str) -> Ask:
+        """The ask as it would be recorded now."""
         written = text_of(question)
         takes = self._takes(question, dataset)
         free = dataset.turns.free_from(Fraction(self.clock.now()))
         due = self.clock.next_tick(free + _PATIENCE * takes + dataset.config.grace)
-        ask = Ask(
+        return Ask(
             id=_id_of(dataset, person, name, question) if name else secrets.token_hex(16),
             person=person.name,
             dataset=dataset.name,
@@ -233,17 +276,6 @@ class Asking:
             charged=False,
             answer="",
         )
-        with self._state.write() as connection:
-            if name:
-                _refuse_other(connection, ask)
-            own = {"due": str(due), "charged": _UNSURE}
-            row = {**{key: getattr(ask, key) for key in _COLUMNS}, **own}
-            if put_if_absent(connection, asks, row):
-                return ask, True
-            refused = asks.c.id == ask.id, asks.c.charged == _REFUSED
-            if connection.execute(update(asks).where(*refused).values(**own)).rowcount:
-                return ask, True
-        return self.found(ask.id), False
 
     @staticmethod
     def _as_charged(ask: Ask, dataset: Dataset) -> Ask:

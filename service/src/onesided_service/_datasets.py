@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from onesided.engine.kit import connections
 from onesided.errors import DataError
 from onesided.ledger import Allowance, Standing
 from onesided.noise import Noise
+from onesided.numbers import many, rough
 from onesided.policy import Policy
 from onesided.schema import Schema
 from onesided.session import Count, Session
@@ -32,9 +34,10 @@ from onesided_service._config import DatasetConfig, ServiceConfig
 from onesided_service._errors import closed
 from onesided_service._rehearsal import rehearse_each
 from onesided_service._rows import FileRows, PostgresRows, Source, SparkRows, empty_of
-from onesided_service._store import State, datasets, notes, overruns, put_if_absent
+from onesided_service._store import State, datasets, logged, notes, overruns, put_if_absent
 from onesided_service._turns import Turns
 
+ROOM: Final = 3  # for a machine that is busy
 OPEN: Final = "open"
 CLOSED: Final = "closed"
 MOST_NOTES: Final = 200
@@ -162,10 +165,10 @@ class Dataset:
                 self._back = which, self._session(self._source.rows(), self._noise)
         return self._back[1]
 
-    def allowance(self, who: str, *, since: str, unlimited: bool) -> Allowance:
-        """What a person may spend; a curator as much as there is."""
-        each, delta = self.config.allowance, self.config.delta_allowance
-        if unlimited or each is None:
+    def allowance(self, who: str, *, since: str, each: Fraction | None) -> Allowance:
+        """What a person may spend, per unit of edge weight; None for as much as there is."""
+        delta = self.config.delta_allowance
+        if each is None:
             return Allowance(who=who, since=since)
         weights = {edge.name: edge.weight for edge in self.policy.edges}
         return Allowance(
@@ -179,10 +182,15 @@ class Dataset:
         """What all spent together, and what is left."""
         return self.session().account.standing()
 
-    def close(self, reason: str) -> None:
-        """Close it for everybody; the reason is the curator's to read."""
+    def close(self, reason: str, *, by: str | None = None) -> None:
+        """Close it for everybody; the reason is the curator's to read.
+
+        by: who closes it, for the audit log; None where it closes itself.
+        """
         with self._state.write() as connection:
             self._close(connection, reason)
+            if by is not None:
+                logged(connection, "close", by=by, dataset=self.name, text=reason)
 
     def _close(self, connection: Connection, reason: str) -> None:
         row = update(datasets).where(datasets.c.dataset == self.name)
@@ -227,7 +235,7 @@ class Dataset:
         rows = self._state.all(query.order_by(notes.c.number.desc()).limit(MOST_NOTES))
         return [{"time": row["time"], "note": row["text"]} for row in rows]
 
-    def reopen(self) -> None:
+    def reopen(self, *, by: str = "") -> None:
         """Open it again, if the file is still the one that was checked. Errors: OnesidedError."""
         snapshot = self._snapshot()
         with self._reading:
@@ -237,9 +245,10 @@ class Dataset:
                 f"The rows of {self.name!r} have changed since they were checked.",
                 hint="Put them back, or check them again: onesided datasets check.",
             )
-        self._record(Snapshot(snapshot.digest, found.mark, snapshot.schema, snapshot.types))
+        same = Snapshot(snapshot.digest, found.mark, snapshot.schema, snapshot.types)
+        self._record(same, by=by, action="reopen")
 
-    def check(self) -> dict[str, Any]:
+    def check(self, *, by: str = "") -> dict[str, Any]:
         """Validate the file against the schema and open the dataset. For the curator.
 
         Errors: DataError or SchemaError; the dataset then stays as it was.
@@ -252,12 +261,31 @@ class Dataset:
                 facts = {"rows": held.height(), "unreadable": held.unreadable()}
             took = rehearse_each(session, self.schema)  # a question of each class
             self._source.require(found.digest, found.mark)
-        self._record(Snapshot(found.digest, found.mark, self.schema.identity, found.types))
-        return {**facts, "seconds_needed": float(took / size_of(self.config))}
+        checked = Snapshot(found.digest, found.mark, self.schema.identity, found.types)
+        told = {**facts, "seconds_needed": float(took / size_of(self.config))}
+        self._record(checked, by=by, action="check", text=self.words_of(told))
+        return told
 
-    def _record(self, snapshot: Snapshot) -> None:
+    def words_of(self, checked: Mapping[str, Any]) -> str:
+        """What a check found, for the curator."""
+        unread = sum(checked["unreadable"].values())
+        words = many(unread, "value", one="is", more="are")
+        told = f"{many(checked['rows'], 'row', one='was', more='were')} checked against the schema."
+        if unread:
+            told += f" {words} not of the declared type, and will be unknown."
+        needed, given = checked["seconds_needed"], float(self.config.seconds)
+        if ROOM * needed > given:
+            told += (
+                f" Its slowest question needs seconds = {rough(needed)} on this machine, and it "
+                f"has seconds = {rough(given)}: late answers are lost. Set seconds = "
+                f"{rough(ROOM * needed)} or more."
+            )
+        return told
+
+    def _record(self, snapshot: Snapshot, *, by: str, action: str, text: str = "") -> None:
         row = {"dataset": self.name, "state": OPEN, "snapshot": snapshot.written()}
         with self._state.write() as connection:
+            logged(connection, action, by=by, dataset=self.name, text=text)
             connection.execute(delete(overruns).where(overruns.c.dataset == self.name))
             if not put_if_absent(connection, datasets, {**row, "changed": now()}):
                 statement = update(datasets).where(datasets.c.dataset == self.name)

@@ -1,26 +1,35 @@
-"""``onesided datasets``: check the files of a service, and open them for questions."""
+"""``onesided datasets``: check, open and close datasets; publish and withdraw; the audit log."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from onesided.cli.kit import AsJson, Terminal, print_json
 from onesided.errors import ParameterError
-from onesided.numbers import many, rough
+from onesided_service._asking import Asking
+from onesided_service._clock import Clock
 from onesided_service._config import ServiceConfig
+from onesided_service._curation import log_of
 from onesided_service._datasets import Dataset
+from onesided_service._errors import ServiceError
+from onesided_service._people import CURATOR, Person
+from onesided_service._published import Publishing
 from onesided_service._store import State
 
-_ROOM: Final = 3  # for a machine that is busy
 app = typer.Typer(no_args_is_help=True, add_completion=False)
+Where = Annotated[Path, typer.Option("--config", help="The service's TOML file.")]
+Name = Annotated[str, typer.Argument(help="The dataset.")]
+_FILE = Path("onesided.toml")
 
 
 @app.callback()
 def datasets() -> None:
-    """Check the datasets of a service."""
+    """Check, open and close the datasets of a service, and say what everybody may read."""
 
 
 @app.command("check")
@@ -29,18 +38,130 @@ def check(
         list[str] | None, typer.Argument(help="Datasets to check; by default all.")
     ] = None,
     *,
-    config: Annotated[Path, typer.Option("--config", help="The service's TOML file.")] = Path(
-        "onesided.toml"
-    ),
+    config: Where = _FILE,
     as_json: AsJson = False,
 ) -> None:
     """Validate each file against its schema, record its identity, and open the dataset.
 
     What it prints is for the curator, not for publication.
     """
+    with _service(config) as (read, state):
+        chosen = names or list(read.datasets)
+        _require_known(read, config, chosen)
+        found, words = {}, {}
+        for name in chosen:
+            with _dataset(read, state, config, name) as dataset:
+                found[name] = dataset.check()
+                words[name] = dataset.words_of(found[name])
+    if as_json:
+        print_json(found)
+        return
+    for name in found:
+        Terminal().print(f"{name}: {words[name]} The dataset is open for questions.")
+
+
+@app.command("close")
+def close(
+    name: Name,
+    *,
+    reason: Annotated[str, typer.Option(help="For its curators alone.")],
+    config: Where = _FILE,
+) -> None:
+    """Answer nothing more; what was charged can still be read."""
+    with _service(config) as (read, state), _dataset(read, state, config, name) as dataset:
+        dataset.close(f"Closed by a command: {reason}", by="")
+    Terminal().print(f"{name} is closed.")
+
+
+@app.command("reopen")
+def reopen(name: Name, *, config: Where = _FILE) -> None:
+    """Open a dataset that was closed, if its rows are those that were checked."""
+    with _service(config) as (read, state), _dataset(read, state, config, name) as dataset:
+        dataset.reopen()
+    Terminal().print(f"{name} is open for questions.")
+
+
+@app.command("publish")
+def publish(
+    ask: Annotated[str, typer.Argument(help="The ask whose answer was told.")],
+    *,
+    title: Annotated[str, typer.Option(help="What everybody reads above it.")],
+    config: Where = _FILE,
+) -> None:
+    """Let everybody read an answer. Prints its address."""
+    with _service(config) as (read, state), _told():
+        clock = Clock(read.tick)
+        found = Asking(state, clock).found(ask)
+        if not found.answer or clock.before(found.due):
+            raise ParameterError("This answer was not told yet.", hint="Try again later.")
+        with _dataset(read, state, config, found.dataset) as dataset:
+            told = Publishing(state).publish(_COMMAND, found, dataset, title)
+    Terminal().print(f"{read.address}/published/{told}")
+
+
+@app.command("withdraw")
+def withdraw(
+    name: Name,
+    release: Annotated[str, typer.Argument(help="The last part of its address.")],
+    *,
+    reason: Annotated[str, typer.Option(help="For everybody who had read it.")] = "",
+    config: Where = _FILE,
+) -> None:
+    """Let nobody read a release any more; its address says why."""
+    with _service(config) as (_, state), _told():
+        Publishing(state).withdraw(release, name, reason, by="")
+    Terminal().print(f"{release} is withdrawn.")
+
+
+@app.command("log")
+def log(name: Name, *, config: Where = _FILE, as_json: AsJson = False) -> None:
+    """Print who did what to a dataset, the latest first."""
+    with _service(config) as (read, state):
+        _require_known(read, config, [name])
+        found = log_of(state, name)
+    if as_json:
+        print_json(found)
+        return
+    for one in found:
+        words = " ".join(filter(None, (one["action"], one["subject"], one["text"])))
+        Terminal().print(f"{one['time'][:19]}  {one['by'] or 'a command'}  {words}")
+
+
+# Whoever can run a command on the service's files is the curator of all of them.
+_COMMAND = Person(name="", roles={"*": frozenset({CURATOR})})
+
+
+@contextmanager
+def _service(config: Path) -> Iterator[tuple[ServiceConfig, State]]:
     read = ServiceConfig.read(config)
-    chosen = names or list(read.datasets)
-    unknown = [name for name in chosen if name not in read.datasets]
+    state = State.open(read.place(read.state))
+    try:
+        yield read, state
+    finally:
+        state.close()
+
+
+@contextmanager
+def _dataset(read: ServiceConfig, state: State, config: Path, name: str) -> Iterator[Dataset]:
+    _require_known(read, config, [name])
+    dataset = Dataset(read.datasets[name], read, state, None)
+    try:
+        yield dataset
+    finally:
+        dataset.finish()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """A refusal of the service as the command line tells one. Errors: ParameterError."""
+    try:
+        yield
+    except ServiceError as error:
+        raise ParameterError(str(error), hint=error.hint) from error
+
+
+def _require_known(read: ServiceConfig, config: Path, names: list[str]) -> None:
+    unknown = [name for name in names if name not in read.datasets]
     if unknown:
         raise ParameterError(
             f"The configuration {str(config)!r} has no dataset {unknown[0]!r}.",
@@ -48,31 +169,3 @@ def check(
             if read.datasets
             else "Add one under [datasets].",
         )
-    state, found = State.open(read.place(read.state)), {}
-    try:
-        for name in chosen:
-            dataset = Dataset(read.datasets[name], read, state, None)
-            try:
-                found[name] = dataset.check()
-            finally:
-                dataset.finish()
-    finally:
-        state.close()
-    if as_json:
-        print_json(found)
-        return
-    for name, facts in found.items():
-        unread = sum(facts["unreadable"].values())
-        words = many(unread, "value", one="is", more="are")
-        more = f" {words} not of the declared type, and will be unknown." if unread else ""
-        Terminal().print(
-            f"{name}: {many(facts['rows'], 'row', one='was', more='were')} checked against the "
-            f"schema.{more} The dataset is open for questions."
-        )
-        needed, given = facts["seconds_needed"], float(read.datasets[name].seconds)
-        if _ROOM * needed > given:
-            Terminal().print(
-                f"  Its slowest question needs seconds = {rough(needed)} on this machine, and it "
-                f"has seconds = {rough(given)}: late answers are lost. Set seconds = "
-                f"{rough(_ROOM * needed)} or more."
-            )

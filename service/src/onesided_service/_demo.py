@@ -54,6 +54,7 @@ window = "6h"
 """
 _SCHEMA: Final = Schema(
     unit="person",
+    noun=("person", "people"),
     columns={
         "person": column("integer", about="whose visit it is"),
         "place": column("text", keys="places.parquet", about="where it was"),
@@ -66,6 +67,24 @@ _STAYS: Final = """
 SELECT person, place, category, 5 * (1 + hash(person, time) % 24)::BIGINT AS minutes, time
 FROM visits JOIN places USING (place) ORDER BY time, person
 """
+_PUBLISHED: Final = {
+    "Visitors by kind of place": {
+        "version": 2,
+        "question": "Count",
+        "fields": {"by": "category", "epsilon": "1/4", "id": "kinds", "again": True},
+    },
+    "How long they stayed": {
+        "version": 2,
+        "question": "Histogram",
+        "fields": {
+            "column": "minutes",
+            "bins": list(range(0, 121, 15)),
+            "epsilon": "1/4",
+            "id": "minutes",
+            "again": True,
+        },
+    },
+}
 _HOUR: Final = np.timedelta64(3600, "s")
 _HOURS: Final = 7 * 24
 _AT_ONCE: Final = 24  # hours of the city that are there from the start
@@ -146,6 +165,7 @@ def _live(demo: Demo, stop: threading.Event, as_json: bool) -> None:  # noqa: FB
         stop.wait(0.1)
     if stop.is_set():
         return
+    _publish(demo)
     _say(demo, as_json=as_json)
     hour = 0
     while not stop.is_set():
@@ -170,21 +190,41 @@ def batch(made: City, hour: int) -> dict[str, Any]:
     return {"id": f"until {ends}", "time": ends, "columns": columns}
 
 
+def _publish(demo: Demo) -> None:
+    """The curator asks, and lets everybody read what came back."""
+    for title, question in _PUBLISHED.items():
+        visits = "/api/v1/datasets/visits"
+        _, told = _said(demo, "POST", f"{visits}/ask", {"question": question}, "carol")
+        if "ask" in told:
+            body = {"ask": told["ask"], "title": title}
+            _said(demo, "POST", f"{visits}/publish", body, "carol")
+
+
 def _sent(demo: Demo, method: str, path: str, body: object = None) -> int:
-    """The status of a request; 0 if nobody answers."""
-    headers = {"Authorization": f"Bearer {demo.tokens['city']}", "Content-Type": "application/json"}
-    connection = http.client.HTTPConnection(demo.config.host, demo.config.port, timeout=30)
+    """The status of a request of the city's; 0 if nobody answers."""
+    return _said(demo, method, path, body, "city")[0]
+
+
+def _said(demo: Demo, method: str, path: str, body: object, who: str) -> tuple[int, dict[str, Any]]:
+    """The status of a request, and what came back; 0 if nobody answers."""
+    headers = {"Authorization": f"Bearer {demo.tokens[who]}", "Content-Type": "application/json"}
+    connection = http.client.HTTPConnection(demo.config.host, demo.config.port, timeout=60)
     try:
         connection.request(method, path, None if body is None else json.dumps(body), headers)
-        return connection.getresponse().status
-    except OSError:
-        return 0
+        answer = connection.getresponse()
+        told = json.loads(answer.read() or b"{}")
+        return answer.status, told if isinstance(told, dict) else {}
+    except (OSError, ValueError):
+        return 0, {}
     finally:
         connection.close()
 
 
 def _not_the_citys_own(record: logging.LogRecord) -> bool:
-    own = getattr(record, "person", "") == "city" or getattr(record, "route", "") == "/healthz"
+    own = (
+        getattr(record, "person", "") in ("city", "carol")
+        or getattr(record, "route", "") == "/healthz"
+    )
     return not own or record.levelno > logging.INFO
 
 
@@ -198,6 +238,7 @@ def _say(demo: Demo, *, as_json: bool) -> None:
         console.print(f"  {name}, {who}: {demo.tokens[name]}")
     console.print(f"  sign in with a token: {demo.url}/sign-in")
     console.print(f"  from Python: od.connect({demo.url!r}, dataset='visits', token='os1_...')")
+    console.print(f"  for everybody: {demo.url}/published")
     console.print(f"  for everybody, live: {demo.url}/monitors/places")
     console.print("Everything is made up and is removed when you stop it with Ctrl-C.")
 

@@ -8,9 +8,11 @@ from typing import Any, Final
 
 from onesided.errors import ParameterError
 from onesided.session.kit import QUESTIONS, required
+from onesided_service._accuracy import ASKED
 
 FORM: Final = "form"
 SQL: Final = "sql"
+WITHIN: Final = "20"  # what the form begins with
 # Each line of the form, with the question that it asks; these come first.
 _FIRST: Final = [QUESTIONS["Count"], QUESTIONS["AtMost"]]
 LINES: Final = {
@@ -29,13 +31,18 @@ NEEDS_COLUMN: Final = tuple(
 NEEDS_ROWS: Final = tuple(
     name for name, (line, _) in LINES.items() if line.given.get("of") == "rows"
 )
+# Of these, how far off they are is known before they are asked.
+CLOSE: Final = tuple(name for name, (_, kind) in LINES.items() if kind in ASKED)
 NEEDS_NUMBER: Final = tuple(name for name, (line, _) in LINES.items() if line.number)
 _MOST: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What was filled in, as it was typed."""
+    """What was filled in, as it was typed.
+
+    within: how far off the answer may be, 95 of 100 times; then ε is worked out.
+    """
 
     how: str = FORM
     kind: str = "count"
@@ -46,7 +53,9 @@ class Asked:
     where: str = ""
     unknown: str = ""
     sql: str = ""
-    epsilon: str = "1/10"
+    within: str = ""
+    epsilon: str = ""
+    max_groups: str = ""
     name: str = ""
 
     @classmethod
@@ -63,19 +72,17 @@ class Asked:
     @property
     def body(self) -> dict[str, Any]:
         """The same as a request of a program. Errors: ParameterError for what is not filled in."""
+        if not self.epsilon:
+            raise ParameterError(
+                "Neither accuracy nor ε is filled in.", hint="Say how far off the answer may be."
+            )
         named: dict[str, Any] = {"id": self.name, "again": True} if self.name else {}
         if self.how == SQL:
             return {"sql": self.sql, "epsilon": self.epsilon, **named, **self._rows()}
         if self.kind not in LINES:
             raise ParameterError("There is no such question.", hint="Choose one of the list.")
         line, kind = LINES[self.kind]
-        more: dict[str, Any] = {"epsilon": self.epsilon, **named, **line.given}
-        if self.by:
-            more["by"] = self.by[0] if len(self.by) == 1 else list(self.by)
-        if self.where:
-            more["where"] = self.where
-            if self.unknown:
-                more["unknown"] = self.unknown
+        more: dict[str, Any] = {"epsilon": self.epsilon, **named, **line.given, **self._which(kind)}
         if self.kind in NEEDS_COLUMN:
             if not self.column:
                 raise ParameterError("No column is chosen.", hint="Choose the column it is about.")
@@ -87,12 +94,27 @@ class Asked:
         question = {"version": 2, "question": kind.__name__, "fields": more}
         return {"question": question}
 
+    def _which(self, kind: type[Any]) -> dict[str, Any]:
+        """Of which groups and rows it is."""
+        more: dict[str, Any] = {}
+        if self.by:
+            more["by"] = self.by[0] if len(self.by) == 1 else list(self.by)
+            if self.max_groups and "max_groups" in {one.name for one in fields(kind)}:
+                more |= self._whole("max_groups", self.max_groups)
+        if self.where:
+            more["where"] = self.where
+            if self.unknown:
+                more["unknown"] = self.unknown
+        return more
+
     def _rows(self) -> dict[str, int]:
-        if not self.max_rows:
-            return {}
-        if not self.max_rows.isdecimal():
-            raise ParameterError("max_rows is no number.", hint="Fill in a whole number.")
-        return {"max_rows": int(self.max_rows[:18])}
+        return self._whole("max_rows", self.max_rows) if self.max_rows else {}
+
+    @staticmethod
+    def _whole(name: str, given: str) -> dict[str, int]:
+        if not given.isdecimal():
+            raise ParameterError(f"{name} is no number.", hint="Fill in a whole number.")
+        return {name: int(given[:18])}
 
     def _number(self, name: str, *, needed: bool) -> dict[str, int]:
         if not self.number and not needed:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
+import io
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, Final
 
 import duckdb
@@ -16,7 +19,8 @@ from onesided.schema import Column, Schema
 from onesided.session import Release, Session
 
 ROWS: Final = 2_000
-UNITS: Final = 1_200
+MOST_ROWS: Final = 100_000  # more say little more, and take the web server's time
+_ROWS_OF_UNIT: Final = Fraction(5, 3)
 MOST_KEYS: Final = 5_000
 _DAY: Final = 86_400_000_000
 _MONDAY: Final = np.datetime64("2026-03-02", "us").astype(np.int64)
@@ -36,22 +40,23 @@ _AS: Final[Mapping[str, str]] = {
 }
 
 
-def made_up(schema: Schema, *, seed: int = 1) -> Any:
+def made_up(schema: Schema, *, rows: int = ROWS, seed: int = 1) -> Any:
     """A DuckDB relation of made-up rows with the schema's columns; equal schemas give equal rows.
 
-    Few keys are common and many are rare, as in most data. Errors: KeysError for a file of
-    keys that is not there.
+    rows: how many, up to :data:`MOST_ROWS`: as many as the public may think there are. Few keys are
+    common and many are rare, as in most data. Errors: KeysError for a file of keys that is not
+    there.
 
     >>> from onesided.schema import column
     >>> age = column("integer", bounds=(0, 110))
     >>> made_up(Schema(unit="person", columns={"age": age})).columns
     ['age', 'person']
     """
-    random = np.random.default_rng(seed)
+    random, size = np.random.default_rng(seed), min(rows, MOST_ROWS)
     columns = dict(schema.columns)
     if schema.unit is not None:
         columns.setdefault(schema.unit, Column("integer"))
-    made = {name: _values(schema, name, one, random) for name, one in columns.items()}
+    made = {name: _values(schema, name, one, random, size) for name, one in columns.items()}
     types = {name: _AS[one.type] for name, one in columns.items()}
     names = {name: f"column_{place}" for place, name in enumerate(made)}
     select = ", ".join(f"{types[name].format(names[name])} AS {quoted(name)}" for name in made)
@@ -63,9 +68,11 @@ def made_up(schema: Schema, *, seed: int = 1) -> Any:
     return connection.table("rows")
 
 
-def _values(schema: Schema, name: str, column: Column, random: np.random.Generator) -> NDArray[Any]:
+def _values(
+    schema: Schema, name: str, column: Column, random: np.random.Generator, size: int
+) -> NDArray[Any]:
     if name == schema.unit:
-        units = random.integers(1, UNITS + 1, ROWS)
+        units = random.integers(1, max(int(size / _ROWS_OF_UNIT), 1) + 1, size)
         text = column.type == "text"
         return np.array([f"made up {n}" for n in units], dtype=object) if text else units
     keys = _keys(schema, name, column)
@@ -74,9 +81,9 @@ def _values(schema: Schema, name: str, column: Column, random: np.random.Generat
         kind = object if any(isinstance(key, str) for key in plain) else None
         weight = 1 / (np.arange(len(keys)) + 3.0)
         order = random.permutation(len(keys))
-        chosen = order[random.choice(len(keys), ROWS, p=weight / weight.sum())]
+        chosen = order[random.choice(len(keys), size, p=weight / weight.sum())]
         return np.array([plain[place] for place in chosen], dtype=kind)
-    found: NDArray[Any] = _MAKERS[column.type](column, random)
+    found: NDArray[Any] = _MAKERS[column.type](column, random, size)
     return found
 
 
@@ -96,38 +103,38 @@ def _micros(value: Any) -> int:
     return (moment - _EPOCH) // dt.timedelta(microseconds=1)
 
 
-def _numbers(column: Column, random: np.random.Generator) -> NDArray[Any]:
+def _numbers(column: Column, random: np.random.Generator, size: int) -> NDArray[Any]:
     """More small ones than large ones, on the column's grid."""
     low, high = (0.0, 100.0) if column.bounds is None else map(float, column.bounds)
     whole = column.type == "integer"
     step = float(column.step) if column.step is not None else 1.0 if whole else 0.0
-    spread = (high - low) * random.beta(2, 3, ROWS)
+    spread = (high - low) * random.beta(2, 3, size)
     values: NDArray[Any] = low + (np.round(spread / step) * step if step else spread)
     return values.astype(np.int64) if whole else values
 
 
-def _moments(column: Column, random: np.random.Generator) -> NDArray[Any]:
+def _moments(column: Column, random: np.random.Generator, size: int) -> NDArray[Any]:
     ends = (int(_MONDAY), int(_MONDAY) + 7 * _DAY - 1)
     low, high = ends if column.bounds is None else map(_micros, column.bounds)
-    return random.integers(low, high, ROWS, endpoint=True)
+    return random.integers(low, high, size, endpoint=True)
 
 
-_MAKERS: Final[Mapping[str, Callable[[Column, np.random.Generator], NDArray[Any]]]] = {
-    "text": lambda _, random: np.array(
-        [f"made up {n}" for n in random.integers(1, 21, ROWS)], dtype=object
+_MAKERS: Final[Mapping[str, Callable[[Column, np.random.Generator, int], NDArray[Any]]]] = {
+    "text": lambda _, random, size: np.array(
+        [f"made up {n}" for n in random.integers(1, 21, size)], dtype=object
     ),
-    "boolean": lambda _, random: random.random(ROWS) < 0.3,
+    "boolean": lambda _, random, size: random.random(size) < 0.3,
     "integer": _numbers,
     "number": _numbers,
     "date": _moments,
     "datetime": _moments,
     "datetime with zone": _moments,
-    "time": lambda _, random: random.integers(0, _DAY, ROWS),
-    "duration": lambda _, random: random.integers(0, _DAY, ROWS),
+    "time": lambda _, random, size: random.integers(0, _DAY, size),
+    "duration": lambda _, random, size: random.integers(0, _DAY, size),
 }
 
 
-def preview_of(question: Any, *, schema: Schema, policy: Policy) -> Release:
+def preview_of(question: Any, *, schema: Schema, policy: Policy, rows: int = ROWS) -> Release:
     """The answer about made-up rows, under a ledger that is forgotten. Errors: as a session's.
 
     No row of the data is read.
@@ -139,7 +146,25 @@ def preview_of(question: Any, *, schema: Schema, policy: Policy) -> Release:
     'Number of units (person), where age >= 18'
     """
     session = Session(
-        made_up(schema), schema=schema, policy=policy, budget=_MUCH, delta_budget="99/100"
+        made_up(schema, rows=rows),
+        schema=schema,
+        policy=policy,
+        budget=_MUCH,
+        delta_budget="99/100",
     )
     release: Release = session.ask(question)
     return release
+
+
+def made_up_csv(schema: Schema, rows: int) -> str:
+    """The same rows as text.
+
+    >>> from onesided.schema import column
+    >>> len(made_up_csv(Schema(columns={"age": column("integer", bounds=(0, 9))}), 2).split())
+    3
+    """
+    made, written = made_up(schema, rows=rows), io.StringIO()
+    table = csv.writer(written)
+    table.writerow(made.columns)
+    table.writerows(made.fetchall())
+    return written.getvalue()

@@ -33,6 +33,7 @@ FILES: Final[Mapping[str, tuple[str, str]]] = {
     "page.css": ("onesided.monitor", "text/css"),
     "service.css": ("onesided_service", "text/css"),
     "service.js": ("onesided_service", "text/javascript"),
+    "onesided.js": ("onesided_service", "text/javascript"),
     "monitor.js": ("onesided.monitor", "text/javascript"),
     "icon.svg": ("onesided_service", "image/svg+xml"),
 }
@@ -165,6 +166,8 @@ def _sentence(words: str) -> str:
 
 async def error_page(request: Request, refusal: ServiceError) -> Response:
     """A refusal as a page, which looks nothing up: what was refused may be looking up."""
+    # Whether they are signed in is then not known, and not said.
+    request.state.unsure = not hasattr(request.state, "reader") and COOKIE in request.cookies
     request.state.reader = getattr(request.state, "reader", None)
     return await page(request, "error.html", status=refusal.status, error=error_words(refusal))
 
@@ -178,6 +181,7 @@ async def page(request: Request, template: str, *, status: int = 200, **words: A
         "person": "" if person is None else person.name,
         "csrf": "" if person is None else csrf_of(request.cookies[COOKIE]),
         "embedded": False,
+        "unsure": getattr(request.state, "unsure", False),
     }
     return HTMLResponse(filled(template, **{**common, **words}), status_code=status)
 

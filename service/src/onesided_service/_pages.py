@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any, Final
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse
 
-from onesided.errors import OnesidedError
+from onesided.errors import OnesidedError, ParameterError
 from onesided.numbers import INFINITE, text
 from onesided.schema import Schema
 from onesided.session import (
@@ -23,11 +23,10 @@ from onesided.session import (
 )
 from onesided.session.kit import sql_of
 from onesided.show import drawn_twice
+from onesided_service._accuracy import accurate
 from onesided_service._api import (
-    curated,
+    conditional,
     described,
-    entries,
-    people_of,
     planned,
     programs,
     published_as,
@@ -39,16 +38,21 @@ from onesided_service._clock import text_of
 from onesided_service._datasets import Dataset
 from onesided_service._doors import COOKIE, count_unknown, service_of
 from onesided_service._errors import ServiceError, not_found
+from onesided_service._examples import examples_of
 from onesided_service._form import (
+    CLOSE,
+    FORM,
     LINES,
     NEEDS_COLUMN,
     NEEDS_NUMBER,
     NEEDS_ROWS,
     SQL,
     UNKNOWNS,
+    WITHIN,
     Asked,
 )
-from onesided_service._made_up import preview_of
+from onesided_service._made_up import MOST_ROWS, made_up_csv, preview_of
+from onesided_service._monitor_pages import status_of
 from onesided_service._page_kit import (
     FILES,
     PageRoute,
@@ -74,21 +78,23 @@ router = APIRouter(
 )
 SignedIn = Annotated[Person, Depends(person_of_page)]
 _LATEST: Final = 6
-_MOST_CHARGES: Final = 200
 _MOST_ROWS: Final = 200
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 _NEEDS: Final = {
     "column": " ".join(NEEDS_COLUMN),
     "number": " ".join(NEEDS_NUMBER),
     "rows": " ".join(NEEDS_ROWS),
+    "close": " ".join(CLOSE),
 }
 
 
 @router.get("/static/{name}")
-async def static(name: str) -> Response:
+async def static(request: Request, name: str) -> Response:
     """A style sheet, script or icon; its address changes with its text."""
     if name not in FILES:
         raise not_found()
+    if "v" not in request.query_params:  # pages of others load the module by its bare name
+        return conditional(request, static_text(name).encode(), FILES[name][1])
     headers = {"Cache-Control": _FOR_EVER}
     return Response(static_text(name), media_type=FILES[name][1], headers=headers)
 
@@ -103,26 +109,9 @@ async def home(request: Request) -> Response:
         "home.html",
         datasets=mine,
         curated=[one["name"] for one in mine if person and person.may(CURATOR, one["name"])],
-        monitors=list(service.config.monitors.values()),
+        monitors=await service.run(lambda: list(map(status_of, service.monitors.values()))),
         published=(await service.run(service.publishing.all))[:_LATEST],
     )
-
-
-@router.get("/published")
-async def published(request: Request) -> Response:
-    """All that was published."""
-    service = service_of(request)
-    every = await service.run(service.publishing.all)
-    return await page(request, "published.html", published=every)
-
-
-@router.get("/published/{name}")
-async def release(request: Request, name: str) -> Response:
-    """A published release with its picture, table and certificate."""
-    service = service_of(request)
-    found = await service.run(service.publishing.one, name)
-    told = await service.run(lambda: list(map(shown, found.release.releases)))
-    return await page(request, "release.html", published=found, releases=told)
 
 
 @router.get("/sign-in")
@@ -185,8 +174,21 @@ async def ask_page(request: Request, name: str, person: SignedIn, how: str = "fo
     query = f"SELECT {counted}\nFROM {found.name}"
     if groups := _groups(schema):
         query = f"SELECT {groups[0]}, {counted}\nFROM {found.name}\nGROUP BY {groups[0]}"
-    asked = Asked(how=SQL if how == SQL else "form", sql=query)
-    return await _asking(request, found, person, asked)
+    given = dict(request.query_params)
+    asked = Asked.of({**given, "sql": query}, request.query_params.getlist("by"))
+    if not asked.epsilon and not asked.within:
+        asked = replace(asked, within=WITHIN)
+    return await _asking(request, found, person, replace(asked, how=SQL if how == SQL else FORM))
+
+
+@router.get("/datasets/{name}/made-up.csv")
+async def made_up_rows(request: Request, name: str, person: SignedIn) -> Response:
+    """Made-up rows of the declared size and schema: they are about nobody."""
+    service = service_of(request)
+    found = service.dataset(name, person)
+    rows = found.config.declared_rows
+    written = await service.free(person, made_up_csv, found.schema, rows)
+    return _file(written, f"{found.name}-made-up.csv", "text/csv; charset=utf-8")
 
 
 @router.post("/datasets/{name}/price")
@@ -196,6 +198,7 @@ async def price_part(request: Request, name: str) -> Response:
     service = service_of(request)
     found = service.dataset(name, person)
     words = await service.free(person, priced, service, found, person, _filled_in(form))
+    words["dataset"] = {"counted": counted_of(found)}
     return HTMLResponse(filled("price.html", **words), headers={"X-Part": "price"})
 
 
@@ -207,7 +210,8 @@ async def ask(request: Request, name: str) -> Response:
     found, asked, words = service.dataset(name, person), _filled_in(form), {}
     try:
         if first(form, "do") == "ask":
-            charged = await service.ask(person, found, asked.body)
+            settled = await service.free(person, settle, found, asked)
+            charged = await service.ask(person, found, settled.body)
             return see(f"/asks/{charged.id}")
         if first(form, "do") == "preview":
             words = await service.free(person, previewed, found, asked)
@@ -240,13 +244,14 @@ async def ask_told(request: Request, id: str, person: SignedIn) -> Response:  # 
     service = service_of(request)
 
     def words() -> dict[str, Any]:
-        line, releases, ways = _line(asked, service), [], {}
+        line, releases, ways = line_of(asked, service), [], {}
         if service.ready(asked):
             releases = list(map(shown, release_from_json(asked.answer).releases))
             ways = ways_of(found, question_from_json(asked.question))
         address = service.publishing.of(asked)
+        wait = 1 + max(1, math.ceil(asked.due - Fraction(service.clock.now())))
         return {
-            "ask": {**line, "due": text_of(asked.due), "published": address},
+            "ask": {**line, "due": text_of(asked.due), "published": address, "wait": wait},
             "releases": releases,
             "ways": ways,
             "may_publish": person.may(CURATOR, found.name) or found.config.analysts_publish,
@@ -273,44 +278,9 @@ async def history(request: Request, person: SignedIn) -> Response:
         mine = [one for one in service.datasets.values() if person.sees(one.name)]
         asks = [ask for one in mine for ask in service.asking.history(person, one, everybody=False)]
         asks.sort(key=lambda ask: ask.asked, reverse=True)
-        return [_line(ask, service) for ask in asks if ask.charged]
+        return [line_of(ask, service) for ask in asks if ask.charged]
 
     return await page(request, "history.html", asks=await service.run(listed))
-
-
-@router.get("/curator/{name}")
-async def curator_page(request: Request, name: str, person: SignedIn) -> Response:
-    """What the curator alone sees: state, people, charges, notes."""
-    service = service_of(request)
-    found = curated(service, name, person)
-
-    def words() -> dict[str, Any]:
-        people, charges = people_of(service, found), entries(found)
-        return {
-            "dataset": dataset_view(service, found, person),
-            "notes": found.notes(),
-            "people": [
-                {**one, "spent": _end(max, one["spent"]), "left": _end(min, one["left"])}
-                for one in people
-            ],
-            "charges": [
-                {**one, "epsilon": _end(max, one["epsilon"])}
-                for one in charges
-                if one["kind"] == "spend"
-            ][:_MOST_CHARGES],
-        }
-
-    return await page(request, "curator.html", error=None, **await service.run(words))
-
-
-@router.post("/curator/{name}/reopen")
-async def reopen(request: Request, name: str) -> Response:
-    """Open the dataset again, if its file is still the one that was checked."""
-    person, _ = await own_form_of(request)
-    service = service_of(request)
-    found = curated(service, name, person)
-    await service.run(found.reopen)
-    return see(f"/curator/{found.name}")
 
 
 async def _own(
@@ -345,6 +315,7 @@ async def _asking(
         "error": None,
         "preview": [],
         "ways": {},
+        "examples": await service.free(person, examples_of, found) if found.open else [],
     }
     return await page(request, "ask.html", **{**common, **price, **words})
 
@@ -361,11 +332,12 @@ def _file(written: str, name: str, kind: str) -> Response:
 def dataset_view(service: Service, found: Dataset, person: Person) -> dict[str, Any]:
     """A dataset as its pages show it: what programs are told, and more of its schema."""
     facts, columns = described(service, found, person), found.schema.columns
-    each = None if person.may(CURATOR, found.name) else found.config.allowance
-    weights = {edge.name: edge.weight for edge in found.policy.edges}
+    each = service.asking.allowance(person, found).epsilon or {}
     return {
         **facts,
         "picture": found.policy.to_svg(),
+        "counted": counted_of(found),
+        "made_up_rows": min(found.config.declared_rows, MOST_ROWS),
         "columns": columns,
         "groups": _groups(found.schema),
         "numbers": [
@@ -379,13 +351,19 @@ def dataset_view(service: Service, found: Dataset, person: Person) -> dict[str, 
                 "budget": budget,
                 "left": facts["remaining"][edge],
                 "share": _share(facts["remaining"][edge], budget),
-                **_own_share(facts["allowance_left"].get(edge), each and each * weights[edge]),
+                **_own_share(facts["allowance_left"].get(edge), each.get(edge)),
             }
             for edge, budget in facts["budget"].items()
         ],
         "curator": person.may(CURATOR, found.name),
         "together": _together(found) if facts["open"] else "",
     }
+
+
+def counted_of(found: Dataset) -> str:
+    """What several of those are called whom a dataset counts."""
+    schema = found.schema
+    return schema.noun[1] if schema.noun else "rows" if schema.unit is None else "units"
 
 
 def _groups(schema: Schema) -> list[str]:
@@ -439,6 +417,7 @@ def shown(release: Release, *, made_up: bool = False) -> dict[str, Any]:
         "rows": list(zip(*(one.cells for one in heads), strict=True)),
         "picture": None if chart is None else drawn_twice(chart),
         "left_out": () if chart is None else chart.notes,
+        "asked": f"{release.statement.whole()}.",
         "about": about[:-1] if about.endswith(".") and ". " not in about else about,
         "losses": [
             (edge, text(loss), text(release.guarantee.delta.get(edge, Fraction(0))))
@@ -458,7 +437,7 @@ def ways_of(found: Dataset, question: Any) -> dict[str, str]:
     return {name: way for name, way in ways.items() if way}
 
 
-def _line(asked: Ask, service: Service) -> dict[str, Any]:
+def line_of(asked: Ask, service: Service) -> dict[str, Any]:
     """An ask in a list."""
     question, found = question_from_json(asked.question), service.datasets.get(asked.dataset)
     schema = Schema() if found is None else found.schema
@@ -473,34 +452,57 @@ def _line(asked: Ask, service: Service) -> dict[str, Any]:
     }
 
 
+def settle(found: Dataset, asked: Asked) -> Asked:
+    """What was filled in, with the least ε that is close enough where that is what was said.
+
+    Errors: as the library's, from public facts alone.
+    """
+    if not asked.within:
+        return asked
+    if asked.epsilon:
+        raise ParameterError(
+            "Both accuracy and ε are filled in.", hint="Leave one of them empty.", field="epsilon"
+        )
+    session = found.session()
+    free = replace(found.config, min_epsilon=Fraction(0), max_epsilon=None)
+    question, _ = asked_in(replace(asked, epsilon="1").body, session, free)
+    made = accurate(session.plan, question, asked.within)
+    return replace(asked, within="", epsilon=text(max(made.epsilon, found.config.min_epsilon)))
+
+
 def priced(service: Service, found: Dataset, person: Person, asked: Asked) -> dict[str, Any]:
     """The price, as a program is told it, or why there is none yet."""
     try:
-        plan = planned(service, found, asked.body)
+        body = settle(found, asked).body
+        plan = planned(service, found, body)
+        service.asking.require_askable(person, found, body)
         mine = described(service, found, person)["allowance_left"]
     except (ServiceError, OnesidedError) as error:
         return {"price": None, "refused": error_words(refusal_of(error))}
     within = all(
-        edge in mine and _size(e) <= _size(mine[edge]) for edge, e in plan["charge"].items()
+        edge in mine and size_of(e) <= size_of(mine[edge]) for edge, e in plan["charge"].items()
     )
     seconds = math.ceil(Fraction(str(plan["due_seconds"])))
-    price = {**plan, "affordable": plan["affordable"] and within, "seconds": seconds}
+    many = [
+        math.floor(size_of(mine.get(edge, "0")) / size_of(e))
+        for edge, e in plan["charge"].items()
+        if size_of(e) not in (0, math.inf)
+    ]
+    more = min(many, default=None)
+    price = {**plan, "affordable": plan["affordable"] and within, "seconds": seconds, "more": more}
     return {"price": price, "refused": None}
 
 
 def previewed(found: Dataset, asked: Asked) -> dict[str, Any]:
     """Answers about made-up data, and the question for programs. Errors: ServiceError; others."""
     found.require_open()
-    question, _ = asked_in(asked.body, found.session(), found.config)
-    told = preview_of(question, schema=found.schema, policy=found.policy).releases
+    question, _ = asked_in(settle(found, asked).body, found.session(), found.config)
+    rows = found.config.declared_rows
+    told = preview_of(question, schema=found.schema, policy=found.policy, rows=rows).releases
     ways = ways_of(found, question)
     return {"preview": [shown(one, made_up=True) for one in told], "ways": ways}
 
 
-def _end(choose: Callable[..., str], amounts: Mapping[str, str]) -> str:
-    """The largest or the least of amounts per edge."""
-    return choose(amounts.values(), key=_size, default="0")
-
-
-def _size(amount: str) -> Fraction | float:
+def size_of(amount: str) -> Fraction | float:
+    """An amount of the API as a number."""
     return math.inf if amount == text(INFINITE) else Fraction(amount)

@@ -8,13 +8,25 @@ import hmac
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Final
 
 from sqlalchemy import delete, insert, select, update
 
 from onesided.errors import ParameterError
+from onesided.numbers import Number, non_negative, text
 from onesided.store import now, plain_text
-from onesided_service._store import State, asks, people, put_if_absent, roles, tokens
+from onesided_service._errors import ServiceError
+from onesided_service._store import (
+    State,
+    allowances,
+    asks,
+    logged,
+    people,
+    put_if_absent,
+    roles,
+    tokens,
+)
 
 CURATOR: Final = "curator"
 ANALYST: Final = "analyst"
@@ -62,11 +74,21 @@ class People:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def add(self, name: str, given: Mapping[str, Sequence[str]], *, days: int) -> str:
+    def add(
+        self,
+        name: str,
+        given: Mapping[str, Sequence[str]],
+        *,
+        days: int,
+        by: str = "",
+        further: bool = True,
+    ) -> str:
         """Add a person with roles by dataset; returns the token, which is never shown again.
 
-        A person who is there gets the roles added, and a further token. Errors: ParameterError,
-        also for the name of somebody who was removed: their answers would be told to another.
+        A person who is there gets the roles added, and a further token; "" without ``further``:
+        a curator of one dataset must not get a token that opens another. by: whom the audit log
+        names. Errors: ParameterError, also for the name of somebody who was removed: their
+        answers would be told to another.
         """
         who = plain_text(name, name="the person's name", empty=False)
         if len(who) > _LONGEST or who != who.strip():
@@ -74,30 +96,102 @@ class People:
         _refuse_unknown(given)
         token = _new_token()
         with self._state.write() as connection:
-            if put_if_absent(connection, people, {"person": who, "added": now()}):
+            anew = put_if_absent(connection, people, {"person": who, "added": now()})
+            if anew:
                 _refuse_taken(connection, who)
             for dataset, held in given.items():
-                for role in held:
-                    row = {"person": who, "dataset": dataset, "role": role}
-                    put_if_absent(connection, roles, row)
+                rows = [{"person": who, "dataset": dataset, "role": role} for role in held]
+                if more := [row["role"] for row in rows if put_if_absent(connection, roles, row)]:
+                    told = {"subject": who, "text": ", ".join(more)}
+                    logged(connection, "add", by=by, dataset=dataset, **told)
+            if not (anew or further):
+                return ""
             connection.execute(insert(tokens).values(**_kept(token, who, "token", days * 24)))
         return token
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str, *, by: str = "") -> None:
         """Take away a person's roles and tokens at once; charges stay. Errors: ParameterError."""
         self._require(name)
         with self._state.write() as connection:
-            for table in (tokens, roles, people):
-                connection.execute(delete(table).where(table.c.person == name))
+            for dataset in self._datasets_of(connection, name):
+                logged(connection, "remove", by=by, dataset=dataset, subject=name)
+            _forget(connection, name)
 
-    def rotate(self, name: str, *, days: int) -> str:
-        """Revoke all tokens of a person and make a new one. Errors: ParameterError."""
+    def revoke(self, name: str, dataset: str, *, by: str = "") -> None:
+        """Take away a person's roles in one dataset; who has none left is removed. Twice is fine.
+
+        Errors: ServiceError where a role for all datasets would remain.
+        """
+        with self._state.write() as connection:
+            held = self._datasets_of(connection, name)
+            if dataset != EVERY and EVERY in held:
+                raise ServiceError(
+                    409,
+                    "ForAll",
+                    f"{name!r} has a role for all datasets.",
+                    hint=f"Use the command: onesided people remove {name}.",
+                )
+            if dataset not in held:
+                return
+            for table in (roles, allowances):
+                own = table.c.person == name, table.c.dataset == dataset
+                connection.execute(delete(table).where(*own))
+            logged(connection, "revoke", by=by, dataset=dataset, subject=name)
+            if held == {dataset}:
+                _forget(connection, name)
+
+    def rotate(self, name: str, *, days: int, by: Person | None = None) -> str:
+        """Revoke all tokens of a person and make a new one. Errors: ParameterError.
+
+        by: the curator who does so: only where all that the token opens is theirs, too. Errors:
+        ServiceError.
+        """
         self._require(name)
         token = _new_token()
         with self._state.write() as connection:
+            held = self._datasets_of(connection, name)
+            if by is not None and not all(by.may(CURATOR, one) for one in held):
+                raise ServiceError(
+                    403,
+                    "Forbidden",
+                    f"The token of {name!r} opens more than you curate.",
+                    hint=f"Use the command: onesided people rotate {name}.",
+                )
+            who = "" if by is None else by.name
+            for dataset in held:
+                logged(connection, "rotate", by=who, dataset=dataset, subject=name)
             connection.execute(delete(tokens).where(tokens.c.person == name))
             connection.execute(insert(tokens).values(**_kept(token, name, "token", days * 24)))
         return token
+
+    def allow(self, name: str, dataset: str, epsilon: Number | None, *, by: str = "") -> None:
+        """Set what a person may spend of a dataset, per unit of edge weight, charges included.
+
+        epsilon: None for what the configuration says. Errors: ParameterError.
+        """
+        given = None if epsilon is None else text(non_negative(epsilon, name="epsilon"))
+        if given is not None and len(given) > _LONGEST:
+            raise ParameterError("This allowance is too long.", hint="Write 2, 0.5 or 1/10.")
+        self._require(name)
+        own = allowances.c.person == name, allowances.c.dataset == dataset
+        with self._state.write() as connection:
+            connection.execute(delete(allowances).where(*own))
+            if given is not None:
+                row = {"person": name, "dataset": dataset, "epsilon": given}
+                connection.execute(insert(allowances).values(**row))
+            told = {"subject": name, "text": "as configured" if given is None else f"ε = {given}"}
+            logged(connection, "allowance", by=by, dataset=dataset, **told)
+
+    def allowed(self, name: str, dataset: str) -> Fraction | None:
+        """What :meth:`allow` set; None where the configuration says it."""
+        own = allowances.c.person == name, allowances.c.dataset == dataset
+        row = self._state.one(select(allowances).where(*own))
+        return None if row is None else Fraction(row["epsilon"])
+
+    @staticmethod
+    def _datasets_of(connection: Any, name: str) -> set[str]:
+        found = connection.execute(select(roles.c.dataset).where(roles.c.person == name))
+        return {str(row[0]) for row in found}
 
     def list(self) -> Sequence[Mapping[str, Any]]:
         """Everybody, with roles, and until when their latest token holds."""
@@ -197,6 +291,11 @@ def _kept(token: str, person: str, kind: str, hours: int) -> dict[str, object]:
         "made": made.isoformat(timespec="microseconds"),
         "expires": ends.isoformat(timespec="microseconds"),
     }
+
+
+def _forget(connection: Any, name: str) -> None:
+    for table in (tokens, roles, allowances, people):
+        connection.execute(delete(table).where(table.c.person == name))
 
 
 def _refuse_taken(connection: Any, who: str) -> None:

@@ -14,12 +14,14 @@ import typer
 from onesided.cli.kit import AsJson, Terminal, print_json
 from onesided.errors import ParameterError
 from onesided_service._config import ServiceConfig
+from onesided_service._errors import ServiceError
 from onesided_service._people import People
 from onesided_service._store import State
 
 app = typer.Typer(no_args_is_help=True, help="Manage who may use a service.", add_completion=False)
 Where = Annotated[Path, typer.Option("--config", help="The service's TOML file.")]
 Name = Annotated[str, typer.Argument(help="The person's name; with OIDC, the claim's value.")]
+Of = Annotated[str, typer.Option("--dataset", help="The dataset, or * for roles in all.")]
 Days = Annotated[int | None, typer.Option(help="Days until the token expires.")]
 To = Annotated[
     Path | None,
@@ -61,6 +63,33 @@ def remove(name: Name, *, config: Where = _FILE) -> None:
     with _people(config) as (people, _):
         people.remove(name)
     Terminal().print(f"{name} is removed.")
+
+
+@app.command("revoke")
+def revoke(name: Name, *, dataset: Of, config: Where = _FILE) -> None:
+    """Take away a person's roles in one dataset; who has none left is removed."""
+    with _people(config) as (people, _):
+        try:
+            people.revoke(name, dataset)
+        except ServiceError as error:
+            raise ParameterError(str(error), hint=error.hint) from error
+    Terminal().print(f"{name} has no role in {dataset}.")
+
+
+@app.command("allowance")
+def allowance(
+    name: Name,
+    epsilon: Annotated[
+        str | None, typer.Argument(help="ε per unit of edge weight; left out: as configured.")
+    ] = None,
+    *,
+    dataset: Of,
+    config: Where = _FILE,
+) -> None:
+    """Set what a person may spend of a dataset."""
+    with _people(config) as (people, _):
+        people.allow(name, dataset, epsilon)
+    Terminal().print(f"{name} may spend {epsilon or 'what is configured'} of {dataset}.")
 
 
 @app.command("rotate")

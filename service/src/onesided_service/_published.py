@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import insert, select
+from sqlalchemy import delete, insert, select, update
 
 from onesided.session import Release, release_from_json
 from onesided.show import RoleTable
@@ -16,10 +16,15 @@ from onesided_service._asking import Ask
 from onesided_service._datasets import Dataset
 from onesided_service._errors import ServiceError, not_found
 from onesided_service._people import CURATOR, Person
-from onesided_service._store import State, published
+from onesided_service._store import State, logged, published, put_if_absent, withdrawn
 
 MOST: Final = 1000
 _LONGEST: Final = 200
+_READ: Final = (
+    select(published)
+    .where(published.c.id.not_in(select(withdrawn.c.id)))
+    .order_by(published.c.time.desc())
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,27 +74,59 @@ class Publishing:
         }
         with self._state.write() as connection:
             query = select(published.c.id).where(published.c.ask == ask.id)
-            found = connection.execute(query).scalar()
-            if found is None:
+            address = connection.execute(query).scalar()
+            again = delete(withdrawn).where(withdrawn.c.id == address)
+            if address is None:
                 connection.execute(insert(published).values(**row))
-            return str(found or row["id"])
+            elif connection.execute(again).rowcount:
+                own = published.c.id == address
+                connection.execute(update(published).where(own).values(title=name, time=now()))
+            else:
+                return str(address)
+            found = str(address or row["id"])
+            told = {"subject": found, "text": name}
+            logged(connection, "publish", by=person.name, dataset=dataset.name, **told)
+            return found
+
+    def withdraw(self, id: str, dataset: str, reason: object, *, by: str) -> None:  # noqa: A002
+        """Let nobody read a release any more; what was copied stays out there. Twice is fine.
+
+        Errors: ServiceError for no release of this dataset; ParameterError for a reason that is no
+        text.
+        """
+        why = plain_text(reason, name="reason")[:_LONGEST]
+        own = published.c.id == id, published.c.dataset == dataset
+        with self._state.write() as connection:
+            if connection.execute(select(published.c.id).where(*own)).scalar() is None:
+                raise not_found()
+            if put_if_absent(connection, withdrawn, {"id": id, "time": now(), "reason": why}):
+                logged(connection, "withdraw", by=by, dataset=dataset, subject=id, text=why)
 
     def of(self, ask: Ask) -> str:
         """The address of a published answer; "" where it was not published."""
-        query = select(published.c.id).where(published.c.ask == ask.id)
-        row = self._state.one(query)
+        row = self._state.one(_READ.where(published.c.ask == ask.id))
         return "" if row is None else str(row["id"])
 
-    def all(self) -> list[Published]:
-        """The latest first."""
-        query = select(published).order_by(published.c.time.desc()).limit(MOST)
-        return [_of(row) for row in self._state.all(query)]
+    def asks(self, dataset: str) -> set[str]:
+        """The asks of a dataset whose answers everybody reads."""
+        rows = self._state.all(_READ.where(published.c.dataset == dataset))
+        return {str(row["ask"]) for row in rows}
+
+    def all(self, dataset: str | None = None) -> list[Published]:
+        """The latest first, of one dataset or of all."""
+        query = _READ if dataset is None else _READ.where(published.c.dataset == dataset)
+        return [_of(row) for row in self._state.all(query.limit(MOST))]
 
     def one(self, id: str) -> Published:  # noqa: A002 - its public name
         """Errors: ServiceError."""
         row = self._state.one(select(published).where(published.c.id == id))
         if row is None:
             raise not_found()
+        gone = self._state.one(select(withdrawn).where(withdrawn.c.id == id))
+        if gone is not None:
+            why = f" {gone['reason']}" if gone["reason"] else ""
+            message = f"This release was withdrawn on {gone['time'][:10]}.{why}"
+            raise ServiceError(410, "Withdrawn", message)
         return _of(row)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from sqlalchemy import Column, Connection, Index, Integer, MetaData, Table, Text, insert, select
 
+from onesided.store import now
 from onesided.store.database import Kind
 from onesided.store.tables import Tables
 
@@ -100,6 +101,35 @@ published = Table(
     Column("time", Text, nullable=False),
     Column("release", Text, nullable=False),
 )
+# Published releases that nobody reads any more; publishing one again takes its row away.
+withdrawn = Table(
+    "onesided_withdrawn",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("time", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+)
+# What a person may spend of a dataset, where it is not what its configuration says.
+allowances = Table(
+    "onesided_allowances",
+    metadata,
+    Column("person", Text, primary_key=True),
+    Column("dataset", Text, primary_key=True),
+    Column("epsilon", Text, nullable=False),
+)
+# The audit log: who changed what, in the transaction of the change. person: "" for a command.
+actions = Table(
+    "onesided_actions",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("time", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("dataset", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Index("onesided_actions_of", "dataset", "number"),
+)
 notes = Table(
     "onesided_notes",
     metadata,
@@ -146,6 +176,14 @@ class State(Tables):
         """One change in a transaction of its own; how many rows it changed."""
         with self.write() as connection:
             return int(connection.execute(statement).rowcount)
+
+
+def logged(
+    connection: Connection, action: str, *, by: str, dataset: str, subject: str = "", text: str = ""
+) -> None:
+    """Put an action into the audit log, in the transaction that does it. by: "" for a command."""
+    row = {"time": now(), "person": by, "dataset": dataset, "action": action}
+    connection.execute(insert(actions).values(**row, subject=subject, text=text))
 
 
 def put_if_absent(connection: Connection, table: Table, row: Mapping[str, object]) -> bool:

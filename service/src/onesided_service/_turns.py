@@ -26,6 +26,7 @@ AT_ONCE: Final = 512  # asks that one worker has under way, until their ticks
 EACH: Final = 128  # of these, how many may be one person's
 PLANS: Final = 4  # plans and previews of one person that run or wait
 LONGEST: Final = 60  # seconds that one person's asks of a dataset may take together
+DEEPEST: Final = 600  # seconds that everybody's may, a long one counted as the most of a person
 
 
 class Turns:
@@ -43,19 +44,36 @@ class Turns:
         self._dataset = dataset
 
     def require(self, who: str, takes: Fraction, *, now: Fraction) -> None:
-        """Errors: ServiceError 429 where the asker's own questions fill what one may fill."""
-        rows = self._state.all(select(table).where(self._of_dataset, table.c.person == who))
-        own = [one for one in map(_instants, rows) if one[0] > now]
+        """Errors: ServiceError 429 where what waits fills what the asker, or all, may fill."""
+        self._refuse_busy(self._state.all(select(table).where(self._of_dataset)), who, takes, now)
+
+    def _refuse_busy(self, rows: Any, who: str, takes: Fraction, now: Fraction) -> None:
+        waiting = [(row["person"], _instants(row)) for row in rows]
+        ahead = [(person, one) for person, one in waiting if one[0] > now]
+        own = [one for person, one in ahead if person == who]
         if own and sum(one for _, one in own) + takes > LONGEST:
             raise _busy(
                 f"Your questions under way already fill the {LONGEST} seconds that you may use.",
                 min(own)[0] - now,
             )
+        if ahead and sum(min(one, LONGEST) for _, (_, one) in ahead) + takes > DEEPEST:
+            raise _busy(
+                f"Questions under way already fill the {DEEPEST} seconds of this dataset.",
+                min(end for _, (end, _) in ahead) - now,
+            )
 
-    def take(self, ask: str, who: str, takes: Fraction, *, now: Fraction) -> Fraction:
-        """When an ask that may take so long is through, behind those before it."""
+    def take(
+        self, ask: str, who: str, takes: Fraction, *, now: Fraction, admit: bool = False
+    ) -> Fraction:
+        """When an ask that may take so long is through, behind those before it.
+
+        admit: as :meth:`require`, in the transaction that takes the turn. Errors: as there.
+        """
         with self._state.write() as connection:
-            rows = connection.execute(select(table).where(self._of_dataset)).mappings()
+            every = connection.execute(select(table).where(self._of_dataset)).mappings()
+            rows = list(every)
+            if admit:
+                self._refuse_busy(rows, who, takes, now)
             found = {row["ask"]: (Fraction(row["through"]), Fraction(row["takes"])) for row in rows}
             over = [one for one, (end, _) in found.items() if end <= now or one == ask]
             ahead = [one for name, one in found.items() if name not in over]
@@ -68,6 +86,10 @@ class Turns:
                 insert(table).values(ask=ask, dataset=self._dataset, person=who, **own)
             )
         return through
+
+    def leave(self, ask: str) -> None:
+        """Give a turn back: its ask was not charged."""
+        self._state.run(delete(table).where(table.c.ask == ask))
 
     def free_from(self, now: Fraction) -> Fraction:
         """When all that took a turn are through."""

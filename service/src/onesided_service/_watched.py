@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, disable_created_metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from onesided_service._errors import ServiceError
@@ -30,10 +30,21 @@ _POLICY: Final = (
     "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors {frames}"
 )
-# The public map alone may stand in anybody's page: it has no links to others, and no forms.
-_FRAMED: Final = re.compile(r"/monitors/[^/]+/embed")
+# What is public may stand in anybody's page, on a page with no links to others, and no forms.
+_FRAMED: Final = re.compile(r"/(monitors|published)/[^/]+/embed")
 # What anybody may read, and so the pages of others.
-_PUBLIC: Final = re.compile(r"/api/v1/(published(/[^/]+)?|monitors(/[^/]+)?)")
+_PUBLIC: Final = re.compile(
+    r"/api/v1/(published(/[^/]+)?|monitors(/[^/]+)?)|/published\.atom|/static/onesided\.js"
+)
+# What is told to a page of another site that asks before it reads.
+_BEFORE: Final = Response(
+    status_code=204,
+    headers={
+        "Access-Control-Allow-Methods": "GET, HEAD",
+        "Access-Control-Allow-Headers": "If-None-Match",
+        "Access-Control-Max-Age": "600",
+    },
+)
 _LEFT: Final = 499  # who asked hung up; nothing was sent
 _HSTS: Final = "max-age=31536000; includeSubDomains"
 # What a line may hold.
@@ -157,8 +168,9 @@ class Watched:
                 message = {**message, "body": b""}
             await send(message)
 
+        app = _BEFORE if self._asks_before(scope) else self._app
         try:
-            await self._app(inner, receive, sending)
+            await app(inner, receive, sending)
         except ClientDisconnect:
             status = _LEFT
         except Exception as error:  # noqa: BLE001 - a mistake of ours: its text may tell of rows
@@ -175,6 +187,16 @@ class Watched:
             facts: dict[str, Any] = {"id": name, "method": told, "route": route}
             person = inner.get("state", {}).get("person", "")
             LOG.info("request", extra={**facts, "status": status or 500, "person": person})
+
+    def _asks_before(self, scope: Scope) -> bool:
+        """Whether a page of a declared origin asks before it reads what is published."""
+        headers = Headers(scope=scope)
+        return (
+            scope["method"] == "OPTIONS"
+            and headers.get("origin", "") in self._origins
+            and headers.get("access-control-request-method", "") in ("GET", "HEAD")
+            and _PUBLIC.fullmatch(scope["path"]) is not None
+        )
 
     def _standing(self, scope: Scope) -> dict[str, str]:
         """The headers of every response to such a request."""
@@ -195,4 +217,5 @@ class Watched:
             headers["Vary"] = "Origin"
             if origin in self._origins:
                 headers["Access-Control-Allow-Origin"] = origin
+                headers["Access-Control-Expose-Headers"] = "ETag"
         return headers

@@ -9,6 +9,15 @@
     const kind = $("kind");
     if (!kind) return;
     for (const part of form.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(kind.value);
+    if ($("within").closest("[hidden]") && $("within").value) {
+      $("within").value = "";
+      $("epsilon").value ||= "1/10";
+    }
+  };
+  /* either accuracy or ε: what is filled in last */
+  const only = (field) => {
+    const other = { within: "epsilon", epsilon: "within" }[field.id];
+    if (other && field.value) $(other).value = "";
   };
   let timer, flight;
   const refresh = async () => {
@@ -29,7 +38,7 @@
     if (own === flight) card.setAttribute("aria-busy", "false");
   };
   if (form && price) {
-    const soon = () => { fit(); clearTimeout(timer); timer = setTimeout(refresh, 350); };
+    const soon = (event) => { only(event.target); fit(); clearTimeout(timer); timer = setTimeout(refresh, 350); };
     form.addEventListener("input", soon);
     form.addEventListener("change", soon);
     for (const button of form.querySelectorAll(".by-hand")) button.hidden = true;
@@ -40,8 +49,13 @@
   /* ---- an answer that is due: look when its time has come ---- */
   const due = $("due");
   if (due) {
-    const left = Date.parse(due.dataset.due) - Date.now();
-    setTimeout(() => location.reload(), Math.min(Math.max(left, 0) + 400, 2 ** 30));
+    const until = Date.parse(due.dataset.due), shown = $("countdown");
+    const left = () => Math.max(until - Date.now(), 0);
+    const tell = () => { shown.textContent = left() ? `${Math.ceil(left() / 1000)} s` : "now"; };
+    shown.hidden = false;
+    tell();
+    setInterval(tell, 250);
+    setTimeout(() => location.reload(), Math.min(left() + 400, 2 ** 30));
   }
 
   /* ---- copy ---- */

@@ -1,0 +1,152 @@
+"""The curator's page: what holds, who spent what and when, and what can be done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Annotated, Any, Final
+
+import numpy as np
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import HTMLResponse
+
+from onesided.errors import OnesidedError
+from onesided.ledger import Entry
+from onesided.numbers import text
+from onesided.show import Chart, Lines, drawn_twice
+from onesided_service._api import entries, people_of
+from onesided_service._curation import ACTS, curated, log_of
+from onesided_service._datasets import Dataset
+from onesided_service._doors import service_of
+from onesided_service._errors import ServiceError, not_found
+from onesided_service._page_kit import (
+    PageRoute,
+    error_words,
+    own_form_of,
+    page,
+    person_of_page,
+    refusal_of,
+    see,
+)
+from onesided_service._pages import dataset_view, line_of, size_of
+from onesided_service._people import ANALYST, CURATOR, ROLES, Person
+from onesided_service._service import Service
+
+router = APIRouter(
+    route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
+)
+SignedIn = Annotated[Person, Depends(person_of_page)]
+_MOST_CHARGES: Final = 200
+_MOST_DRAWN: Final = 500
+
+
+@router.get("/curator/{name}")
+async def curator_page(request: Request, name: str, person: SignedIn) -> Response:
+    """What the curator alone sees and does."""
+    return await _curating(request, curated(service_of(request), name, person), person)
+
+
+async def _curating(
+    request: Request, found: Dataset, person: Person, *, status: int = 200, **more: Any
+) -> Response:
+    service = service_of(request)
+    words = await service.run(curator_view, service, found, person)
+    common: dict[str, Any] = {"error": None, "told": None, "me": person.name}
+    return await page(request, "curator.html", status=status, **{**common, **words, **more})
+
+
+@router.post("/curator/{name}/{path:path}")
+async def act(request: Request, name: str, path: str) -> Response:
+    """One of the curator's acts; a token that it made is shown by this very response alone."""
+    person, form = await own_form_of(request)
+    service, act = service_of(request), ACTS.get(path)
+    found = curated(service, name, person)
+    if act is None:
+        raise not_found()
+    given = {field: values[0] for field, values in form.items() if field != "csrf"}
+    try:
+        told = await service.run(lambda: act.run(service, found, person, act.read(given)))
+    except (ServiceError, OnesidedError) as error:
+        refusal = refusal_of(error)
+        words = {"error": error_words(refusal), "status": refusal.status}
+        return await _curating(request, found, person, **words)
+    if path.startswith("people/") and "token" in told:
+        return await _curating(request, found, person, told=told)
+    return see(f"/curator/{found.name}")
+
+
+def curator_view(service: Service, found: Dataset, person: Person) -> dict[str, Any]:
+    """All that the page shows."""
+    people, charges = people_of(service, found), entries(found)
+    told = [
+        {**one, "spent": _end(max, one["spent"]), "left": _end(min, one["left"])} for one in people
+    ]
+    everybody = service.asking.history(person, found, everybody=True)
+    read = service.publishing.asks(found.name)
+    answers = [
+        line_of(one, service) | {"by": one.person}
+        for one in everybody
+        if service.ready(one) and one.id not in read
+    ]
+    own, done = found.session().account.policy_id, log_of(service.state, found.name)
+    each = found.config.allowance
+    spent = found.session().ledger.entries(last=_MOST_DRAWN, policy_id=own, kind="spend")
+    return {
+        "dataset": dataset_view(service, found, person),
+        "notes": found.notes(),
+        "log": done,
+        "checked": next((one for one in done if one["action"] == "check"), None),
+        "usual": "as much as there is" if each is None else f"ε = {text(each)}",
+        "people": told,
+        "roles": [ANALYST, CURATOR, *(one for one in ROLES if one not in (ANALYST, CURATOR))],
+        "spending": _of_people(spent),
+        "history": _of_budget(spent, found),
+        "charges": [
+            {**one, "epsilon": _end(max, one["epsilon"])}
+            for one in charges
+            if one["kind"] == "spend"
+        ][:_MOST_CHARGES],
+        "answers": answers,
+        "releases": service.publishing.all(found.name),
+    }
+
+
+def _of_budget(spent: tuple[Entry, ...], found: Dataset) -> tuple[str, str] | None:
+    """What was spent on each edge, charge by charge; None before there are any."""
+    if not spent:
+        return None
+    edges = [edge.name for edge in found.policy.edges]
+    each = {
+        edge: np.array([_before(spent[0], edge), *(float(_of(one, edge)) for one in spent)])
+        for edge in edges
+    }
+    times = ["before", *(one.time[5:16].replace("T", " ") for one in spent)]
+    shape = Lines(x=times, y=each, x_name="charges, in their order", steps=True)
+    return drawn_twice(Chart(title="ε spent", shape=shape, value_name="ε spent"))
+
+
+def _of(one: Entry, edge: str) -> Fraction:
+    return one.total_epsilon.get(edge, Fraction(0))
+
+
+def _before(one: Entry, edge: str) -> float:
+    """What was spent before a charge."""
+    return float(_of(one, edge) - one.epsilon.get(edge, Fraction(0)))
+
+
+def _of_people(spent: tuple[Entry, ...]) -> list[tuple[str, str, float]]:
+    """Who spent what on the edge where they spent most, and that share of the largest."""
+    totals: dict[str, dict[str, Fraction]] = {}
+    for one in spent:
+        own = totals.setdefault(one.who, {})
+        for edge, epsilon in one.epsilon.items():
+            own[edge] = own.get(edge, Fraction(0)) + epsilon
+    most = {who: max(own.values(), default=Fraction(0)) for who, own in totals.items()}
+    largest = max(most.values(), default=Fraction(0)) or Fraction(1)
+    names = sorted(most, key=most.__getitem__, reverse=True)
+    return [(who, text(most[who]), float(most[who] / largest)) for who in names]
+
+
+def _end(choose: Callable[..., str], amounts: Mapping[str, str]) -> str:
+    """The largest or the least of amounts per edge."""
+    return choose(amounts.values(), key=size_of, default="0")

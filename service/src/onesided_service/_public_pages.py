@@ -1,0 +1,166 @@
+"""What was published, for everybody: the gallery, each release, its files, and the feed."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+from xml.sax.saxutils import escape, quoteattr
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse
+
+from onesided.errors import OnesidedError
+from onesided.session import Release, release_from_json
+from onesided.show import svg_text
+from onesided_service._api import conditional
+from onesided_service._doors import service_of
+from onesided_service._errors import not_found
+from onesided_service._monitor_pages import status_of
+from onesided_service._page_kit import PageRoute, page
+from onesided_service._pages import shown
+from onesided_service._published import Published
+from onesided_service._service import Service
+
+router = APIRouter(
+    route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
+)
+files = APIRouter(prefix="/api/v1")
+EACH: Final = 10  # releases of one page of the gallery
+_FED: Final = 50
+_WIDE: Final = 720
+_CARD: Final = 540
+_SHEET: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+
+@router.get("/published")
+async def gallery(request: Request, number: int = 1) -> Response:
+    """What was published, each with its statement and picture, and what monitors say now."""
+    service = service_of(request)
+
+    def words() -> dict[str, Any]:
+        every = service.publishing.all()
+        last = max(1, -(-len(every) // EACH))
+        if not 1 <= number <= last:
+            raise not_found()
+        some = every[(number - 1) * EACH : number * EACH]
+        return {
+            "published": [(one, views_of(one.text)[0]) for one in some],
+            "number": number,
+            "last": last,
+            "monitors": [status_of(one) for one in service.monitors.values()],
+        }
+
+    return await page(request, "published.html", **await service.run(words))
+
+
+@router.get("/published/{name}")
+async def release(request: Request, name: str) -> Response:
+    """A published release with its statement, picture, table and certificate."""
+    return await page(request, "release.html", **await _words(request, name))
+
+
+@router.get("/published/{name}/embed")
+async def embedded(request: Request, name: str) -> Response:
+    """The same in short, to stand in a frame of another page."""
+    return await page(request, "release_embed.html", **await _words(request, name))
+
+
+async def _words(request: Request, name: str) -> dict[str, Any]:
+    service = service_of(request)
+
+    def words() -> dict[str, Any]:
+        found = service.publishing.one(name)
+        releases = views_of(found.text)
+        address = f"{service.config.address}/published/{found.id}"
+        return {"published": found, "releases": releases, "address": address}
+
+    return await service.run(words)
+
+
+@router.get("/published.atom")
+async def feed(request: Request) -> Response:
+    """What was published last, for readers of feeds."""
+    service = service_of(request)
+    body = await service.run(_atom, service)
+    return conditional(request, body.encode(), "application/atom+xml")
+
+
+@files.get("/published/{id}.svg")
+async def picture(request: Request, id: str, part: int = 1) -> Response:  # noqa: A002
+    """The picture of one answer of a published release."""
+    service = service_of(request)
+    found = await service.run(service.publishing.one, id)
+    drawn = await service.run(_svg, found.text, part)
+    return conditional(request, drawn.encode(), "image/svg+xml")
+
+
+@files.get("/published/{id}.xlsx")
+async def sheet(request: Request, id: str, part: int = 1) -> Response:  # noqa: A002
+    """One answer of a published release as a spreadsheet, with what it is about."""
+    service = service_of(request)
+    found = await service.run(service.publishing.one, id)
+    return conditional(
+        request, await service.run(_xlsx, found.text, part), _SHEET, file=f"{id}.xlsx"
+    )
+
+
+@lru_cache(maxsize=64)  # what is published does not change
+def views_of(text: str) -> tuple[dict[str, Any], ...]:
+    """What pages show of a published release."""
+    return tuple(map(_small, release_from_json(text).releases))
+
+
+def _small(release: Release) -> dict[str, Any]:
+    """As pages show it, with a picture for cards."""
+    told = shown(release)
+    if told["picture"] is None:
+        return {**told, "card": None}
+    wide = svg_text(release.chart(), width=_CARD, words=False)
+    return {**told, "card": (wide, told["picture"][1])}
+
+
+@lru_cache(maxsize=64)
+def _svg(text: str, part: int) -> str:
+    """Errors: ServiceError where there is no picture."""
+    try:
+        return svg_text(_part(text, part).chart(), width=_WIDE)
+    except OnesidedError:
+        raise not_found() from None
+
+
+@lru_cache(maxsize=16)
+def _xlsx(text: str, part: int) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        _part(text, part).write_into(Path(folder), ["xlsx"])
+        return Path(folder, "release.xlsx").read_bytes()
+
+
+def _part(text: str, part: int) -> Release:
+    releases = release_from_json(text).releases
+    if not 1 <= part <= len(releases):
+        raise not_found()
+    return releases[part - 1]
+
+
+def _atom(service: Service) -> str:
+    every, at = service.publishing.all()[:_FED], f"{service.config.address}/published"
+    latest = every[0].time if every else "1970-01-01T00:00:00+00:00"
+    entries = "".join(_entry(one, f"{at}/{one.id}") for one in every)
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'
+        f"<title>{escape(service.config.title)}</title>\n<id>{escape(at)}</id>\n"
+        f"<updated>{escape(latest)}</updated>\n<author><name>{escape(service.config.title)}"
+        f"</name></author>\n<link href={quoteattr(at)}/>\n"
+        f'<link rel="self" href={quoteattr(at + ".atom")}/>\n{entries}</feed>\n'
+    )
+
+
+def _entry(one: Published, address: str) -> str:
+    said = " ".join(view["asked"] for view in views_of(one.text))
+    return (
+        f"<entry><title>{escape(one.title)}</title><id>{escape(address)}</id>"
+        f"<updated>{escape(one.time)}</updated><link href={quoteattr(address)}/>"
+        f"<summary>{escape(said)}</summary></entry>\n"
+    )

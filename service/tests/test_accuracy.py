@@ -1,0 +1,119 @@
+"""Asking by accuracy: what is promised holds, and the price refuses what the ask would."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+pytest.importorskip("fastapi")
+
+import onesided as od
+from onesided.errors import ParameterError
+from onesided.noise import NotPrivateSeededNoise
+from onesided.session import Count, Histogram, Sum
+from onesided_service._accuracy import accurate, half_width
+from onesided_service._examples import examples_of
+
+VISITS = "/api/v1/datasets/visits"
+COUNT = {"version": 1, "question": "Count", "fields": {"epsilon": 1, "by": "place"}}
+SCHEMA = od.Schema(
+    unit="person",
+    columns={
+        "person": od.column("integer"),
+        "place": od.column("text", keys=["gym", "bar", "inn"]),
+        "age": od.column("integer", bounds=(0, 110), step=5),
+    },
+)
+ROWS = pl.DataFrame(
+    {
+        "person": [row // 2 for row in range(6000)],
+        "place": [("gym", "bar", "inn")[row % 3] for row in range(6000)],
+        "age": [5 * (row % 20) for row in range(6000)],
+    }
+)
+ASKED = [
+    (Count(by="place", max_groups=2, epsilon=1), 20),
+    (Count(epsilon=1), 7),
+    (Histogram("age", bins=range(0, 111, 10), epsilon=1), 12),
+    (Sum("age", of="rows", max_rows=3, by="place", max_groups=2, epsilon=1), 9000),
+]
+POLICIES = {"presence": od.policy.presence(max_groups=2), "unbounded": od.policy.unbounded()}
+DRAWS = 600
+# By Hoeffding's inequality a promise of 95 of 100 that holds fails here once in 10^8.
+ALARM = math.sqrt(math.log(10**8) / (2 * DRAWS))
+
+
+def session_of(policy, noise=None):
+    more = {} if noise is None else {"noise": noise}
+    return od.Session(
+        ROWS, schema=SCHEMA, policy=POLICIES[policy], budget=10**9, delta_budget="1/2", **more
+    )
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(("question", "within"), ASKED, ids=["groups", "count", "bins", "sum"])
+def test_so_many_answers_are_so_close(policy, question, within):
+    session = session_of(policy, NotPrivateSeededNoise(5))
+    if half_width(question, session.plan(question)) is None:
+        with pytest.raises(ParameterError, match="cannot be said"):
+            accurate(session.plan, question, within)
+        return
+    asked = accurate(session.plan, question, within)
+    width = half_width(asked, session.plan(asked))
+    assert width <= within * 1.0001
+    smaller = asked.epsilon * 9 / 10
+    less = type(asked)(**{**_fields(asked), "epsilon": smaller})
+    assert half_width(less, session.plan(less)) > within * 0.7
+    exact = type(asked)(**{**_fields(asked), "epsilon": 90})
+    truth = np.asarray(session.ask(exact).estimate, dtype=float)
+    near = np.zeros(len(truth))
+    for _ in range(DRAWS):
+        near += np.abs(np.asarray(session.ask(asked).estimate, dtype=float) - truth) <= within
+    assert (near / DRAWS).min() >= 0.95 - ALARM
+    # A tenth of that width would not do: the check can fail.
+    assert width == 0 or within > 1
+
+
+def _fields(question):
+    from dataclasses import fields
+
+    return {one.name: getattr(question, one.name) for one in fields(question) if one.init}
+
+
+def test_it_is_in_the_api_and_free(service):
+    wanted = {"question": COUNT, "wanted": {"within": 20}}
+    told = service.post(f"{VISITS}/suggest", wanted)
+    assert told.status_code == 200, told.text
+    assert told.json()["plan"]["within"] <= 20
+    assert set(service.get(VISITS).json()["spent"].values()) == {"0"}
+    for bad in ({"within": 0}, {"within": "nan"}, {"within": 5, "error": 5}, {"within": []}):
+        refused = service.post(f"{VISITS}/suggest", {"question": COUNT, "wanted": bad})
+        assert refused.status_code == 422, bad
+
+
+@pytest.mark.parametrize(
+    "fields", [{"where": "shoe = 3"}, {"by": "shoe", "keys": ["a"]}, {"where": "person = 'x'"}]
+)
+def test_the_price_refuses_what_the_ask_would(service, fields):
+    question = {**COUNT, "fields": {"epsilon": 1, **fields}}
+    for way in ("plan", "ask"):
+        assert service.post(f"{VISITS}/{way}", {"question": question}).status_code == 422
+
+
+def test_examples_are_of_the_datasets_own_columns_and_are_answered(service):
+    found = examples_of(service.inner.datasets["visits"])
+    assert len(found) >= 4
+    assert any("place" in one["title"] for one in found)
+    assert any("age" in one["title"] for one in found)
+
+
+def test_made_up_data_are_of_the_declared_size_and_depend_on_no_row(service, folder):
+    from onesided_service._made_up import made_up_csv
+
+    schema = service.inner.datasets["visits"].schema
+    assert made_up_csv(schema, 1000).count("\n") == 1001
+    told = service.get(f"{VISITS}/made-up").json()["columns"]
+    assert {len(some) for some in told.values()} == {1000}
+    (folder / "visits.parquet").unlink()
+    assert service.get(f"{VISITS}/made-up").json()["columns"] == told

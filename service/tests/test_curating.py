@@ -1,0 +1,213 @@
+"""What a curator does: by API, page and command, for their own dataset alone, and on record."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi")
+typer_testing = pytest.importorskip("typer.testing")
+
+spec = importlib.util.spec_from_file_location("pages", Path(__file__).with_name("test_pages.py"))
+pages = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(pages)
+FORM, Browser = pages.FORM, pages.Browser
+
+VISITS = "/api/v1/datasets/visits"
+COUNT = {"version": 1, "question": "Count", "fields": {"epsilon": 1, "by": "place"}}
+SENT = {
+    "people/add": {"person": "dave", "role": "analyst"},
+    "people/rotate": {"person": "bob"},
+    "people/revoke": {"person": "bob"},
+    "people/allowance": {"person": "bob", "epsilon": "1/2"},
+    "close": {"reason": "the rows are being mended"},
+    "reopen": {},
+    "check": {},
+    "publish": {"ask": "none", "title": "Visits"},
+    "withdraw": {"release": "none"},
+}
+
+
+def act(service, path, body=None, who="curator"):
+    return service.post(f"{VISITS}/{path}", SENT[path] if body is None else body, who)
+
+
+def done(service):
+    return [one["action"] for one in service.get(f"{VISITS}/log", "curator").json()]
+
+
+def test_the_list_here_is_the_list_of_acts(service):
+    from onesided_service._curation import ACTS
+
+    assert set(SENT) == set(ACTS)
+    described = service.client.app.openapi()["paths"]
+    for path in SENT:
+        assert "requestBody" in described[f"/api/v1/datasets/{{name}}/{path}"]["post"]
+
+
+@pytest.mark.parametrize("path", SENT)
+def test_nobody_but_the_datasets_curator_does_any_of_it(service, path):
+    service.tokens["sam"] = service.inner.people.add("sam", {"visits": ["sender"]}, days=1)
+    other = {"wages": ["curator"], "visits": ["analyst"]}
+    service.tokens["wendy"] = service.inner.people.add("wendy", other, days=1)
+    before = len(done(service)), service.inner.people.list()
+    for who, status in (("ann", 403), ("wendy", 403), ("sam", 404), ("stranger", 404), (None, 401)):
+        assert act(service, path, who=who).status_code == status, who
+    for who in ("ann", "wendy", "stranger"):
+        browser = Browser(service).sign_in(who)
+        assert browser.post(f"/curator/visits/{path}", SENT[path]).status_code in (403, 404)
+    curator = Browser(service).sign_in("curator")
+    curator.csrf = "0" * 64
+    assert curator.post(f"/curator/visits/{path}", SENT[path]).status_code == 403
+    assert Browser(service).post(f"/curator/visits/{path}", SENT[path]).status_code == 401
+    people = [(one["person"], one["roles"]) for one in service.inner.people.list()]
+    assert (len(done(service)), people) == (
+        before[0],
+        [(one["person"], one["roles"]) for one in before[1]],
+    )
+    assert service.get(VISITS).json()["open"]
+    assert service.get(f"{VISITS}/log").status_code == 403
+
+
+def test_a_person_is_added_rotated_limited_and_revoked(service):
+    told = act(service, "people/add").json()
+    service.tokens["dave"] = told["token"]
+    assert told["roles"] == ["analyst"]
+    assert service.get(VISITS, "dave").status_code == 200
+    again = act(service, "people/add").json()
+    assert again["token"] is None
+    anew = act(service, "people/rotate", {"person": "dave"}).json()["token"]
+    assert service.get(VISITS, "dave").status_code == 401
+    service.tokens["dave"] = anew
+    act(service, "people/allowance", {"person": "dave", "epsilon": "1/2"})
+    assert set(service.get(VISITS, "dave").json()["allowance_left"].values()) == {"1/2"}
+    assert service.ask(COUNT, "dave").status_code == 403
+    act(service, "people/allowance", {"person": "dave"})
+    assert service.ask(COUNT, "dave").status_code == 200
+    assert act(service, "people/revoke", {"person": "dave"}).json()["roles"] == []
+    assert act(service, "people/revoke", {"person": "dave"}).status_code == 200
+    assert service.get(VISITS, "dave").status_code == 401
+    assert done(service)[:5] == ["revoke", "allowance", "allowance", "rotate", "add"]
+    assert act(service, "people/add").status_code == 422  # the name asked here before
+
+
+def test_a_curator_gets_no_token_that_opens_what_is_not_theirs(service):
+    people = service.inner.people
+    people.add("walt", {"wages": ["curator"]}, days=1)
+    told = act(service, "people/add", {"person": "walt", "role": "analyst"}).json()
+    assert told == {"person": "walt", "token": None, "roles": ["analyst"]}
+    assert act(service, "people/rotate", {"person": "walt"}).status_code == 403
+    assert act(service, "people/rotate", {"person": "eve"}).status_code == 404
+    people.add("all", {"*": ["curator"]}, days=1)
+    assert act(service, "people/rotate", {"person": "all"}).status_code == 403
+    assert act(service, "people/revoke", {"person": "all"}).status_code == 409
+    assert act(service, "people/revoke", {"person": "walt"}).status_code == 200
+    assert people.named("walt").told() == {"wages": ["curator"]}
+    assert act(service, "people/revoke", {"person": "carol"}).status_code == 409
+
+
+def test_a_dataset_is_closed_for_a_reason_and_opened_by_a_check(service):
+    assert act(service, "check").status_code == 409
+    for _ in range(2):
+        assert act(service, "close").json() == {"name": "visits", "open": False}
+    assert service.ask(COUNT).status_code == 503
+    note = service.get(f"{VISITS}/notes", "curator").json()[0]["note"]
+    assert note == "Closed by carol: the rows are being mended"
+    told = act(service, "check").json()
+    assert (told["rows"], told["open"]) == (60, True)
+    assert "60 rows were checked" in told["words"]
+    assert service.ask(COUNT).status_code == 200
+    act(service, "close")
+    assert act(service, "reopen").json()["open"]
+    assert done(service)[:4] == ["reopen", "close", "check", "close"]
+    page = Browser(service).sign_in("curator").get("/curator/visits").text
+    assert "60 rows were checked" in page
+
+
+def test_a_release_is_published_withdrawn_and_published_again(service):
+    ask = service.ask(COUNT).json()["ask"]
+    told = act(service, "publish", {"ask": ask, "title": "Visits"}).json()["published"]
+    path = f"/api/v1/published/{told}"
+    assert service.get(path, None).status_code == 200
+    for _ in range(2):
+        body = {"release": told, "reason": "An age was read wrongly."}
+        assert act(service, "withdraw", body).status_code == 200
+    gone = service.get(path, None)
+    assert gone.status_code == 410
+    assert "An age was read wrongly." in gone.text
+    assert service.get("/api/v1/published", None).json() == []
+    for ending in (".csv", ".json"):
+        assert service.get(path + ending, None).status_code == 410
+    assert act(service, "publish", {"ask": ask, "title": "Anew"}).json()["published"] == told
+    assert service.get(path, None).json()["title"] == "Anew"
+    assert done(service)[:3] == ["publish", "withdraw", "publish"]
+
+
+def test_the_page_acts_and_shows_a_token_once(service):
+    browser = Browser(service).sign_in("curator")
+    browser.answered(FORM)
+    browser.answered(FORM)
+    page = browser.post("/curator/visits/people/add", SENT["people/add"])
+    assert page.status_code == 200
+    assert page.text.count("os1_") == 1
+    assert page.headers["cache-control"] == "no-store"
+    shown = browser.get("/curator/visits").text
+    assert "os1_" not in shown
+    for words in ("Table of actions", "Table of charges", "dave", "Publish for everybody"):
+        assert words in shown
+    assert shown.count("<svg xmlns=") >= 4
+    refused = browser.post("/curator/visits/people/add", {"person": "x", "role": "king"})
+    assert refused.status_code == 422
+    assert "no role" in refused.text
+    assert browser.post("/curator/visits/nothing", {}).status_code == 404
+
+
+def test_commands_do_the_same_and_stand_in_the_same_log(service, folder):
+    from onesided_service._datasets_command import app as datasets
+    from onesided_service._people_command import app as people
+
+    ask = service.ask(COUNT).json()["ask"]
+    config = ["--config", str(folder / "onesided.toml")]
+
+    def run(app, *words):
+        found = typer_testing.CliRunner().invoke(app, [*words, *config])
+        assert found.exit_code == 0, found.output
+        return found.output
+
+    run(people, "add", "dora", "--role", "visits:analyst")
+    run(people, "allowance", "dora", "1/2", "--dataset", "visits")
+    run(people, "rotate", "dora")
+    run(people, "revoke", "dora", "--dataset", "visits")
+    release = run(datasets, "publish", ask, "--title", "Visits").split()[-1].rpartition("/")[2]
+    run(datasets, "withdraw", "visits", release)
+    run(datasets, "close", "visits", "--reason", "mending")
+    assert not service.get(VISITS).json()["open"]
+    run(datasets, "reopen", "visits")
+    told = json.loads(run(datasets, "log", "visits", "--json"))
+    words = ["reopen", "close", "withdraw", "publish", "revoke", "rotate", "allowance", "add"]
+    assert [one["action"] for one in told[:8]] == words
+    assert {one["by"] for one in told[:8]} == {""}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("people/add", {"person": "x"}),
+        ("people/add", {"person": "x", "role": "king"}),
+        ("people/add", {"person": "x", "role": "analyst", "days": "0"}),
+        ("people/add", {"person": "x", "role": "analyst", "more": "y"}),
+        ("people/add", [1]),
+        ("people/add", {"person": {"a": 1}, "role": "analyst"}),
+        ("people/allowance", {"person": "bob", "epsilon": "-1"}),
+        ("people/allowance", {"person": "bob", "epsilon": "nan"}),
+        ("people/allowance", {"person": "bob", "epsilon": "1/" + "7" * 400}),
+        ("close", {}),
+        ("close", {"reason": " "}),
+        ("publish", {"ask": "x", "title": ""}),
+    ],
+)
+def test_what_is_not_well_filled_in_is_refused(service, path, body):
+    before = done(service)
+    assert act(service, path, body).status_code == 422
+    assert done(service) == before
