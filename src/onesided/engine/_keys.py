@@ -486,7 +486,18 @@ def _collected(keys: object, by: Sequence[str]) -> object:
         return keys
     _require(frame.collect_schema().names(), by)
     if frame.implementation.is_duckdb() and find_spec("pyarrow") is None:
-        return _fetched(frame)
+        # A relation's columns where DuckDB is alone: it gives finer moments without their end.
+        fine = [
+            name for name, dtype in frame.collect_schema().items() if dtype == nw.Datetime("ns")
+        ]
+        if fine:
+            raise MissingDependencyError(
+                f"The keys of {fine[0]!r} are in nanoseconds, which DuckDB alone does not give.",
+                hint="pip install 'onesided[pyarrow]', or cast the column to microseconds.",
+            )
+        native: Any = nw.to_native(frame)
+        rows = native.fetchall()
+        return {name: [row[place] for row in rows] for place, name in enumerate(native.columns)}
     return frame.collect().to_native()
 
 
@@ -520,19 +531,6 @@ def _arrays(keys: object, by: Sequence[str]) -> Iterable[KeyColumn]:
         return [array_of(values)]
     rows = [_row(plain(value), by) for value in values]
     return [array_of(list(column)) for column in zip(*rows, strict=True)]
-
-
-def _fetched(keys: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
-    """A relation's columns where DuckDB is alone: it gives finer moments without their end."""
-    fine = [name for name, dtype in keys.collect_schema().items() if dtype == nw.Datetime("ns")]
-    if fine:
-        raise MissingDependencyError(
-            f"The keys of {fine[0]!r} are in nanoseconds, which DuckDB alone does not give.",
-            hint="pip install 'onesided[pyarrow]', or cast the column to microseconds.",
-        )
-    native: Any = nw.to_native(keys)
-    rows = native.fetchall()
-    return {name: [row[place] for row in rows] for place, name in enumerate(native.columns)}
 
 
 def _single(given: Any, by: Sequence[str]) -> list[KeyColumn]:

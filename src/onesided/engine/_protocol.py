@@ -19,7 +19,7 @@ import narwhals as nw
 from numpy.typing import NDArray
 
 from onesided._english import a
-from onesided.conditions import Both, Condition, Node, Terms, Translator
+from onesided.conditions import Both, Node, Terms, Translator
 from onesided.errors import DataError, OnesidedError, SchemaError, UnknownColumnError, first_line
 from onesided.noise import IntArray
 from onesided.policy import Predicate, Rule
@@ -444,29 +444,24 @@ class Conditions:
         condition = predicate.readable()
         held = {name: self._words.held[place] for name, place in self._names.items()}
         types = {name: self._words.types[place] for name, place in self._names.items()}
-        return _typed(condition, {**held, **self._refused}, types)
+        # The condition with types. Errors: as :class:`Conditions`.
+        natives = {**held, **self._refused}
+        for column in condition.columns:
+            if column in natives and types.get(column) is None:
+                raise DataError(
+                    f"The condition {condition.text!r} looks into {column}, which holds "
+                    f"{natives[column]}.",
+                    hint="Conditions look at text, booleans, numbers, dates and moments. Put the "
+                    "value into a column of its own, of such a type.",
+                    column=column,
+                )
+        return condition.bind({name: kind for name, kind in types.items() if kind}).tree
 
     def _added(self, made: Any, name: str) -> Lazy:
         return nw.from_native(self._words.add(made, name))  # type: ignore[no-any-return]
 
     def _filtered(self, made: Any) -> Lazy:
         return nw.from_native(self._words.keep(made))  # type: ignore[no-any-return]
-
-
-def _typed(
-    condition: Condition, natives: Mapping[str, str], types: Mapping[str, Type | None]
-) -> Node:
-    """The condition with types. Errors: as :class:`Conditions`."""
-    for column in condition.columns:
-        if column in natives and types.get(column) is None:
-            raise DataError(
-                f"The condition {condition.text!r} looks into {column}, which holds "
-                f"{natives[column]}.",
-                hint="Conditions look at text, booleans, numbers, dates and moments. Put the "
-                "value into a column of its own, of such a type.",
-                column=column,
-            )
-    return condition.bind({name: kind for name, kind in types.items() if kind}).tree
 
 
 class _Named:

@@ -155,9 +155,7 @@ class Table:
             kind = self.engine.refused.get(name)
             if kind is None and name not in self.schema:
                 raise UnknownColumnError(
-                    f"The table has no column {name!r}.",
-                    hint=self._columns,
-                    column=name,
+                    f"The table has no column {name!r}.", hint=self._columns, column=name
                 )
             if kind is not None or self.schema[name].is_nested():
                 raise DataError(

@@ -113,7 +113,18 @@ def places_of(column: Column, rules: Rules, name: str, on_unknown: OnUnknown) ->
         found = _looked_up(column, rules, name)
     missing = found < 0
     if missing.any():
-        _refuse_unknown(column, np.flatnonzero(missing), rules, name, on_unknown)
+        values = ((start + i, v) for start, part in _parts(column) for i, v in enumerate(part))
+        wanted = set(np.flatnonzero(missing).tolist())
+        for row, value in values:
+            if row in wanted and (on_unknown == "error" or value is None):
+                raise DataError(
+                    f"Row {row} is at {value!r}, which is none of the {many(rules.size, 'place')}.",
+                    hint=f"Add it to the places of a new monitor, or leave such rows out with "
+                    f"on_unknown='ignore'. {NOTHING}",
+                    row=row,
+                    place=value,
+                    column=name,
+                )
     return found
 
 
@@ -155,23 +166,6 @@ def _refuse_other_type(part: Sequence[Any], start: int, rules: Rules, name: str)
         place=part[row],
         column=name,
     )
-
-
-def _refuse_unknown(
-    column: Column, missing: IntArray, rules: Rules, name: str, on_unknown: OnUnknown
-) -> None:
-    values = ((start + i, v) for start, part in _parts(column) for i, v in enumerate(part))
-    wanted = set(missing.tolist())
-    for row, value in values:
-        if row in wanted and (on_unknown == "error" or value is None):
-            raise DataError(
-                f"Row {row} is at {value!r}, which is none of the {many(rules.size, 'place')}.",
-                hint=f"Add it to the places of a new monitor, or leave such rows out with "
-                f"on_unknown='ignore'. {NOTHING}",
-                row=row,
-                place=value,
-                column=name,
-            )
 
 
 def times_of(column: Column, scale: Scale, name: str) -> IntArray:

@@ -252,9 +252,7 @@ def _first(steps: Iterator[Step], most: int) -> list[Step]:
 
 
 def _proven(
-    transaction: Transaction,
-    cutoff: int | None,
-    restored: Callable[[str, int, bytes], Visits],
+    transaction: Transaction, cutoff: int | None, restored: Callable[[str, int, bytes], Visits]
 ) -> Iterator[Visits]:
     """The kept batches, each as it was accepted, and none missing. Errors: LedgerFormatError."""
     numbers = []

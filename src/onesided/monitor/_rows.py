@@ -232,7 +232,21 @@ class Texts:
         letters = np.empty((length, rows.size), dtype=np.uint8)
         for place in range(length):
             self.body[place:].take(starts, out=letters[place], mode="clip")
-        found, one_of_each = _ranked(*_codes(letters))
+        # Columns of whole numbers in the order of the letters, each as full as 63 bits allow. A
+        # place takes only as many numbers as its letters need: where all texts agree, none. With
+        # them how many numbers the last column may hold.
+        codes, room = [np.zeros(letters.shape[1], dtype=np.int64)], 1
+        for column in letters:
+            low = column.min()
+            span = int(column.max()) - int(low) + 1
+            if room * span > 2**63:
+                codes.append(np.zeros(letters.shape[1], dtype=np.int64))
+                room = 1
+            if span > 1:
+                codes[-1] *= span
+                codes[-1] += column - low
+                room *= span
+        found, one_of_each = _ranked(*(codes, room))
         words = np.empty((one_of_each.size, LENGTH + length), dtype=np.uint8)
         words[:, :LENGTH] = np.frombuffer(length.to_bytes(LENGTH), dtype=np.uint8)
         words[:, LENGTH:] = letters[:, one_of_each].T
@@ -292,26 +306,6 @@ def _ranked(codes: list[IntArray], room: int) -> tuple[IntArray, IntArray]:
     found = np.empty(size, dtype=np.int64)
     found[order] = np.cumsum(new) - 1
     return found, order[new]
-
-
-def _codes(letters: Bytes) -> tuple[list[IntArray], int]:
-    """Columns of whole numbers in the order of the letters, each as full as 63 bits allow.
-
-    A place takes only as many numbers as its letters need: where all texts agree, none. With them
-    how many numbers the last column may hold.
-    """
-    codes, room = [np.zeros(letters.shape[1], dtype=np.int64)], 1
-    for column in letters:
-        low = column.min()
-        span = int(column.max()) - int(low) + 1
-        if room * span > 2**63:
-            codes.append(np.zeros(letters.shape[1], dtype=np.int64))
-            room = 1
-        if span > 1:
-            codes[-1] *= span
-            codes[-1] += column - low
-            room *= span
-    return codes, room
 
 
 def named(parts: Iterable[Sequence[int | str]]) -> tuple[IntArray, tuple[bytes, ...]]:

@@ -43,7 +43,12 @@ class KindPolicy(Policy):
     _given: tuple[tuple[str, object], ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        _check_kinds(self._kinds)
+        # Refuse kinds that repeat or that no record can have.
+        if len(set(self._kinds)) != len(self._kinds) or not set(self._kinds) - {ABSENT}:
+            raise PolicyError(
+                f"The kinds {', '.join(map(repr, self._kinds)) or '(none)'} are repeated or empty.",
+                hint='Name each kind once; at least one besides "absent".',
+            )
         settle(self, _default=self._default or self._kinds[0])
         _check_edges(self._name, self._kinds, self._edges)
         for kind in (*(rule.kind for rule in self._rules), self.default_kind):
@@ -154,15 +159,6 @@ def _stored(rule: Rule) -> list[str]:
     """A rule for TOML; an expression of 0.1.0 is marked."""
     mark = [] if rule.predicate.sql else ["expression"]
     return [rule.kind, rule.predicate.text, *mark]
-
-
-def _check_kinds(kinds: Sequence[str]) -> None:
-    """Refuse kinds that repeat or that no record can have."""
-    if len(set(kinds)) != len(kinds) or not set(kinds) - {ABSENT}:
-        raise PolicyError(
-            f"The kinds {', '.join(map(repr, kinds)) or '(none)'} are repeated or empty.",
-            hint='Name each kind once; at least one besides "absent".',
-        )
 
 
 def _check_order(kinds: Sequence[str], edges: Sequence[Edge]) -> None:

@@ -408,7 +408,10 @@ def manifest(stream: DataFrame, read: Callable[[Any], DataFrame] | None = None) 
 
     def announced(piece: DataFrame | None, _: Scale) -> list[Announced]:
         rows = [] if piece is None else piece.collect()
-        return [_told(row) for row in rows]
+        return [
+            _Told(row["batch"], row["time"], row.asDict().get("path") or "", row=row)
+            for row in rows
+        ]
 
     def load(one: Announced) -> DataFrame:
         if read is not None and isinstance(one, _Told):
@@ -469,10 +472,6 @@ def queue(
         return reader.load().where(F.col("batch") == F.lit(one.id)).drop("batch")
 
     return Source(None, announced, read)
-
-
-def _told(row: Any) -> _Told:
-    return _Told(row["batch"], row["time"], row.asDict().get("path") or "", row=row)
 
 
 def source_of(given: object, read: Callable[[Any], DataFrame] | None) -> Source:

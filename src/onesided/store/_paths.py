@@ -122,7 +122,14 @@ def scratch(base: Path | None = None) -> Iterator[Path]:
     False
     """
     place = Path(tempfile.gettempdir()) if base is None else base
-    _sweep(place)
+    # Remove folders whose process is gone. The lock is made before its folder, and goes after.
+    for left in place.glob(f"{_PREFIX}*"):
+        lock = left.with_suffix(".lock")
+        with suppress(OSError):
+            if hasattr(os, "getuid") and left.lstat().st_uid != os.getuid():
+                continue
+            with held(lock):
+                shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
     folder = place / f"{_PREFIX}{secrets.token_hex(8)}"
     with held(folder.with_suffix(".lock")):
         folder.mkdir(mode=0o700)
@@ -133,17 +140,6 @@ def scratch(base: Path | None = None) -> Iterator[Path]:
 
 
 _PREFIX = "onesided-scratch-"
-
-
-def _sweep(place: Path) -> None:
-    """Remove folders whose process is gone. The lock is made before its folder, and goes after."""
-    for left in place.glob(f"{_PREFIX}*"):
-        lock = left.with_suffix(".lock")
-        with suppress(OSError):
-            if hasattr(os, "getuid") and left.lstat().st_uid != os.getuid():
-                continue
-            with held(lock):
-                shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
 
 
 class PermissionsWarning(UserWarning):
@@ -368,9 +364,7 @@ class DatabaseUrl:
                 option=unknown[0],
             )
         self._url = url.set(
-            drivername="postgresql+psycopg",
-            query=query,
-            password=password or url.password,
+            drivername="postgresql+psycopg", query=query, password=password or url.password
         )
 
     @classmethod

@@ -78,7 +78,20 @@ def support(request: Request, floor: float) -> Support:
     if kind in {"geometric", "two_sided"}:
         each = list(zip(*(rates_of(many, size) for many in arguments[:-1]), strict=True))
     singles = [_single(kind, one, floor) for one in each]
-    return _joined(singles, floor, dtype=np.bool_ if kind.startswith("bernoulli") else np.int64)
+    # Independent draws together, without the outcomes below `floor`.
+    values = np.zeros((1, 0), dtype=np.int64)
+    weights, cut = np.ones(1), False
+    for own, chances, some_cut in singles:
+        if len(weights) * len(chances) > MAX_OUTCOMES:
+            raise _too_many(len(weights) * len(chances))
+        joint = np.outer(weights, chances)
+        old, new = np.nonzero(joint >= floor)
+        cut = cut or some_cut or len(old) < joint.size
+        values = np.column_stack([values[old], own[new]])
+        weights = joint[old, new]
+    return _sorted(
+        values.astype(np.bool_ if kind.startswith("bernoulli") else np.int64), weights, cut=cut
+    )
 
 
 def _first_accepted(rate_: Any, deficits: tuple[int, ...], sizes: tuple[int, ...]) -> Support:
@@ -158,21 +171,6 @@ def _reach(rate_: Loss, floor: float) -> int:
 def float_of(rate_: Loss) -> float:
     """The rate, or ``inf``."""
     return math.inf if isinstance(rate_, Infinite) else float(rate_)
-
-
-def _joined(singles: Sequence[_Single], floor: float, *, dtype: Any) -> Support:
-    """Independent draws together, without the outcomes below ``floor``."""
-    values = np.zeros((1, 0), dtype=np.int64)
-    weights, cut = np.ones(1), False
-    for own, chances, some_cut in singles:
-        if len(weights) * len(chances) > MAX_OUTCOMES:
-            raise _too_many(len(weights) * len(chances))
-        joint = np.outer(weights, chances)
-        old, new = np.nonzero(joint >= floor)
-        cut = cut or some_cut or len(old) < joint.size
-        values = np.column_stack([values[old], own[new]])
-        weights = joint[old, new]
-    return _sorted(values.astype(dtype), weights, cut=cut)
 
 
 def _sorted(values: NDArray[Any], weights: NDArray[np.float64], *, cut: bool) -> Support:

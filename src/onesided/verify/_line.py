@@ -14,12 +14,7 @@ from typing import Any, Final
 
 from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, round_up
 from onesided._numbers import exact as exact_number
-from onesided.errors import (
-    OnesidedError,
-    ParameterError,
-    UnprotectableError,
-    first_line,
-)
+from onesided.errors import OnesidedError, ParameterError, UnprotectableError, first_line
 from onesided.fields import settle
 from onesided.mechanism import CheckRecord
 from onesided.mechanism.kit import named_shifts, source_of
@@ -329,11 +324,7 @@ def shipped(
 
 
 def program(
-    name: str,
-    run: Callable[[Data, Noise], Any],
-    policy: Policy,
-    epsilon: Number,
-    **options: Any,
+    name: str, run: Callable[[Data, Noise], Any], policy: Policy, epsilon: Number, **options: Any
 ) -> Line:
     """A case for a function ``(data, noise)`` that claims ``epsilon`` times each edge's weight.
 
@@ -581,16 +572,6 @@ def cases_in(path: Path) -> list[Case]:
     >>> len(cases_in(Path("mine_in_the_docs.py")))
     1
     """
-    found = list(_held(_loaded(path)))
-    if not found:
-        raise ParameterError(
-            f"{path.name} holds no onesided.verify.Case.",
-            hint="Write for example: case = onesided.verify.Case(mechanism, policy, epsilon).",
-        )
-    return found
-
-
-def _loaded(path: Path) -> ModuleType:
     spec = spec_from_file_location(path.stem, path)
     if not path.is_file() or path.suffix != ".py" or spec is None or spec.loader is None:
         raise ParameterError(
@@ -616,7 +597,13 @@ def _loaded(path: Path) -> ModuleType:
         ) from error
     finally:
         sys.path.remove(str(path.resolve().parent))
-    return module
+    found = list(_held(module))
+    if not found:
+        raise ParameterError(
+            f"{path.name} holds no onesided.verify.Case.",
+            hint="Write for example: case = onesided.verify.Case(mechanism, policy, epsilon).",
+        )
+    return found
 
 
 def _held(module: ModuleType) -> Iterator[Case]:

@@ -26,13 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # Extreme values of each type, and some between, as DuckDB writes them.
-_WHOLE: Final = {
-    "TINYINT": 7,
-    "SMALLINT": 15,
-    "INTEGER": 31,
-    "BIGINT": 63,
-    "HUGEINT": 127,
-}
+_WHOLE: Final = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63, "HUGEINT": 127}
 _EXTREMES: Final[Mapping[str, tuple[str, ...]]] = {
     **{kind: (str(-(2**bits)), "0", str(2**bits - 1)) for kind, bits in _WHOLE.items()},
     **{
