@@ -470,6 +470,8 @@ class Case:
     def record(self, verdict: Verdict) -> CheckRecord:
         """The record of a verdict on this case."""
         found = "nothing was run" if verdict.refused else f"worst loss {verdict.found_text}"
+        # With what probability the check lets ε fail; what it hides by default is not counted.
+        hidden = exact_number(self.unseen, name="unseen")
         return CheckRecord(
             name=verdict.case.name,
             source=source_of(self.mechanism),
@@ -480,14 +482,8 @@ class Case:
             passed=verdict.accepted and not self.flaw,
             said=f"{verdict.word}; {found}",
             sums=None if self._sums is None else named_shifts(self._sums),
-            delta=self._allowed,
+            delta=exact_number(self.delta, name="delta") + (hidden if self.unseen > UNSEEN else 0),
         )
-
-    @property
-    def _allowed(self) -> Fraction:
-        """With what probability the check lets ε fail; what it hides by default is not counted."""
-        hidden = exact_number(self.unseen, name="unseen")
-        return exact_number(self.delta, name="delta") + (hidden if self.unseen > UNSEEN else 0)
 
     @property
     def _sums(self) -> Mapping[Edge, tuple[Shift, ...]] | None:
