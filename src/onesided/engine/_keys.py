@@ -256,7 +256,17 @@ def beside(keys: Any, by: Sequence[str]) -> Beside:
     }
     sides = position_columns(tuple(found))
     for (side, _, most), name in zip(_SIDES, sides or (), strict=False):
-        _refuse_nowhere(found[name], side, most, name)
+        column = found[name]
+        for value in column:
+            if value is None:
+                continue
+            if type(value) not in (int, float) or not abs(value) <= most:
+                raise KeysError(
+                    f"The keys' column {name!r} has {value!r:.60}, which is no {side}.",
+                    hint=f"Give degrees between -{most} and {most} as numbers, and nothing where a "
+                    "position is not known; check that latitude and longitude are not swapped.",
+                    column=name,
+                )
     return Beside(found)
 
 
@@ -293,19 +303,6 @@ def _told_value(value: Any) -> Any:
     if isinstance(plain, dt.datetime) and type(plain) is not dt.datetime:
         plain = None if plain != plain else plain.to_pydatetime()  # type: ignore[attr-defined] # noqa: PLR0124
     return None if isinstance(plain, float) and math.isnan(plain) else plain
-
-
-def _refuse_nowhere(values: Sequence[Any], side: str, most: int, name: str) -> None:
-    for value in values:
-        if value is None:
-            continue
-        if type(value) not in (int, float) or not abs(value) <= most:
-            raise KeysError(
-                f"The keys' column {name!r} has {value!r:.60}, which is no {side}.",
-                hint=f"Give degrees between -{most} and {most} as numbers, and nothing where a "
-                "position is not known; check that latitude and longitude are not swapped.",
-                column=name,
-            )
 
 
 Key = tuple[object, ...]

@@ -107,11 +107,7 @@ _RANK: Final = "onesided_rank"
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """What a column of Python objects holds that is no text: how many, and some after their rows.
-
-    >>> Objects("Python objects that are no text (int)", 1, ((1, "7"),)).count
-    1
-    """
+    """What a column of Python objects holds that is no text: how many, and some by their rows."""
 
     kind: str
     count: int
@@ -134,11 +130,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class OfFiles:
-    """A table, and the files that it was made of, which tell whether its rows are the same still.
-
-    >>> OfFiles([1, 2], None).table
-    [1, 2]
-    """
+    """A table, and the files that it was made of, which tell whether it is the same still."""
 
     table: Any
     files: CheckedFiles | None
@@ -377,11 +369,7 @@ class Room:
 
 
 def text_of(place: str) -> str:
-    """What the text is called that a column held before it was read.
-
-    >>> text_of("c3")
-    'onesided_text_c3'
-    """
+    """What the text is called that a column held before it was read."""
     return f"onesided_text_{place}"
 
 
@@ -391,11 +379,7 @@ def unread_of(place: str) -> str:
 
 
 def places_of(number: int) -> list[str]:
-    """What columns are called inside.
-
-    >>> places_of(2)
-    ['c0', 'c1']
-    """
+    """What columns are called inside."""
     return [f"c{place}" for place in range(number)]
 
 

@@ -651,11 +651,7 @@ def unclean(column: str, kind: str, other: str) -> DataError:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The kept rows, in the caller's own frame type, and how many units of each kind.
-
-    >>> Cut({"age": [40]}, {"open": 1}).units
-    {'open': 1}
-    """
+    """The kept rows, in the caller's own frame type, and how many units of each kind."""
 
     frame: Any
     units: Mapping[str, int]

@@ -110,7 +110,15 @@ def places_of(column: Column, rules: Rules, name: str, on_unknown: OnUnknown) ->
         names = (word[LENGTH:].decode("utf-8", "surrogatepass") for word in words)
         found = np.fromiter(map(rules.positions.get, names, repeat(-1)), np.int64)[which]
     else:
-        found = _looked_up(column, rules, name)
+        # By the keys' own equality, value by value.
+        kinds = rules.kinds | {type(None)}
+        placed = [np.zeros(0, dtype=np.int64)]
+        for first, some in _parts(column):
+            if not set(map(type, some)) <= kinds:
+                _refuse_other_type(some, first, rules, name)
+            positions = map(rules.positions.get, some, repeat(-1))
+            placed.append(np.fromiter(positions, np.int64, len(some)))
+        found = np.concatenate(placed)
     missing = found < 0
     if missing.any():
         values = ((start + i, v) for start, part in _parts(column) for i, v in enumerate(part))
@@ -140,18 +148,6 @@ def _at(whole: IntArray, keys: IntArray, order: IntArray) -> IntArray:
     return np.where(inside, places[np.where(inside, whole - low, 0)], -1)
 
 
-def _looked_up(column: Column, rules: Rules, name: str) -> IntArray:
-    """By the keys' own equality, value by value."""
-    kinds = rules.kinds | {type(None)}
-    found = [np.zeros(0, dtype=np.int64)]
-    for start, part in _parts(column):
-        if not set(map(type, part)) <= kinds:
-            _refuse_other_type(part, start, rules, name)
-        positions = map(rules.positions.get, part, repeat(-1))
-        found.append(np.fromiter(positions, np.int64, len(part)))
-    return np.concatenate(found)
-
-
 def _refuse_other_type(part: Sequence[Any], start: int, rules: Rules, name: str) -> None:
     """Refuse places of another type than the keys': none would be found, and all be certified."""
     kinds = rules.kinds
@@ -169,11 +165,7 @@ def _refuse_other_type(part: Sequence[Any], start: int, rules: Rules, name: str)
 
 
 def times_of(column: Column, scale: Scale, name: str) -> IntArray:
-    """Moments as whole numbers of the scale. Errors: DataError naming the first that is none.
-
-    >>> times_of([3, 5], Scale(dated=False), "step").tolist()
-    [3, 5]
-    """
+    """Moments as whole numbers of the scale. Errors: DataError naming the first that is none."""
     found = _moments(column) if scale.dated else _whole(column)
     low, high = YEARS if scale.dated else (-LATEST, LATEST)
     if found is None or (found.size and not low <= found.min() <= found.max() <= high):
@@ -261,11 +253,7 @@ def _read(get: Callable[[], Any]) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """What the columns of a batch are called. ``time`` may be missing from the data.
-
-    >>> Columns(person="guest").place
-    'place'
-    """
+    """What the columns of a batch are called. ``time`` may be missing from the data."""
 
     person: str = "person"
     place: str = "place"

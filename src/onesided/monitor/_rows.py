@@ -46,9 +46,6 @@ def root_of(leaves: Iterable[Leaf], *, kind: str) -> bytes:
     """The digest from the hash of each place's rows, in the order of places.
 
     kind: of the persons: "int", "str", "long" for whole numbers beyond 64 bits, "" without rows.
-
-    >>> len(root_of([], kind=""))
-    32
     """
     root = _started(kind)
     for place, leaf in leaves:
@@ -309,11 +306,7 @@ def _ranked(codes: list[IntArray], room: int) -> tuple[IntArray, IntArray]:
 
 
 def named(parts: Iterable[Sequence[int | str]]) -> tuple[IntArray, tuple[bytes, ...]]:
-    """Each person's position among all of them, and these: encoded, in the order of their bytes.
-
-    >>> named([["bb", "c"], ["c", "bb"]])[0].tolist()
-    [1, 0, 0, 1]
-    """
+    """Each person's position among all of them, and these: encoded, in the order of their bytes."""
     return Texts.of([str(one) for one in part] for part in parts).distinct()
 
 
