@@ -298,37 +298,13 @@ def _mark(given: Path) -> tuple[Any, ...]:
 Place = TypeVar("Place")
 _POSTGRES: Final = frozenset({"postgresql", "postgres"})
 # libpq's options that neither hold a secret nor change which tables or settings a session sees.
-_PLAIN: Final = frozenset(
-    {
-        "application_name",
-        "channel_binding",
-        "connect_timeout",
-        "gssencmode",
-        "host",
-        "hostaddr",
-        "keepalives",
-        "keepalives_count",
-        "keepalives_idle",
-        "keepalives_interval",
-        "krbsrvname",
-        "passfile",
-        "port",
-        "require_auth",
-        "service",
-        "sslcert",
-        "sslcertmode",
-        "sslcrl",
-        "sslkey",
-        "sslmode",
-        "sslnegotiation",
-        "sslrootcert",
-        "sslsni",
-        "ssl_max_protocol_version",
-        "ssl_min_protocol_version",
-        "target_session_attrs",
-        "tcp_user_timeout",
-    }
-)
+_PLAIN: Final = frozenset({
+    "application_name", "channel_binding", "connect_timeout", "gssencmode", "host", "hostaddr",
+    "keepalives", "keepalives_count", "keepalives_idle", "keepalives_interval", "krbsrvname",
+    "passfile", "port", "require_auth", "service", "sslcert", "sslcertmode", "sslcrl", "sslkey",
+    "sslmode", "sslnegotiation", "sslrootcert", "sslsni", "ssl_max_protocol_version",
+    "ssl_min_protocol_version", "target_session_attrs", "tcp_user_timeout",
+})  # fmt: skip
 # How URLs of 0.1.0 named the schema.
 _OLD_SCHEMA: Final = re.compile(r"-c ?search_path=([A-Za-z_][A-Za-z0-9_]*)")
 _LONGEST_NAME: Final = 63
