@@ -594,29 +594,26 @@ def _relation(connection: duckdb.DuckDBPyConnection, part: Part) -> duckdb.DuckD
             found = connection.read_parquet(
                 str(part.alias), hive_partitioning=False, binary_as_string=False
             )
-        return _with_fixed(found, part)
+        # With a column for each folder called `name=value`. Errors: DataError.
+        if not part.fixed:
+            return found
+        known = {name.casefold() for name in found.columns}
+        for name in part.fixed:
+            if name.casefold() in known:
+                raise DataError(
+                    f"{str(part.path)!r} has a column {name!r}, and so has the folder it stands "
+                    "in.",
+                    hint="Move the file, or remove the column.",
+                    column=name,
+                )
+        values = ("NULL" if value is None else _literal(value) for value in part.fixed.values())
+        told = (
+            f"CAST({value} AS VARCHAR) AS {quoted(name)}"
+            for name, value in zip(part.fixed, values, strict=True)
+        )
+        return found.project(", ".join(("*", *told)))
     except duckdb.Error as error:
         raise _unreadable([part], error) from error
-
-
-def _with_fixed(relation: duckdb.DuckDBPyRelation, part: Part) -> duckdb.DuckDBPyRelation:
-    """With a column for each folder called ``name=value``. Errors: DataError."""
-    if not part.fixed:
-        return relation
-    known = {name.casefold() for name in relation.columns}
-    for name in part.fixed:
-        if name.casefold() in known:
-            raise DataError(
-                f"{str(part.path)!r} has a column {name!r}, and so has the folder it stands in.",
-                hint="Move the file, or remove the column.",
-                column=name,
-            )
-    values = ("NULL" if value is None else _literal(value) for value in part.fixed.values())
-    told = (
-        f"CAST({value} AS VARCHAR) AS {quoted(name)}"
-        for name, value in zip(part.fixed, values, strict=True)
-    )
-    return relation.project(", ".join(("*", *told)))
 
 
 def _csv(

@@ -78,20 +78,17 @@ def _persons(column: Column, name: str) -> Iterator[Sequence[Person]]:
     for _, part in _parts(column):
         kinds.update(map(type, part))
         if not (kinds <= {int} or kinds <= {str}):
-            _refuse_person([value for _, values in _parts(column) for value in values], name)
+            given = [value for _, values in _parts(column) for value in values]
+            first = type(given[0]) if type(given[0]) in (int, str) else None
+            row = next(i for i, value in enumerate(given) if type(value) is not first)
+            raise DataError(
+                f"Row {row} of column {name!r} holds {given[row]!r}; a person must be text, or a "
+                "whole number, the same throughout and never null.",
+                hint=f"Cast the column {name!r} to text. {NOTHING}",
+                row=row,
+                column=name,
+            )
         yield part
-
-
-def _refuse_person(values: Sequence[object], name: str) -> None:
-    first = type(values[0]) if type(values[0]) in (int, str) else None
-    row = next(i for i, value in enumerate(values) if type(value) is not first)
-    raise DataError(
-        f"Row {row} of column {name!r} holds {values[row]!r}; a person must be text, or a whole "
-        "number, the same throughout and never null.",
-        hint=f"Cast the column {name!r} to text. {NOTHING}",
-        row=row,
-        column=name,
-    )
 
 
 def places_of(column: Column, rules: Rules, name: str, on_unknown: OnUnknown) -> IntArray:

@@ -418,7 +418,15 @@ class Walk(Generic[Result]):
                     total += noise.weight
                     yield result, noise.weight
                 if not noise.advance():
-                    self._conclude(noise, total)
+                    # Errors: ParameterError unless all probability is accounted for.
+                    self.lost = min(1.0, noise.lost)
+                    if not abs(total + noise.lost - 1) <= _ROUNDING:
+                        raise ParameterError(
+                            f"The paths have a total probability of {total + noise.lost:.6g}, not "
+                            "1.",
+                            hint="The program must take all of its chance from the noise it is "
+                            "given, and keep nothing from one run to the next.",
+                        )
                     return
         raise ParameterError(
             f"More than {self._limit:,} paths: the universe is too large to enumerate.",
@@ -451,16 +459,6 @@ class Walk(Generic[Result]):
                 if not same:
                     raise unsteady()
         noise.repeated = False
-
-    def _conclude(self, noise: PathNoise, total: float) -> None:
-        """Errors: ParameterError unless all probability is accounted for."""
-        self.lost = min(1.0, noise.lost)
-        if not abs(total + noise.lost - 1) <= _ROUNDING:
-            raise ParameterError(
-                f"The paths have a total probability of {total + noise.lost:.6g}, not 1.",
-                hint="The program must take all of its chance from the noise it is given, and "
-                "keep nothing from one run to the next.",
-            )
 
     def probe(self, dives: int, seed: int) -> float:
         """An estimate of the number of paths from ``dives`` random ones (Knuth 1975)."""
