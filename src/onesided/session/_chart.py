@@ -39,11 +39,7 @@ _ACROSS: Final = 60  # and above that many, fields cannot be read
 
 
 def shape_of(
-    table: RoleTable,
-    confidence: str = "",
-    *,
-    positions: object = None,
-    limit: float | None = None,
+    table: RoleTable, confidence: str = "", *, positions: object = None, limit: float | None = None
 ) -> Shape:
     """The picture of a table of groups, bins or places. Errors: ParameterError.
 

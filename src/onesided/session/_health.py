@@ -144,11 +144,7 @@ def _share(count: int, rows: int) -> str:
 
 
 def health_of(
-    data: object,
-    schema: Schema | None,
-    *,
-    unit: str | None = None,
-    max_groups: int | None = None,
+    data: object, schema: Schema | None, *, unit: str | None = None, max_groups: int | None = None
 ) -> Health:
     """Read the whole table, and say what is in it. Spends nothing, opens no ledger.
 

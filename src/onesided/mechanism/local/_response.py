@@ -112,10 +112,7 @@ class RandomisedResponse(Marked):
         letters = letters_of(alphabet)
         chance = strict_share(truth, name="truth", hint="0 tells nothing and 1 hides nothing.")
         settle(
-            self,
-            alphabet=letters,
-            decoys=chosen_of(decoys, letters, name="decoy"),
-            truth=chance,
+            self, alphabet=letters, decoys=chosen_of(decoys, letters, name="decoy"), truth=chance
         )
 
     def _marks(self) -> tuple[Sequence[Fraction], Sequence[Fraction]]:
