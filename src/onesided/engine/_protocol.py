@@ -19,7 +19,7 @@ import narwhals as nw
 from numpy.typing import NDArray
 
 from onesided._english import a
-from onesided.conditions import Both, Node, Terms, Translator
+from onesided.conditions import Both, Condition, Node, Terms, Translator
 from onesided.errors import DataError, OnesidedError, SchemaError, UnknownColumnError, first_line
 from onesided.noise import IntArray
 from onesided.policy import Predicate, Rule
@@ -425,7 +425,7 @@ class Conditions:
         return self._filtered(self._translator.kept(trees, default=default in counted))
 
     def _tree(self, predicate: Predicate) -> Node:
-        condition = predicate.readable()
+        condition: Condition = predicate.readable()
         held = {name: self._words.held[place] for name, place in self._names.items()}
         types = {name: self._words.types[place] for name, place in self._names.items()}
         # The condition with types. Errors: as :class:`Conditions`.
