@@ -24,18 +24,6 @@ from onesided._numbers import (
 )
 
 __all__ = [
-    "INFINITE",
-    "Infinite",
-    "Loss",
-    "Number",
-    "exp_neg_bounds",
-    "many",
-    "non_negative",
-    "positive",
-    "rate",
-    "rough",
-    "round_up",
-    "strict_share",
-    "text",
-    "whole",
-]
+    "INFINITE", "Infinite", "Loss", "Number", "exp_neg_bounds", "many", "non_negative", "positive",
+    "rate", "rough", "round_up", "strict_share", "text", "whole",
+]  # fmt: skip

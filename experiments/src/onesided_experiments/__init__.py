@@ -9,17 +9,9 @@ from onesided_experiments._model import Claim, Experiment, Figure, Job, Paper, R
 from onesided_experiments._run import Outcome, reproduce
 
 __all__ = [
-    "PAPERS",
-    "Claim",
-    "Experiment",
-    "Figure",
-    "Job",
-    "Outcome",
-    "Paper",
-    "Result",
-    "Setup",
+    "PAPERS", "Claim", "Experiment", "Figure", "Job", "Outcome", "Paper", "Result", "Setup",
     "reproduce",
-]
+]  # fmt: skip
 
 PAPERS = {
     paper.name: paper

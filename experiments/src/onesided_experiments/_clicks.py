@@ -114,6 +114,5 @@ def read_clicks(path: Path) -> Clicks:
         str(path),
     )
     return Clicks(
-        counts=np.ascontiguousarray(counts["n"], dtype=np.int64),
-        longest=int(sizes["longest"][0]),
+        counts=np.ascontiguousarray(counts["n"], dtype=np.int64), longest=int(sizes["longest"][0])
     )

@@ -98,17 +98,25 @@ def filled(page: Path, results: Path | None = None) -> str:
         elif results is None:
             return place[0]
         else:
-            told = _queried(results / f"{name}.parquet", place["sql"] or "")
+            # What a query makes of the rows of an experiment, as Markdown; numbers stand to the
+            # right.
+            sql = place["sql"] or ""
+            numbered = "SELECT *, row_number() OVER () AS place FROM read_parquet($1)"
+            found = query(f"WITH rows AS ({numbered}) {sql}", str(results / f"{name}.parquet"))
+            heads = [("---:" if values.dtype.kind in "iuf" else "---") for values in found.values()]
+            lines = [
+                list(found),
+                heads,
+                *zip(*(map(_cell, v.tolist()) for v in found.values()), strict=True),
+            ]
+            told = "\n".join("| " + " | ".join(line) + " |" for line in lines)
         return f"{place['begin']}\n{told}\n\n{place['end']}"
 
     return _PLACE.sub(made, text)
 
 
 def _copy(page: Path, text: str, results: Path) -> None:
-    wanted = {
-        "run": "{}/run.json",
-        "verdicts": "{}.verdicts.json",
-    }
+    wanted = {"run": "{}/run.json", "verdicts": "{}.verdicts.json"}
     files = [wanted[place["what"]].format(place["name"])
              for place in _PLACE.finditer(text) if place["what"] in wanted]  # fmt: skip
     for name in [*files, *re.findall(r"!\[.*?\]\(([\w./-]+\.png)\)", text)]:
@@ -127,19 +135,6 @@ def _run(path: Path) -> str:
         )
     except (OSError, ValueError, KeyError) as error:
         raise DataError(f"{path} cannot be read as a run: {error}", hint="Run it whole.") from error
-
-
-def _queried(rows: Path, sql: str) -> str:
-    """What a query makes of the rows of an experiment, as Markdown; numbers stand to the right."""
-    numbered = "SELECT *, row_number() OVER () AS place FROM read_parquet($1)"
-    found = query(f"WITH rows AS ({numbered}) {sql}", str(rows))
-    heads = [("---:" if values.dtype.kind in "iuf" else "---") for values in found.values()]
-    lines = [
-        list(found),
-        heads,
-        *zip(*(map(_cell, v.tolist()) for v in found.values()), strict=True),
-    ]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def _cell(value: Any) -> str:

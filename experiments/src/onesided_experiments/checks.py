@@ -39,13 +39,6 @@ _FOUR: Final = Universe(
 
 def cases() -> Iterator[Line]:
     """The sound first. ``onesided verify`` finds this by its entry point."""
-    yield from _two_sided()
-    yield from _suppress()
-    yield _plain_gaps()
-    yield from _broken_suppress()
-
-
-def _two_sided() -> Iterator[Line]:
     symmetric = (policies.bounded(), 1), (policies.unbounded(), 1), (policies.unbounded(), 3)
     for policy, groups in symmetric:
         query = GroupCount(max_groups=groups)
@@ -65,11 +58,7 @@ def _two_sided() -> Iterator[Line]:
     falls = policies.presence(max_groups=2)
     bare = GapSparseVector.for_policy(falls, thresholds=0, epsilon=8, max_answers=2)
     yield shipped(bare, falls, universe=Universe(units=1), loose=_HALF)
-    yield from _paid_to_the_end()
-
-
-def _paid_to_the_end() -> Iterator[Line]:
-    """Where the noisy threshold is paid for, and where one answer more would be seen."""
+    # Where the noisy threshold is paid for, and where one answer more would be seen.
     values = Record("record", frozenset("ab")), Record("record", frozenset("c"))
     swap = Universe(groups=("a", "b", "c"), units=1, values=values)
     shared = GapSparseVector(0, threshold_rate=1, query_rate=4, max_answers=1)
@@ -86,6 +75,9 @@ def _paid_to_the_end() -> Iterator[Line]:
         purse, dropped, name="AdaptiveGapSparseVector (purse)", universe=Universe(units=1),
         loose=_HALF, tail=1e-6, unseen=1e-2,
     )  # fmt: skip
+    yield from _suppress()
+    yield _plain_gaps()
+    yield from _broken_suppress()
 
 
 def _adaptive_gap(answers: int) -> AdaptiveGapSparseVector:

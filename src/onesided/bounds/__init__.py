@@ -30,30 +30,12 @@ from onesided.bounds._limits import (
 from onesided.bounds._subsampled_noise import Enclosure, SampledNoise
 
 __all__ = [
-    "Correlation",
-    "Enclosure",
-    "SampledNoise",
-    "attainable_power",
-    "certified_share",
-    "correlation_from_toml",
-    "delta_needed_dp",
-    "epsilon_needed_adp",
-    "epsilon_needed_dp",
-    "exclusion_freedom",
-    "geometric_matrix",
-    "household",
-    "laplace_error",
-    "post_processing",
-    "power_bound",
-    "sampling_crossing",
-    "sampling_error",
-    "sampling_loses",
-    "suppress_freedom",
-    "true_positive_adp",
-    "true_positive_dp",
-    "virtual_power",
-    "walk",
-]
+    "Correlation", "Enclosure", "SampledNoise", "attainable_power", "certified_share",
+    "correlation_from_toml", "delta_needed_dp", "epsilon_needed_adp", "epsilon_needed_dp",
+    "exclusion_freedom", "geometric_matrix", "household", "laplace_error", "post_processing",
+    "power_bound", "sampling_crossing", "sampling_error", "sampling_loses", "suppress_freedom",
+    "true_positive_adp", "true_positive_dp", "virtual_power", "walk",
+]  # fmt: skip
 
 _OF_PAPERS: Final = ("NoiseAccuracy", "exponential_noise", "laplace_noise")
 

@@ -24,17 +24,7 @@ from onesided._numbers import (
 )
 from onesided.bounds._limits import exp_up, short_up
 from onesided.errors import MissingDependencyError, ParameterError
-from onesided.fields import (
-    Field,
-    Fields,
-    inside,
-    is_flag,
-    is_text,
-    listing,
-    of,
-    read,
-    table,
-)
+from onesided.fields import Field, Fields, inside, is_flag, is_text, listing, of, read, table
 from onesided.policy import Policy, Record, path
 from onesided.store import toml_document
 
@@ -255,27 +245,8 @@ def _plan(
     Any plan gives a bound that holds; floats and a solver look for a good one, nothing more.
     """
     cells = [(row, column) for row, ways in enumerate(costs) for column in ways]
-    split = _solved(cells, costs, mass, room)
-    plan: list[dict[int, Fraction]] = []
-    for row, ways in enumerate(costs):
-        parts = {c: Fraction(max(int(split[row, c] * _FINE), 0)) for c in ways}
-        total = sum(parts.values())
-        if not total:
-            parts, total = {min(ways, key=ways.__getitem__): Fraction(1)}, Fraction(1)
-        plan.append({c: part * mass[row] / total for c, part in parts.items() if part})
-    return plan
-
-
-def _solved(
-    cells: Sequence[tuple[int, int]],
-    costs: Sequence[Mapping[int, Fraction]],
-    mass: Sequence[Fraction],
-    room: Sequence[Fraction],
-) -> dict[tuple[int, int], float]:
-    """The split that a linear programme finds: least λ with every column at most λ times its room.
-
-    Shares of a row are looked for, not masses, so that all numbers are of one size.
-    """
+    # The split that a linear programme finds: least λ with every column at most λ times its room.
+    # Shares of a row are looked for, not masses, so that all numbers are of one size.
     optimize, sparse = _scipy("optimize"), _scipy("sparse")
     last, size = len(cells), len(cells) + 1
     rows = [row for row, _ in cells]
@@ -301,7 +272,15 @@ def _solved(
         method="highs",
     )
     shares = [1.0] * last if found.x is None else found.x[:last].tolist()
-    return dict(zip(cells, shares, strict=True))
+    split = dict(zip(cells, shares, strict=True))
+    plan: list[dict[int, Fraction]] = []
+    for row, ways in enumerate(costs):
+        parts = {c: Fraction(max(int(split[row, c] * _FINE), 0)) for c in ways}
+        total = sum(parts.values())
+        if not total:
+            parts, total = {min(ways, key=ways.__getitem__): Fraction(1)}, Fraction(1)
+        plan.append({c: part * mass[row] / total for c, part in parts.items() if part})
+    return plan
 
 
 def _worst(

@@ -92,11 +92,7 @@ def short_up(number: Fraction) -> Fraction:
     """
     if number.denominator.bit_length() <= _DIGITS:
         return number
-    return -_short_down(-number) if number < 0 else _short(number, up=True)
-
-
-def _short_down(number: Fraction) -> Fraction:
-    return _short(number, up=False)
+    return -_short(-number, up=False) if number < 0 else _short(number, up=True)
 
 
 def _short(number: Fraction, *, up: bool) -> Fraction:

@@ -126,7 +126,16 @@ def city(*, seed: int = 1, people: int = 6000, places: int = 2500, days: int = 7
     random = np.random.default_rng(seed)
     town = _Town(random, places)
     person, day, place = _outings(random, town, people, days)
-    time = _MONDAY + _SECOND * _seconds(random, day, town.kind[place])
+    # Seconds since the first midnight, following the rhythm of the category.
+    profiles = np.array(
+        [[int(c) for c in row] for one in _KINDS for row in (one.hours, one.weekend_hours)], float
+    )
+    reach = np.cumsum(profiles / profiles.sum(axis=1, keepdims=True), axis=1)
+    row = town.kind[place] * 2 + (day % 7 >= 5)
+    spot = random.random(day.size)
+    hour = np.minimum((spot[:, None] >= reach[row]).sum(axis=1), 23)
+    seconds: Ints = day * 86400 + hour * 3600 + random.integers(0, 3600, day.size)
+    time = _MONDAY + _SECOND * seconds
     again = np.flatnonzero(random.random(person.size) < _TWICE)
     later = time[again] + _SECOND * random.integers(3600, 4 * 3600, again.size)
     person, place = np.append(person, person[again]), np.append(place, place[again])
@@ -151,7 +160,19 @@ class _Town:
         shares = np.array([kind.share for kind in _KINDS])
         self.kind: Ints = np.sort(random.choice(len(_KINDS), count, p=shares / shares.sum()))
         district = random.choice(len(_DISTRICTS), count, p=_WEIGHT)
-        self.latitude, self.longitude = _positions(random, district)
+        # Latitude and longitude around the district's centre, with no place in the river.
+        centre, spread = _DISTRICTS[district, :2], _DISTRICTS[district, 2]
+        # A Student tail instead of a normal one: dense cores, some places further out; bent back by
+        # tanh, so that no lonely place makes the map small.
+        offset = (
+            3 * np.tanh(random.standard_t(6, size=(district.size, 2)) / 3) * spread[:, None] * 0.8
+        )
+        east, north = (centre + offset).T
+        river = 0.35 * np.sin(east * 1.1) - 0.12 * east - 0.1
+        north = north + np.where(north < river, -_BANK, _BANK)  # both banks step back
+        latitude = _MIDDLE[0] + north / _KM_PER_DEGREE
+        longitude = _MIDDLE[1] + east / (_KM_PER_DEGREE * np.cos(np.radians(_MIDDLE[0])))
+        self.latitude, self.longitude = latitude.round(6), longitude.round(6)
         self.names = np.array([f"{_KINDS[k].name} {i:04d}" for i, k in enumerate(self.kind, 1)])
         # Zipf and Mandelbrot: a long tail, a blunt top.
         crowd = np.array([one.crowd for one in _KINDS])[self.kind]
@@ -172,20 +193,6 @@ class _Town:
         found = np.searchsorted(self._reach[1:], spot, side="right")
         chosen: Ints = self._order[np.minimum(found, self._order.size - 1)]
         return chosen
-
-
-def _positions(random: np.random.Generator, district: Ints) -> tuple[Floats, Floats]:
-    """Latitude and longitude around the district's centre, with no place in the river."""
-    centre, spread = _DISTRICTS[district, :2], _DISTRICTS[district, 2]
-    # A Student tail instead of a normal one: dense cores, some places further out; bent back by
-    # tanh, so that no lonely place makes the map small.
-    offset = 3 * np.tanh(random.standard_t(6, size=(district.size, 2)) / 3) * spread[:, None] * 0.8
-    east, north = (centre + offset).T
-    river = 0.35 * np.sin(east * 1.1) - 0.12 * east - 0.1
-    north = north + np.where(north < river, -_BANK, _BANK)  # both banks step back
-    latitude = _MIDDLE[0] + north / _KM_PER_DEGREE
-    longitude = _MIDDLE[1] + east / (_KM_PER_DEGREE * np.cos(np.radians(_MIDDLE[0])))
-    return latitude.round(6), longitude.round(6)
 
 
 def _outings(
@@ -219,19 +226,6 @@ def _outings(
     place = np.where(usual, habit, place)
     duty = (slot == 0) & ~free_day & (random.random(cell.size) < 0.35)
     return person + 1, day, np.where(duty, anchor[person], place)
-
-
-def _seconds(random: np.random.Generator, day: Ints, kind: Ints) -> Ints:
-    """Seconds since the first midnight, following the rhythm of the category."""
-    profiles = np.array(
-        [[int(c) for c in row] for one in _KINDS for row in (one.hours, one.weekend_hours)], float
-    )
-    reach = np.cumsum(profiles / profiles.sum(axis=1, keepdims=True), axis=1)
-    row = kind * 2 + (day % 7 >= 5)
-    spot = random.random(day.size)
-    hour = np.minimum((spot[:, None] >= reach[row]).sum(axis=1), 23)
-    seconds: Ints = day * 86400 + hour * 3600 + random.integers(0, 3600, day.size)
-    return seconds
 
 
 def write_city(folder: str | Path, *, made: City | None = None) -> tuple[Path, Path]:

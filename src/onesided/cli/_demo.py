@@ -75,5 +75,5 @@ def demo(
         f"  onesided explain {out / 'visits.schema.toml'}\n"
         f"  onesided publish {out / 'visits.parquet'} --schema {out / 'visits.schema.toml'} "
         "--by place --policy presence --max-groups 3 --epsilon 1 --at-most 5 "
-        "--id mine --again --out mine/",
+        "--id mine --again --out mine/"
     )

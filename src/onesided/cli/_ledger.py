@@ -332,20 +332,17 @@ def _charges(
     for entry in chosen:
         account = [places[entry.policy_id]] if len(accounts) > 1 else []
         there = (entry.policy_id, entry.release_id) in answered
+        # The label, and the release's id where a person chose it.
+        name = entry.release_id
+        drawn = len(name) == 32 and not set(name) - set("0123456789abcdef")
         table.add_row(
             *(str(entry.number), *account),
             f"{_when(entry)}\n{clean(entry.who) or 'not recorded'}",
-            _what(entry) + ("" if there else "\n(no answer stored)"),
+            (clean(entry.label) + ("" if drawn else f"\nid {clean(name)}"))
+            + ("" if there else "\n(no answer stored)"),
             "\n".join(_charged(entry, accounts[entry.policy_id], narrow=narrow)),
         )
     return table
-
-
-def _what(entry: Entry) -> str:
-    """The label, and the release's id where a person chose it."""
-    name = entry.release_id
-    drawn = len(name) == 32 and not set(name) - set("0123456789abcdef")
-    return clean(entry.label) + ("" if drawn else f"\nid {clean(name)}")
 
 
 def _charged(entry: Entry, account: Balance, *, narrow: bool) -> list[str]:

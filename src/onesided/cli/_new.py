@@ -166,8 +166,7 @@ def _rows(talk: _Talk, base: Path) -> _Rows:
     together, alone = "A person's rows are protected together.", "Each row is protected on its own"
     talk.say(together if unit else f"{alone}: somebody with ten rows is protected ten times less.")
     by = talk.ask(
-        "Which column is the answer grouped by, such as place?",
-        lambda name: _column(name, columns),
+        "Which column is the answer grouped by, such as place?", lambda name: _column(name, columns)
     )
     keys = talk.ask(
         f"Which values of {by} are published? A file with a column {by}, or values with commas",
@@ -323,21 +322,6 @@ def written(choices: Choices) -> dict[str, str]:
     """Each file's text by its name."""
     cells = _cells(choices)
     script = "\n\n".join(code for _, code in cells)
-    files = {
-        "onesided.toml": _configuration(choices),
-        "publish.py": f"{_HEAD}\n\n{script}\n",
-        "publish.ipynb": _notebook([*cells, ("The answer as a picture and a table.", "release")]),
-    }
-    if not isinstance(choices.keys, str):
-        files["keys.csv"] = _csv(choices.by, choices.keys)
-    return files
-
-
-def _keys_file(choices: Choices) -> str:
-    return choices.keys if isinstance(choices.keys, str) else "keys.csv"
-
-
-def _configuration(choices: Choices) -> str:
     publish: dict[str, Any] = {
         "data": choices.data,
         "by": [choices.by],
@@ -356,7 +340,19 @@ def _configuration(choices: Choices) -> str:
     if choices.unit is not None or choices.policy == "presence":
         shared["max-groups"] = choices.max_groups
     head = "# Made by: onesided new. Used by: onesided publish --config onesided.toml\n\n"
-    return head + tomli_w.dumps({**shared, "publish": publish})
+    files = {
+        "onesided.toml": (head + tomli_w.dumps({**shared, "publish": publish})),
+        "publish.py": f"{_HEAD}\n\n{script}\n",
+        "publish.ipynb": _notebook([*cells, ("The answer as a picture and a table.", "release")]),
+    }
+    if not isinstance(choices.keys, str):
+        lines = ('"' + value.replace('"', '""') + '"' for value in (choices.by, *choices.keys))
+        files["keys.csv"] = "\n".join(lines) + "\n"
+    return files
+
+
+def _keys_file(choices: Choices) -> str:
+    return choices.keys if isinstance(choices.keys, str) else "keys.csv"
 
 
 def _policy_code(choices: Choices) -> str:
@@ -411,11 +407,6 @@ def _read(name: str, text: str) -> str:
     """Of keys, names and positions are published beside them, and only they themselves are text."""
     csv = f"duckdb.read_csv({name!r}, header=True, {text})"
     return csv if name.lower().endswith(".csv") else f"duckdb.read_parquet({name!r})"
-
-
-def _csv(heading: str, values: list[str]) -> str:
-    lines = ('"' + value.replace('"', '""') + '"' for value in (heading, *values))
-    return "\n".join(lines) + "\n"
 
 
 def _notebook(cells: list[tuple[str, str]]) -> str:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 import duckdb
@@ -279,7 +279,21 @@ def plain_csv(path: Path, made: Path, *, encoding: str | None) -> None:
         pieces = _decoded(path, encoding, packed=packed)
         with made.open("w", encoding="utf-8", newline="") as out:
             if lines:
-                _rows_of_lines(path, pieces, out)
+                # Objects of JSON, one a line, as rows of text. The first one names the columns.
+                # Numbers keep their digits, null and a name that is left out are missing. Errors:
+                # DataError.
+                rows = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
+                names: list[str] | None = None
+                for number, line in enumerate(_lines(pieces), start=1):
+                    if not line.strip():
+                        continue
+                    row = _object(path, line, number)
+                    if names is None:
+                        names = list(row)
+                        rows.writerow(names)
+                    if unknown := next((name for name in row if name not in names), None):
+                        raise _no_row(path, number, f"{unknown!r} is no name of the first line's")
+                    rows.writerow([_text(path, number, row.get(name)) for name in names])
             else:
                 out.writelines(pieces)
     except (OSError, EOFError, zlib.error) as error:
@@ -350,25 +364,6 @@ class _Perhaps:
             except UnicodeDecodeError:
                 self._fits = False
         return self._fits and self._beyond
-
-
-def _rows_of_lines(path: Path, pieces: Iterator[str], out: IO[str]) -> None:
-    """Objects of JSON, one a line, as rows of text. The first one names the columns.
-
-    Numbers keep their digits, null and a name that is left out are missing. Errors: DataError.
-    """
-    rows = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    names: list[str] | None = None
-    for number, line in enumerate(_lines(pieces), start=1):
-        if not line.strip():
-            continue
-        row = _object(path, line, number)
-        if names is None:
-            names = list(row)
-            rows.writerow(names)
-        if unknown := next((name for name in row if name not in names), None):
-            raise _no_row(path, number, f"{unknown!r} is no name of the first line's")
-        rows.writerow([_text(path, number, row.get(name)) for name in names])
 
 
 def _lines(pieces: Iterator[str]) -> Iterator[str]:
@@ -599,29 +594,26 @@ def _relation(connection: duckdb.DuckDBPyConnection, part: Part) -> duckdb.DuckD
             found = connection.read_parquet(
                 str(part.alias), hive_partitioning=False, binary_as_string=False
             )
-        return _with_fixed(found, part)
+        # With a column for each folder called `name=value`. Errors: DataError.
+        if not part.fixed:
+            return found
+        known = {name.casefold() for name in found.columns}
+        for name in part.fixed:
+            if name.casefold() in known:
+                raise DataError(
+                    f"{str(part.path)!r} has a column {name!r}, and so has the folder it stands "
+                    "in.",
+                    hint="Move the file, or remove the column.",
+                    column=name,
+                )
+        values = ("NULL" if value is None else _literal(value) for value in part.fixed.values())
+        told = (
+            f"CAST({value} AS VARCHAR) AS {quoted(name)}"
+            for name, value in zip(part.fixed, values, strict=True)
+        )
+        return found.project(", ".join(("*", *told)))
     except duckdb.Error as error:
         raise _unreadable([part], error) from error
-
-
-def _with_fixed(relation: duckdb.DuckDBPyRelation, part: Part) -> duckdb.DuckDBPyRelation:
-    """With a column for each folder called ``name=value``. Errors: DataError."""
-    if not part.fixed:
-        return relation
-    known = {name.casefold() for name in relation.columns}
-    for name in part.fixed:
-        if name.casefold() in known:
-            raise DataError(
-                f"{str(part.path)!r} has a column {name!r}, and so has the folder it stands in.",
-                hint="Move the file, or remove the column.",
-                column=name,
-            )
-    values = ("NULL" if value is None else _literal(value) for value in part.fixed.values())
-    told = (
-        f"CAST({value} AS VARCHAR) AS {quoted(name)}"
-        for name, value in zip(part.fixed, values, strict=True)
-    )
-    return relation.project(", ".join(("*", *told)))
 
 
 def _csv(

@@ -13,42 +13,24 @@ from typing import Final
 
 from onesided._english import a
 from onesided.conditions import _mixing as mixing
+from onesided.conditions import _tree as syntax
 from onesided.conditions._evaluate import Row, evaluate, may_be_unknown, passes_over
 from onesided.conditions._mixing import Refuse
 from onesided.conditions._parse import Source, parse
-from onesided.conditions._tree import (
-    Arithmetic,
-    Between,
-    Both,
-    Call,
-    Case,
-    Coalesce,
-    Column,
-    Compare,
-    Convert,
-    Given,
-    IsNull,
-    Known,
-    Let,
-    Like,
-    Literal,
-    Node,
-    Not,
-    OneOf,
-    columns,
-    is_small,
-    nodes,
-    quoted_text,
-)
 from onesided.errors import ConditionError, UnknownColumnError
 from onesided.schema import BOOLEAN, LARGEST, Type, whole
 
 _MOST_WORK: Final = 20_000  # operations and literals, per row
 # What takes longer than a comparison: over texts of a hundred letters, and with what guards sums.
-_STEPS: Final[Mapping[type[Node], int]] = {Call: 128, Like: 128, Arithmetic: 64, Convert: 64}
+_STEPS: Final[Mapping[type[syntax.Node], int]] = {
+    syntax.Call: 128,
+    syntax.Like: 128,
+    syntax.Arithmetic: 64,
+    syntax.Convert: 64,
+}
 
 
-def bind(tree: Node, types: Mapping[str, Type], *, text: str) -> Node:
+def bind(tree: syntax.Node, types: Mapping[str, Type], *, text: str) -> syntax.Node:
     """The typed tree of a condition on columns of these types.
 
     Errors: UnknownColumnError; ConditionError, showing the place in ``text``, for mixtures of types
@@ -70,7 +52,7 @@ def bind(tree: Node, types: Mapping[str, Type], *, text: str) -> Node:
     return bound
 
 
-def work(tree: Node) -> int:
+def work(tree: syntax.Node) -> int:
     """How many operations and literals an engine is handed: it writes each node of a tree once.
 
     >>> from onesided.conditions import Condition
@@ -78,8 +60,8 @@ def work(tree: Node) -> int:
     >>> [work(Condition.parse(t).bind({"s": TEXT}).tree) for t in ("s = 'a'", "s IN ('a', 'b')")]
     [3, 4]
     """
-    lists = (len(node.values) for node in nodes(tree) if isinstance(node, OneOf))
-    return sum(lists) + sum(1 for _ in nodes(tree))
+    lists = (len(node.values) for node in syntax.nodes(tree) if isinstance(node, syntax.OneOf))
+    return sum(lists) + sum(1 for _ in syntax.nodes(tree))
 
 
 class _Binder:
@@ -88,11 +70,11 @@ class _Binder:
     def __init__(self, types: Mapping[str, Type], source: Source) -> None:
         self._types, self._source = types, source
 
-    def boolean(self, node: Node) -> Node:
+    def boolean(self, node: syntax.Node) -> syntax.Node:
         """A part that must be true or false."""
         bound = self.bind(node)
         if bound.type.kind != "boolean":
-            names = [part.name for part in nodes(node) if isinstance(part, Column)]
+            names = [part.name for part in syntax.nodes(node) if isinstance(part, syntax.Column)]
             raise self.refuse(
                 node,
                 f"This is {_a(bound.type)}, not true or false.",
@@ -100,20 +82,20 @@ class _Binder:
             )
         return bound
 
-    def bind(self, node: Node) -> Node:
+    def bind(self, node: syntax.Node) -> syntax.Node:
         """One node with its type; what does not depend on the row becomes a literal."""
         return _folded(_BINDERS[type(node)](self, node))
 
-    def refuse(self, node: Node, reason: str, hint: str) -> ConditionError:
+    def refuse(self, node: syntax.Node, reason: str, hint: str) -> ConditionError:
         return self._source.error(reason, node.place, hint)
 
-    def _refuser(self, node: Node) -> Refuse:
+    def _refuser(self, node: syntax.Node) -> Refuse:
         return lambda reason, hint: self.refuse(node, reason, hint)
 
-    def literal(self, node: Literal) -> Node:
+    def literal(self, node: syntax.Literal) -> syntax.Node:
         return node
 
-    def column(self, node: Column) -> Node:
+    def column(self, node: syntax.Column) -> syntax.Node:
         kind = self._types.get(node.name)
         if kind is None:
             near = get_close_matches(node.name, self._types, n=1, cutoff=0.6) or [
@@ -121,7 +103,7 @@ class _Binder:
             ]
             known = f"Did you mean {near[0]!r}? " if near else ""
             if self._source.text[node.place : node.place + 1] == '"':
-                known += f"Text stands in 'single quotes': {quoted_text(node.name)}. "
+                known += f"Text stands in 'single quotes': {syntax.quoted_text(node.name)}. "
             raise UnknownColumnError(
                 f"The table has no column {node.name!r}.",
                 hint=f"{known}Its columns are {', '.join(list(self._types)[:20])}.",
@@ -129,53 +111,53 @@ class _Binder:
             )
         found = replace(node, type=kind)
         if kind.kind == "integer" and not kind.is_bounded:
-            return Convert(part=found, type=whole(-LARGEST, LARGEST), place=node.place)
+            return syntax.Convert(part=found, type=whole(-LARGEST, LARGEST), place=node.place)
         return found
 
-    def compare(self, node: Compare) -> Node:
+    def compare(self, node: syntax.Compare) -> syntax.Node:
         left, right = self.bind(node.left), self.bind(node.right)
         return mixing.compared(node.op, left, right, self._refuser(node))
 
-    def both(self, node: Both) -> Node:
+    def both(self, node: syntax.Both) -> syntax.Node:
         members = tuple(self.boolean(part) for part in node.members)
         return replace(node, members=members, type=BOOLEAN)
 
-    def negation(self, node: Not) -> Node:
+    def negation(self, node: syntax.Not) -> syntax.Node:
         return replace(node, part=self.boolean(node.part), type=BOOLEAN)
 
-    def is_null(self, node: IsNull) -> Node:
+    def is_null(self, node: syntax.IsNull) -> syntax.Node:
         return replace(node, part=self.bind(node.part), type=BOOLEAN)
 
-    def one_of(self, node: OneOf) -> Node:
+    def one_of(self, node: syntax.OneOf) -> syntax.Node:
         part, refuse = self.bind(node.part), self._refuser(node)
-        found: dict[object, Literal] = {}
+        found: dict[object, syntax.Literal] = {}
         for value in node.values:
             test = mixing.with_literal("=", part, value, refuse)
-            if isinstance(test, Compare) and isinstance(test.right, Literal):
+            if isinstance(test, syntax.Compare) and isinstance(test.right, syntax.Literal):
                 found[test.right.value] = test.right
                 part = test.left
         if not found:
-            return Known(part=part, value=False, type=BOOLEAN, place=node.place)
+            return syntax.Known(part=part, value=False, type=BOOLEAN, place=node.place)
         return replace(node, part=part, values=tuple(found.values()), type=BOOLEAN)
 
-    def between(self, node: Between) -> Node:
+    def between(self, node: syntax.Between) -> syntax.Node:
         part, low, high = parts = [self.bind(inner) for inner in node.parts]
-        values: list[Node] = []
-        if not is_small(part):
+        values: list[syntax.Node] = []
+        if not syntax.is_small(part):
             part, low, high = (_given(one, values) for one in parts)
         refuse = self._refuser(node)
         ends = (mixing.compared(">=", part, low, refuse), mixing.compared("<=", part, high, refuse))
-        return _let(values, Both(op="AND", members=ends, type=BOOLEAN, place=node.place))
+        return _let(values, syntax.Both(op="AND", members=ends, type=BOOLEAN, place=node.place))
 
-    def like(self, node: Like) -> Node:
+    def like(self, node: syntax.Like) -> syntax.Node:
         part = self.bind(node.part)
         mixing.require(part, "text", what="LIKE", refuse=self._refuser(node))
         return replace(node, part=part, type=BOOLEAN)
 
-    def case(self, node: Case) -> Node:
+    def case(self, node: syntax.Case) -> syntax.Node:
         thens = [then for _, then in node.branches]
         thens += [] if node.otherwise is None else [node.otherwise]
-        values: list[Node] = []
+        values: list[syntax.Node] = []
         tests = self._shared_tests(node, values) or [
             self.boolean(when) for when, _ in node.branches
         ]
@@ -188,72 +170,74 @@ class _Binder:
         made = replace(node, branches=branches, otherwise=otherwise, type=kind)
         return _let(values, made)
 
-    def _shared_tests(self, node: Case, values: list[Node]) -> list[Node]:
+    def _shared_tests(self, node: syntax.Case, values: list[syntax.Node]) -> list[syntax.Node]:
         """The tests of ``CASE x WHEN ...``; an x that is worth a name goes into ``values``."""
-        tests = [when for when, _ in node.branches if isinstance(when, Compare) and when.op == "="]
+        tests = [
+            when for when, _ in node.branches if isinstance(when, syntax.Compare) and when.op == "="
+        ]
         if len(tests) < len(node.branches) or any(test.left != tests[0].left for test in tests):
             return []
         sides = [self.bind(tests[0].left), *(self.bind(test.right) for test in tests)]
-        if not is_small(sides[0]) and len(tests) > 1:
+        if not syntax.is_small(sides[0]) and len(tests) > 1:
             sides = [_given(one, values) for one in sides]
         return [
             _folded(mixing.compared("=", sides[0], side, self._refuser(test)))
             for side, test in zip(sides[1:], tests, strict=True)
         ]
 
-    def coalesce(self, node: Coalesce) -> Node:
-        truth = any(isinstance(p, Literal) and p.type == BOOLEAN for p in node.members)
+    def coalesce(self, node: syntax.Coalesce) -> syntax.Node:
+        truth = any(isinstance(p, syntax.Literal) and p.type == BOOLEAN for p in node.members)
         values = [(self.boolean if truth else self.bind)(part) for part in node.members]
         same, kind = mixing.unified(values, "COALESCE", self._refuser(node))
         return replace(node, members=tuple(same), type=kind)
 
-    def arithmetic(self, node: Arithmetic) -> Node:
+    def arithmetic(self, node: syntax.Arithmetic) -> syntax.Node:
         left, right = self.bind(node.left), self.bind(node.right)
         return mixing.arithmetic(node, left, right, self._refuser(node))
 
-    def call(self, node: Call) -> Node:
+    def call(self, node: syntax.Call) -> syntax.Node:
         return mixing.called(node, self.bind(node.part), self._refuser(node))
 
 
-def _folded(bound: Node) -> Node:
+def _folded(bound: syntax.Node) -> syntax.Node:
     """What does not depend on the row, as a literal."""
-    if bound.parts and all(isinstance(part, Literal) for part in bound.parts):
-        return Literal(value=evaluate(bound, {}), type=bound.type, place=bound.place)
+    if bound.parts and all(isinstance(part, syntax.Literal) for part in bound.parts):
+        return syntax.Literal(value=evaluate(bound, {}), type=bound.type, place=bound.place)
     return bound
 
 
-def _given(node: Node, values: list[Node]) -> Node:
+def _given(node: syntax.Node, values: list[syntax.Node]) -> syntax.Node:
     """A value of a Let around, to which it is added; literals stay what they are."""
-    if isinstance(node, Literal):
+    if isinstance(node, syntax.Literal):
         return node
     values.append(node)
-    return Given(place_of=len(values) - 1, type=node.type, place=node.place)
+    return syntax.Given(place_of=len(values) - 1, type=node.type, place=node.place)
 
 
-def _let(values: Sequence[Node], body: Node) -> Node:
+def _let(values: Sequence[syntax.Node], body: syntax.Node) -> syntax.Node:
     if not values:
         return body
-    return Let(values=tuple(values), body=body, type=body.type, place=body.place)
+    return syntax.Let(values=tuple(values), body=body, type=body.type, place=body.place)
 
 
 def _a(kind: Type) -> str:
     return "text" if kind.kind == "text" else a(str(kind))
 
 
-_BINDERS: Final[Mapping[type[Node], Callable[..., Node]]] = {
-    Literal: _Binder.literal,
-    Column: _Binder.column,
-    Compare: _Binder.compare,
-    Both: _Binder.both,
-    Not: _Binder.negation,
-    IsNull: _Binder.is_null,
-    OneOf: _Binder.one_of,
-    Between: _Binder.between,
-    Like: _Binder.like,
-    Case: _Binder.case,
-    Coalesce: _Binder.coalesce,
-    Arithmetic: _Binder.arithmetic,
-    Call: _Binder.call,
+_BINDERS: Final[Mapping[type[syntax.Node], Callable[..., syntax.Node]]] = {
+    syntax.Literal: _Binder.literal,
+    syntax.Column: _Binder.column,
+    syntax.Compare: _Binder.compare,
+    syntax.Both: _Binder.both,
+    syntax.Not: _Binder.negation,
+    syntax.IsNull: _Binder.is_null,
+    syntax.OneOf: _Binder.one_of,
+    syntax.Between: _Binder.between,
+    syntax.Like: _Binder.like,
+    syntax.Case: _Binder.case,
+    syntax.Coalesce: _Binder.coalesce,
+    syntax.Arithmetic: _Binder.arithmetic,
+    syntax.Call: _Binder.call,
 }
 
 
@@ -271,7 +255,7 @@ class Condition:
     '"age" < 18 OR NOT "opt_in"'
     """
 
-    tree: Node
+    tree: syntax.Node
     text: str = field(compare=False)
 
     @classmethod
@@ -293,7 +277,7 @@ class Condition:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it looks at."""
-        return columns(self.tree)
+        return syntax.columns(self.tree)
 
     def or_unknown(self) -> Condition:
         """True where this is true or unknown, and never unknown itself.
@@ -303,8 +287,8 @@ class Condition:
         >>> str(Condition.parse("age < 18").or_unknown())
         'COALESCE("age" < 18, TRUE)'
         """
-        certain = Literal(value=True, type=BOOLEAN)
-        return Condition(Coalesce(members=(self.tree, certain)), self.text)
+        certain = syntax.Literal(value=True, type=BOOLEAN)
+        return Condition(syntax.Coalesce(members=(self.tree, certain)), self.text)
 
     def may_be_unknown(self, filled: Mapping[str, str]) -> bool:
         """Whether some row may leave it undecided.
@@ -324,8 +308,10 @@ class Condition:
         >>> Condition.parse("a = 1").steps, Condition.parse("LOWER(a) = 'a'").steps
         (3, 131)
         """
-        lists = sum(len(node.values) for node in nodes(self.tree) if isinstance(node, OneOf))
-        return lists // 16 + sum(_STEPS.get(type(node), 1) for node in nodes(self.tree))
+        lists = sum(
+            len(node.values) for node in syntax.nodes(self.tree) if isinstance(node, syntax.OneOf)
+        )
+        return lists // 16 + sum(_STEPS.get(type(node), 1) for node in syntax.nodes(self.tree))
 
     @property
     def settled(self) -> tuple[str, ...]:
@@ -334,8 +320,12 @@ class Condition:
         >>> Condition.parse("v < 5 AND COALESCE(age < 18, FALSE)").settled
         ('age',)
         """
-        found = [one for one in nodes(self.tree) if isinstance(one, Case | Coalesce | IsNull)]
-        return tuple(dict.fromkeys(name for one in found for name in columns(one)))
+        found = [
+            one
+            for one in syntax.nodes(self.tree)
+            if isinstance(one, syntax.Case | syntax.Coalesce | syntax.IsNull)
+        ]
+        return tuple(dict.fromkeys(name for one in found for name in syntax.columns(one)))
 
     def passes_over(self, filled: Mapping[str, str]) -> bool:
         """Whether a CASE in it may pass over a condition that is unknown, as if it were false."""
@@ -362,7 +352,7 @@ class BoundCondition:
     [True, False, None]
     """
 
-    tree: Node
+    tree: syntax.Node
     condition: Condition
 
     def of(self, row: Row) -> bool | None:

@@ -10,28 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
-from onesided.conditions._tree import (
-    Arithmetic,
-    Between,
-    Both,
-    Call,
-    Case,
-    Coalesce,
-    Column,
-    Compare,
-    Convert,
-    Given,
-    IsNull,
-    Known,
-    Later,
-    Let,
-    Like,
-    Literal,
-    Node,
-    Not,
-    OneOf,
-    nodes,
-)
+from onesided.conditions import _tree as syntax
 from onesided.schema import DAY, FIRST_DAY, LARGEST, LAST_DAY, Type
 
 # What a typed condition means, row by row, in plain Python: the reference for every engine.
@@ -53,7 +32,7 @@ _COMPARE: Final[Mapping[str, Callable[..., bool]]] = {
 }
 
 
-def evaluate(tree: Node, row: Row) -> bool | int | float | str | None:
+def evaluate(tree: syntax.Node, row: Row) -> bool | int | float | str | None:
     """The value of a typed tree for one row; None is unknown.
 
     >>> from onesided.conditions import Condition
@@ -68,22 +47,22 @@ def evaluate(tree: Node, row: Row) -> bool | int | float | str | None:
     return value  # type: ignore[no-any-return] # a value of the row, or made of such
 
 
-def _column(node: Column, row: Row) -> object:
+def _column(node: syntax.Column, row: Row) -> object:
     return row[node.name]
 
 
-def _let(node: Let, row: Row) -> object:
+def _let(node: syntax.Let, row: Row) -> object:
     return evaluate(node.body, {str(at): evaluate(one, row) for at, one in enumerate(node.values)})
 
 
-def _compare(node: Compare, row: Row) -> bool | None:
+def _compare(node: syntax.Compare, row: Row) -> bool | None:
     left, right = evaluate(node.left, row), evaluate(node.right, row)
     if left is None or right is None:
         return None
     return _COMPARE[node.op](left, right)
 
 
-def _both(node: Both, row: Row) -> bool | None:
+def _both(node: syntax.Both, row: Row) -> bool | None:
     values = [evaluate(part, row) for part in node.members]
     deciding = node.op == "OR"
     if any(value is deciding for value in values):
@@ -91,17 +70,17 @@ def _both(node: Both, row: Row) -> bool | None:
     return None if None in values else not deciding
 
 
-def _not(node: Not, row: Row) -> bool | None:
+def _not(node: syntax.Not, row: Row) -> bool | None:
     value = evaluate(node.part, row)
     return None if value is None else not value
 
 
-def _one_of(node: OneOf, row: Row) -> bool | None:
+def _one_of(node: syntax.OneOf, row: Row) -> bool | None:
     value = evaluate(node.part, row)
     return None if value is None else any(value == one.value for one in node.values)
 
 
-def _like(node: Like, row: Row) -> bool | None:
+def _like(node: syntax.Like, row: Row) -> bool | None:
     text = evaluate(node.part, row)
     if text is None:
         return None
@@ -109,19 +88,19 @@ def _like(node: Like, row: Row) -> bool | None:
     return re.fullmatch(pattern, str(text), re.DOTALL) is not None
 
 
-def _case(node: Case, row: Row) -> object:
+def _case(node: syntax.Case, row: Row) -> object:
     for when, then in node.branches:
         if evaluate(when, row) is True:
             return evaluate(then, row)
     return None if node.otherwise is None else evaluate(node.otherwise, row)
 
 
-def _coalesce(node: Coalesce, row: Row) -> object:
+def _coalesce(node: syntax.Coalesce, row: Row) -> object:
     values = (evaluate(part, row) for part in node.members)
     return next((value for value in values if value is not None), None)
 
 
-def _arithmetic(node: Arithmetic, row: Row) -> int | float | None:
+def _arithmetic(node: syntax.Arithmetic, row: Row) -> int | float | None:
     left, right = evaluate(node.left, row), evaluate(node.right, row)
     if left is None or right is None or isinstance(left, str) or isinstance(right, str):
         return None
@@ -142,7 +121,7 @@ def _bounded(value: float) -> int | float | None:
     return None if isinstance(value, int) and abs(value) > LARGEST else value
 
 
-def _call(node: Call, row: Row) -> int | float | str | None:
+def _call(node: syntax.Call, row: Row) -> int | float | str | None:
     value = evaluate(node.part, row)
     if value is None:
         return None
@@ -160,7 +139,7 @@ def _call(node: Call, row: Row) -> int | float | str | None:
     return abs(value) if node.function == "ABS" else _part(node, int(value))
 
 
-def _part(node: Call, value: int) -> int | None:
+def _part(node: syntax.Call, value: int) -> int | None:
     """A part of a date, a moment or a time of day."""
     kind = node.part.type
     micros = value // 1000 if kind.fine else value
@@ -182,15 +161,15 @@ def _part(node: Call, value: int) -> int | None:
     }[node.function]
 
 
-def _is_null(node: IsNull, row: Row) -> bool:
+def _is_null(node: syntax.IsNull, row: Row) -> bool:
     return evaluate(node.part, row) is None
 
 
-def _known(node: Known, row: Row) -> bool | None:
+def _known(node: syntax.Known, row: Row) -> bool | None:
     return None if evaluate(node.part, row) is None else node.value
 
 
-def _convert(node: Convert, row: Row) -> int | float | None:
+def _convert(node: syntax.Convert, row: Row) -> int | float | None:
     value = evaluate(node.part, row)
     if not isinstance(value, int):
         return None
@@ -205,7 +184,7 @@ def _convert(node: Convert, row: Row) -> int | float | None:
     return fine if -(2**63) <= fine < 2**63 else None
 
 
-def _later(node: Later, row: Row) -> int | None:
+def _later(node: syntax.Later, row: Row) -> int | None:
     value = evaluate(node.part, row)
     if not isinstance(value, int) or not _in_calendar(value, node.type):
         return None
@@ -219,24 +198,26 @@ def _in_calendar(value: int, kind: Type) -> bool:
     return FIRST_DAY * day <= value < (LAST_DAY + 1) * day and -(2**63) <= value < 2**63
 
 
-_EVALUATORS: Final[Mapping[type[Node], Callable[..., object]]] = {
-    Column: _column,
-    Literal: lambda node, _: float(node.value) if isinstance(node.value, Decimal) else node.value,
-    Compare: _compare,
-    Both: _both,
-    Not: _not,
-    IsNull: _is_null,
-    OneOf: _one_of,
-    Like: _like,
-    Case: _case,
-    Coalesce: _coalesce,
-    Arithmetic: _arithmetic,
-    Call: _call,
-    Known: _known,
-    Convert: _convert,
-    Later: _later,
-    Let: _let,
-    Given: lambda node, row: row[str(node.place_of)],
+_EVALUATORS: Final[Mapping[type[syntax.Node], Callable[..., object]]] = {
+    syntax.Column: _column,
+    syntax.Literal: lambda node, _: (
+        float(node.value) if isinstance(node.value, Decimal) else node.value
+    ),
+    syntax.Compare: _compare,
+    syntax.Both: _both,
+    syntax.Not: _not,
+    syntax.IsNull: _is_null,
+    syntax.OneOf: _one_of,
+    syntax.Like: _like,
+    syntax.Case: _case,
+    syntax.Coalesce: _coalesce,
+    syntax.Arithmetic: _arithmetic,
+    syntax.Call: _call,
+    syntax.Known: _known,
+    syntax.Convert: _convert,
+    syntax.Later: _later,
+    syntax.Let: _let,
+    syntax.Given: lambda node, row: row[str(node.place_of)],
 }
 
 
@@ -247,7 +228,7 @@ _SAFE: Final = ("LOWER", "UPPER", "LENGTH", "TRIM", "SUBSTRING")
 _MOMENTS: Final = ("date", "datetime", "datetime with zone")
 
 
-def may_be_unknown(tree: Node, filled: Filled) -> bool:
+def may_be_unknown(tree: syntax.Node, filled: Filled) -> bool:
     """Whether some row may leave a tree without types undecided; True where that is not proved.
 
     filled: columns of which conditions see a value in every row, with what they hold: what is
@@ -262,7 +243,7 @@ def may_be_unknown(tree: Node, filled: Filled) -> bool:
     return found
 
 
-def passes_over(tree: Node, filled: Filled) -> bool:
+def passes_over(tree: syntax.Node, filled: Filled) -> bool:
     """Whether a CASE may come to a later branch because an earlier condition is unknown.
 
     >>> from onesided.conditions import Condition
@@ -272,30 +253,34 @@ def passes_over(tree: Node, filled: Filled) -> bool:
     """
     return any(
         may_be_unknown(when, filled)
-        for node in nodes(tree)
-        if isinstance(node, Case)
+        for node in syntax.nodes(tree)
+        if isinstance(node, syntax.Case)
         for when, _ in node.branches
     )
 
 
-def _any(tree: Node, filled: Filled) -> bool:
+def _any(tree: syntax.Node, filled: Filled) -> bool:
     return any(may_be_unknown(part, filled) for part in tree.parts)
 
 
-def _unknown_both(tree: Both, filled: Filled) -> bool:
+def _unknown_both(tree: syntax.Both, filled: Filled) -> bool:
     """Without a value ``x IS NOT NULL AND ...`` is false, and ``x IS NULL OR ...`` is true."""
-    return _any(tree, {**dict.fromkeys(_decided_by(tree), ""), **filled})
-
-
-def _decided_by(tree: Both) -> list[str]:
-    tests = [part.part for part in tree.members if isinstance(part, Not)]
+    tests = [part.part for part in tree.members if isinstance(part, syntax.Not)]
     found = [
-        one.part for one in (tests if tree.op == "AND" else tree.members) if isinstance(one, IsNull)
+        one.part
+        for one in (tests if tree.op == "AND" else tree.members)
+        if isinstance(one, syntax.IsNull)
     ]
-    return [part.name for part in found if isinstance(part, Column)]
+    return _any(
+        tree,
+        {
+            **dict.fromkeys([part.name for part in found if isinstance(part, syntax.Column)], ""),
+            **filled,
+        },
+    )
 
 
-def _unknown_case(tree: Case, filled: Filled) -> bool:
+def _unknown_case(tree: syntax.Case, filled: Filled) -> bool:
     """A condition that is unknown is passed over."""
     if tree.otherwise is None:
         return True
@@ -303,49 +288,57 @@ def _unknown_case(tree: Case, filled: Filled) -> bool:
     return not _alike(values, filled) or any(may_be_unknown(part, filled) for part in values)
 
 
-def _coalesced(tree: Coalesce, filled: Filled) -> bool:
+def _coalesced(tree: syntax.Coalesce, filled: Filled) -> bool:
     """A part that is known ends it, unless it is lost where it is converted to meet another."""
     alike = _alike(tree.members, filled)
     known = [part for part in tree.members if not may_be_unknown(part, filled)]
     return not any(alike or _plain(part) for part in known)
 
 
-def _compared(tree: Compare | Between, filled: Filled) -> bool:
+def _compared(tree: syntax.Compare | syntax.Between, filled: Filled) -> bool:
     """A literal is read as what it is compared with; two columns must be alike."""
-    parts = [part for part in tree.parts if not isinstance(part, Literal)]
+    parts = [part for part in tree.parts if not isinstance(part, syntax.Literal)]
     return not _alike(parts, filled) or _any(tree, filled)
 
 
-def _alike(parts: Iterable[Node], filled: Filled) -> bool:
+def _alike(parts: Iterable[syntax.Node], filled: Filled) -> bool:
     """Whether nothing is converted that may be lost: not every day is a moment."""
     kinds = [_kind(part, filled) for part in parts if not _plain(part)]
     return len(kinds) < 2 or (len(set(kinds)) == 1 and "" not in kinds)
 
 
-def _plain(part: Node) -> bool:
+def _plain(part: syntax.Node) -> bool:
     """Whether it is a literal that is itself in every type that takes it."""
-    return isinstance(part, Literal) and part.type.kind not in _MOMENTS
+    return isinstance(part, syntax.Literal) and part.type.kind not in _MOMENTS
 
 
-def _kind(part: Node, filled: Filled) -> str:
+def _kind(part: syntax.Node, filled: Filled) -> str:
     """What a part holds; "" where that is not known."""
-    if isinstance(part, Column):
+    if isinstance(part, syntax.Column):
         return filled.get(part.name, "")
-    if isinstance(part, Literal):
+    if isinstance(part, syntax.Literal):
         return str(part.type)
     return "boolean" if isinstance(part, _CONDITIONS) else ""
 
 
-_CONDITIONS: Final = (Compare, Between, Both, Not, IsNull, Like, OneOf)
-_RULES: Final[Mapping[type[Node], Callable[[Any, Filled], bool]]] = {
-    Column: lambda tree, filled: tree.name not in filled,
-    Literal: lambda tree, _: tree.value is None,
-    IsNull: lambda *_: False,
-    Both: _unknown_both,
-    Case: _unknown_case,
-    Coalesce: _coalesced,
-    Compare: _compared,
-    Between: _compared,
-    Arithmetic: lambda *_: True,  # it may overflow
-    Call: lambda tree, filled: tree.function not in _SAFE or _any(tree, filled),
+_CONDITIONS: Final = (
+    syntax.Compare,
+    syntax.Between,
+    syntax.Both,
+    syntax.Not,
+    syntax.IsNull,
+    syntax.Like,
+    syntax.OneOf,
+)
+_RULES: Final[Mapping[type[syntax.Node], Callable[[Any, Filled], bool]]] = {
+    syntax.Column: lambda tree, filled: tree.name not in filled,
+    syntax.Literal: lambda tree, _: tree.value is None,
+    syntax.IsNull: lambda *_: False,
+    syntax.Both: _unknown_both,
+    syntax.Case: _unknown_case,
+    syntax.Coalesce: _coalesced,
+    syntax.Compare: _compared,
+    syntax.Between: _compared,
+    syntax.Arithmetic: lambda *_: True,  # it may overflow
+    syntax.Call: lambda tree, filled: tree.function not in _SAFE or _any(tree, filled),
 }

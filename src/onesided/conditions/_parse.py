@@ -11,22 +11,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from onesided._english import a
-from onesided.conditions._tree import (
-    Arithmetic,
-    Between,
-    Both,
-    Call,
-    Case,
-    Coalesce,
-    Column,
-    Compare,
-    IsNull,
-    Like,
-    Literal,
-    Node,
-    Not,
-    OneOf,
-)
+from onesided.conditions import _tree as syntax
 from onesided.errors import ConditionError
 from onesided.schema import (
     BOOLEAN,
@@ -170,7 +155,7 @@ class Source:
         except SqlglotError:
             raise self.error(
                 "A quote is opened and never closed, or a comment.",
-                self._last_quote(),
+                max(self.text.rfind(quote) for quote in ("'", '"', "/*", "`")) if self.text else 0,
                 "Write 'it''s' for text with a quote in it.",
             ) from None
         if len(tokens) > MOST_WORDS:
@@ -184,9 +169,6 @@ class Source:
                 raise self.error("A condition has no comments.", place, "Leave them out.")
             first = self.text[token.start]
             yield (first if first in "'\"" else token.text.upper()), token.start
-
-    def _last_quote(self) -> int:
-        return max(self.text.rfind(quote) for quote in ("'", '"', "/*", "`")) if self.text else 0
 
     @staticmethod
     def _may_precede(word: str, following: str) -> bool:
@@ -267,7 +249,7 @@ def parse(text: str) -> Node:
 _CONNECTIVES: Final = ("AND", "OR", "NOT")
 
 
-def _written_size(node: Node, known: dict[int, int]) -> int:
+def _written_size(node: syntax.Node, known: dict[int, int]) -> int:
     """How many nodes the canonical text has, in which shared parts are written each time."""
     if id(node) not in known:
         known[id(node)] = 1 + sum(_written_size(part, known) for part in node.parts)
@@ -324,7 +306,7 @@ class _Reader:
                 return str(one.text)
         return ""
 
-    def read(self, node: Any, depth: int) -> Node:
+    def read(self, node: Any, depth: int) -> syntax.Node:
         """One node and all below it."""
         handler = _HANDLERS.get(type(node).__name__)
         if handler is None:
@@ -351,7 +333,7 @@ class _Reader:
                 raise self.refused(node, f"{_named(node)} cannot have {shown} here.")
         return tuple(node.args.get(name) for name in names)
 
-    def both(self, node: Any, depth: int) -> Node:
+    def both(self, node: Any, depth: int) -> syntax.Node:
         """AND or OR, with all members of a chain at one level."""
         kind, members, waiting = type(node), [], [node]
         while waiting:
@@ -367,9 +349,9 @@ class _Reader:
                 waiting += [right, left]
             else:
                 members.append(self.read(part, depth))
-        return Both(op=kind.__name__.upper(), members=tuple(members), place=self.place(node))
+        return syntax.Both(op=kind.__name__.upper(), members=tuple(members), place=self.place(node))
 
-    def compare(self, node: Any, depth: int) -> Node:
+    def compare(self, node: Any, depth: int) -> syntax.Node:
         left, right = self.arguments(node, "this", "expression")
         op = _COMPARISONS[type(node).__name__]
         if {type(left).__name__, type(right).__name__} & _COMPARISONS.keys():
@@ -378,78 +360,78 @@ class _Reader:
                 f"Two comparisons in a row: the second {op} would compare true or false.",
                 "Write AND between them, such as a < b AND b < c, or put one in brackets.",
             )
-        return Compare(
+        return syntax.Compare(
             op=op,
             left=self.read(left, depth),
             right=self.read(right, depth),
             place=self.place(node),
         )
 
-    def arithmetic(self, node: Any, depth: int) -> Node:
+    def arithmetic(self, node: Any, depth: int) -> syntax.Node:
         # safe and typed: what the dialect says about division; here it is the same for all.
         left, right, *_ = self.arguments(node, "this", "expression", "safe", "typed")
         op = _ARITHMETIC[type(node).__name__]
-        return Arithmetic(
+        return syntax.Arithmetic(
             op=op,
             left=self.read(left, depth),
             right=self.read(right, depth),
             place=self.place(node),
         )
 
-    def paren(self, node: Any, depth: int) -> Node:
+    def paren(self, node: Any, depth: int) -> syntax.Node:
         (inner,) = self.arguments(node, "this")
         return self.read(inner, depth)
 
-    def negation(self, node: Any, depth: int) -> Node:
+    def negation(self, node: Any, depth: int) -> syntax.Node:
         (inner,) = self.arguments(node, "this")
-        return Not(part=self.read(inner, depth), place=self.place(node))
+        return syntax.Not(part=self.read(inner, depth), place=self.place(node))
 
-    def minus(self, node: Any, depth: int) -> Node:
+    def minus(self, node: Any, depth: int) -> syntax.Node:
         (inner,) = self.arguments(node, "this")
         part, place = self.read(inner, depth), self.place(node)
-        if isinstance(part, Literal) and isinstance(part.value, int | Decimal):
+        if isinstance(part, syntax.Literal) and isinstance(part.value, int | Decimal):
             return negated(part)
-        zero = Literal(value=0, type=whole(0, 0), place=place)
-        return Arithmetic(op="-", left=zero, right=part, place=place)
+        zero = syntax.Literal(value=0, type=whole(0, 0), place=place)
+        return syntax.Arithmetic(op="-", left=zero, right=part, place=place)
 
-    def is_null(self, node: Any, depth: int) -> Node:
+    def is_null(self, node: Any, depth: int) -> syntax.Node:
         left, right = self.arguments(node, "this", "expression")
         if type(right).__name__ != "Null":
             raise self.refused(
                 node, "IS takes NULL alone.", "Write x IS NULL, x IS NOT NULL, or x = TRUE."
             )
-        return IsNull(part=self.read(left, depth), place=self.place(node))
+        return syntax.IsNull(part=self.read(left, depth), place=self.place(node))
 
-    def one_of(self, node: Any, depth: int) -> Node:
+    def one_of(self, node: Any, depth: int) -> syntax.Node:
         left, values = self.arguments(node, "this", "expressions")
         if not values:
             raise self.refused(
                 node, "IN needs a list of literals.", "Write x IN (1, 2), or x IN ('a', 'b')."
             )
         found = [self.read(value, depth) for value in values]
-        literal = tuple(value for value in found if isinstance(value, Literal))
+        literal = tuple(value for value in found if isinstance(value, syntax.Literal))
         for value in found:
-            if not isinstance(value, Literal):
+            if not isinstance(value, syntax.Literal):
                 raise self._source.error(
                     "IN takes literals alone.", value.place, "Write x = y OR x = z."
                 )
-        return OneOf(part=self.read(left, depth), values=literal, place=self.place(node))
+        return syntax.OneOf(part=self.read(left, depth), values=literal, place=self.place(node))
 
-    def between(self, node: Any, depth: int) -> Node:
+    def between(self, node: Any, depth: int) -> syntax.Node:
         inner = (self.read(part, depth) for part in self.arguments(node, "this", "low", "high"))
         part, low, high = inner
-        return Between(part=part, low=low, high=high, place=self.place(node))
+        return syntax.Between(part=part, low=low, high=high, place=self.place(node))
 
-    def like(self, node: Any, depth: int) -> Node:
+    def like(self, node: Any, depth: int) -> syntax.Node:
         left, right, negate = self.arguments(node, "this", "expression", "negate")
         pattern = self.read(right, depth)
-        if not (isinstance(pattern, Literal) and isinstance(pattern.value, str)):
+        if not (isinstance(pattern, syntax.Literal) and isinstance(pattern.value, str)):
             raise self.refused(node, "LIKE takes a text.", "Write x LIKE 'a%'.")
         place = self.place(node)
-        found = Like(part=self.read(left, depth), pattern=pattern.value, place=place)
-        return Not(part=found, place=place) if negate else found
+        found = syntax.Like(part=self.read(left, depth), pattern=pattern.value, place=place)
+        return syntax.Not(part=found, place=place) if negate else found
 
-    def case(self, node: Any, depth: int) -> Node:
+    def case(self, node: Any, depth: int) -> syntax.Node:
         subject, ifs, default = self.arguments(node, "this", "ifs", "default")
         left = self.read(subject, depth) if subject is not None else None
         branches = []
@@ -457,37 +439,37 @@ class _Reader:
             when, then = self.arguments(branch, "this", "true")
             test = self.read(when, depth)
             if left is not None:
-                test = Compare(op="=", left=left, right=test, place=test.place)
+                test = syntax.Compare(op="=", left=left, right=test, place=test.place)
             branches.append((test, self.read(then, depth)))
         nothing = default is None or type(default).__name__ == "Null"
-        return Case(
+        return syntax.Case(
             branches=tuple(branches),
             otherwise=None if nothing else self.read(default, depth),
             place=self.place(node),
         )
 
-    def coalesce(self, node: Any, depth: int) -> Node:
+    def coalesce(self, node: Any, depth: int) -> syntax.Node:
         first, others = self.arguments(node, "this", "expressions")
         members = tuple(self.read(part, depth) for part in (first, *(others or ())))
-        return Coalesce(members=members, place=self.place(node))
+        return syntax.Coalesce(members=members, place=self.place(node))
 
-    def function(self, node: Any, depth: int) -> Node:
+    def function(self, node: Any, depth: int) -> syntax.Node:
         (inner,) = self.arguments(node, "this")
         name = _FUNCTIONS[type(node).__name__]
-        return Call(function=name, part=self.read(inner, depth), place=self.place(node))
+        return syntax.Call(function=name, part=self.read(inner, depth), place=self.place(node))
 
-    def extract(self, node: Any, depth: int) -> Node:
+    def extract(self, node: Any, depth: int) -> syntax.Node:
         unit, inner = self.arguments(node, "this", "expression")
         name = str(getattr(unit, "this", unit)).upper()
         if name not in PARTS or type(unit).__name__ != "Var":
             hint = f"The parts are {', '.join(PARTS)}; write EXTRACT(YEAR FROM x)."
             raise self.refused(node, f"EXTRACT does not know the part {name[:40]}.", hint)
-        return Call(function=name, part=self.read(inner, depth), place=self.place(node))
+        return syntax.Call(function=name, part=self.read(inner, depth), place=self.place(node))
 
-    def substring(self, node: Any, depth: int) -> Node:
+    def substring(self, node: Any, depth: int) -> syntax.Node:
         inner, *numbers = self.arguments(node, "this", "start", "length")
         given = [self.read(number, depth) for number in numbers if number is not None]
-        values = [v.value for v in given if isinstance(v, Literal) and type(v.value) is int]
+        values = [v.value for v in given if isinstance(v, syntax.Literal) and type(v.value) is int]
         low = (1, 0)
         if (
             not values
@@ -500,32 +482,32 @@ class _Reader:
                 "SUBSTRING takes whole numbers: a start from 1, and a length from 0.",
                 "Write SUBSTRING(x, 1, 3).",
             )
-        return Call(
+        return syntax.Call(
             function="SUBSTRING",
             part=self.read(inner, depth),
             arguments=tuple(values),
             place=self.place(node),
         )
 
-    def column(self, node: Any, _: int) -> Node:
+    def column(self, node: Any, _: int) -> syntax.Node:
         (identifier,) = self.arguments(node, "this")
         if type(identifier).__name__ != "Identifier":
             raise self.refused(node, f"{_named(identifier)} is not a column.")
         name, _quoted = self.arguments(identifier, "this", "quoted")
-        return Column(name=str(name), place=self.place(node))
+        return syntax.Column(name=str(name), place=self.place(node))
 
-    def literal(self, node: Any, _: int) -> Node:
+    def literal(self, node: Any, _: int) -> syntax.Node:
         text, is_text = self.arguments(node, "this", "is_string")
         place = self.place(node)
         if is_text:
-            return Literal(value=str(text), type=TEXT, place=place)
+            return syntax.Literal(value=str(text), type=TEXT, place=place)
         return number(str(text), source=self._source, place=place)
 
-    def boolean(self, node: Any, _: int) -> Node:
+    def boolean(self, node: Any, _: int) -> syntax.Node:
         (value,) = self.arguments(node, "this")
-        return Literal(value=bool(value), type=BOOLEAN, place=self.place(node))
+        return syntax.Literal(value=bool(value), type=BOOLEAN, place=self.place(node))
 
-    def cast(self, node: Any, _: int) -> Node:
+    def cast(self, node: Any, _: int) -> syntax.Node:
         text, to, *_rest = self.arguments(node, "this", "to", "safe")
         kind = str(getattr(to.this, "name", to.this)).upper()
         is_text = type(text).__name__ == "Literal" and text.args.get("is_string")
@@ -536,7 +518,7 @@ class _Reader:
         self.arguments(to, "this", "nested")
         return moment(str(text.this), kind, source=self._source, place=self.place(node))
 
-    def interval(self, node: Any, _: int) -> Node:
+    def interval(self, node: Any, _: int) -> syntax.Node:
         amount, unit = self.arguments(node, "this", "unit")
         text = str(amount.this) if type(amount).__name__ == "Literal" else ""
         name = str(getattr(unit, "this", "")).upper()
@@ -577,7 +559,7 @@ _FUNCTIONS: Final = {
     "Second": "SECOND",
     "DayOfWeekIso": "ISODOW",
 }
-_HANDLERS: Final[Mapping[str, Callable[[_Reader, Any, int], Node]]] = {
+_HANDLERS: Final[Mapping[str, Callable[[_Reader, Any, int], syntax.Node]]] = {
     **dict.fromkeys(_COMPARISONS, _Reader.compare),
     **dict.fromkeys(_ARITHMETIC, _Reader.arithmetic),
     **dict.fromkeys(_FUNCTIONS, _Reader.function),
@@ -622,7 +604,7 @@ _WRITTEN: Final = {
 }
 
 
-def number(text: str, *, source: Source, place: int) -> Literal:
+def number(text: str, *, source: Source, place: int) -> syntax.Literal:
     """A whole number, exactly, or one with a point or an exponent."""
     if not _NUMBER.fullmatch(text):
         raise source.error(f"{text[:40]} is not a number.", place, "Write 18, 1.5 or 2e6.")
@@ -630,37 +612,37 @@ def number(text: str, *, source: Source, place: int) -> Literal:
         value = int(text)
         if value > LARGEST:
             raise source.error("This number has more than 38 digits.", place, "Write it as 1e40.")
-        return Literal(value=value, type=whole(value, value), place=place)
+        return syntax.Literal(value=value, type=whole(value, value), place=place)
     exact = Decimal(text)
     if float(exact) in (float("inf"), float("-inf")):
         raise source.error(
             "This number is larger than 64-bit numbers go.", place, "They go up to 1.8e308."
         )
-    return Literal(value=exact, type=NUMBER, place=place)
+    return syntax.Literal(value=exact, type=NUMBER, place=place)
 
 
-def negated(literal: Literal) -> Literal:
+def negated(literal: syntax.Literal) -> syntax.Literal:
     """The literal with the other sign."""
     if isinstance(literal.value, int):
         return replace(literal, value=-literal.value, type=whole(-literal.value, -literal.value))
     return replace(literal, value=-Decimal(str(literal.value)))
 
 
-def moment(text: str, kind: str, *, source: Source, place: int) -> Literal:
+def moment(text: str, kind: str, *, source: Source, place: int) -> syntax.Literal:
     """DATE, TIMESTAMP, TIMESTAMPTZ or TIME and a text in ISO 8601."""
     for made in MOMENTS[kind]:
         value = read(str(made), text)
         if value is None:
             continue
         if kind == "TIMESTAMP" and made is DATE:
-            return Literal(value=int(value) * DAY, type=moment_type(), place=place)
-        return Literal(value=value, type=made, place=place)
+            return syntax.Literal(value=int(value) * DAY, type=moment_type(), place=place)
+        return syntax.Literal(value=value, type=made, place=place)
     raise source.error(
         f"{text[:40]!a} is not {a(kind.lower())} in ISO 8601.", place, f"Write {_WRITTEN[kind]}."
     )
 
 
-def interval(text: str, unit: str, *, source: Source, place: int) -> Literal:
+def interval(text: str, unit: str, *, source: Source, place: int) -> syntax.Literal:
     """INTERVAL, an amount and a unit from days to seconds."""
     singular = unit.removesuffix("S")
     amount = _AMOUNT.fullmatch(text)
@@ -675,4 +657,4 @@ def interval(text: str, unit: str, *, source: Source, place: int) -> Literal:
         raise source.error(
             "This interval is longer than ten thousand years.", place, "Write a shorter one."
         )
-    return Literal(value=-value if amount[1] == "-" else value, type=DURATION, place=place)
+    return syntax.Literal(value=-value if amount[1] == "-" else value, type=DURATION, place=place)

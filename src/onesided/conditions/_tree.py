@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Final, Protocol, TypeAlias, TypeVar
@@ -76,8 +76,16 @@ class Node:
 
     @property
     def parts(self) -> tuple[Node, ...]:
-        """The nodes directly below."""
-        return ()
+        """The nodes directly below, in the order of the fields that hold them."""
+        return tuple(_held_in(tuple(getattr(self, one.name) for one in fields(self))))
+
+
+def _held_in(value: object) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield value
+    elif isinstance(value, tuple):
+        for one in value:
+            yield from _held_in(one)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +116,6 @@ class Compare(Node):
     left: Node
     right: Node
 
-    @property
-    def parts(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
-
     def __str__(self) -> str:
         return f"{_inner(self.left)} {self.op} {_inner(self.right)}"
 
@@ -129,10 +133,6 @@ class Both(Node):
     op: str
     members: tuple[Node, ...]
 
-    @property
-    def parts(self) -> tuple[Node, ...]:
-        return self.members
-
     def __str__(self) -> str:
         return f" {self.op} ".join(
             f"({part})" if isinstance(part, Both) else str(part) for part in self.members
@@ -145,10 +145,6 @@ class Not(Node):
 
     part: Node
 
-    @property
-    def parts(self) -> tuple[Node, ...]:
-        return (self.part,)
-
     def __str__(self) -> str:
         return f"NOT {_inner(self.part)}"
 
@@ -159,17 +155,13 @@ class IsNull(Node):
 
     part: Node
 
-    @property
-    def parts(self) -> tuple[Node, ...]:
-        return (self.part,)
-
     def __str__(self) -> str:
         return f"{_inner(self.part)} IS NULL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneOf(Node):
-    """Whether the part equals one of some literals."""
+    """Whether the part equals one of some literals, which are no nodes of their own."""
 
     part: Node
     values: tuple[Literal, ...]
@@ -190,10 +182,6 @@ class Between(Node):
     low: Node
     high: Node
 
-    @property
-    def parts(self) -> tuple[Node, ...]:
-        return (self.part, self.low, self.high)
-
     def __str__(self) -> str:
         return f"{_inner(self.part)} BETWEEN {_inner(self.low)} AND {_inner(self.high)}"
 
@@ -205,10 +193,6 @@ class Like(Node):
     part: Node
     pattern: str
 
-    @property
-    def parts(self) -> tuple[Node, ...]:
-        return (self.part,)
-
     def __str__(self) -> str:
         return f"{_inner(self.part)} LIKE {quoted_text(self.pattern)}"
 
@@ -219,11 +203,6 @@ class Case(Node):
 
     branches: tuple[tuple[Node, Node], ...]
     otherwise: Node | None
-
-    @property
-    def parts(self) -> tuple[Node, ...]:
-        inner = tuple(node for branch in self.branches for node in branch)
-        return inner if self.otherwise is None else (*inner, self.otherwise)
 
     def __str__(self) -> str:
         cases = "".join(f" WHEN {when} THEN {then}" for when, then in self.branches)
@@ -237,10 +216,6 @@ class Coalesce(Node):
 
     members: tuple[Node, ...]
 
-    @property
-    def parts(self) -> tuple[Node, ...]:
-        return self.members
-
     def __str__(self) -> str:
         return f"COALESCE({', '.join(map(str, self.members))})"
 
@@ -252,10 +227,6 @@ class Arithmetic(Node):
     op: str
     left: Node
     right: Node
-
-    @property
-    def parts(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
 
     def __str__(self) -> str:
         return f"{_inner(self.left)} {self.op} {_inner(self.right)}"
@@ -271,10 +242,6 @@ class Call(Node):
     function: str
     part: Node
     arguments: tuple[int, ...] = ()
-
-    @property
-    def parts(self) -> tuple[Node, ...]:
-        return (self.part,)
 
     def __str__(self) -> str:
         if self.function in UNITS:
@@ -292,20 +259,12 @@ class Known(Node):
     part: Node
     value: bool
 
-    @property
-    def parts(self) -> tuple[Node, ...]:
-        return (self.part,)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Convert(Node):
     """The part in this node's type: whole numbers as numbers, dates as midnights, finer moments."""
 
     part: Node
-
-    @property
-    def parts(self) -> tuple[Node, ...]:
-        return (self.part,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,10 +273,6 @@ class Later(Node):
 
     part: Node
     amount: int
-
-    @property
-    def parts(self) -> tuple[Node, ...]:
-        return (self.part,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,10 +288,6 @@ class Let(Node):
 
     values: tuple[Node, ...]
     body: Node
-
-    @property
-    def parts(self) -> tuple[Node, ...]:
-        return (*self.values, self.body)
 
 
 UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "ISODOW")

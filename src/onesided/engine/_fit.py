@@ -143,9 +143,6 @@ def refuse_floats(table: Table, column: str, what: str) -> None:
     """Refuse floats as what tells people apart: rounded, two of them are one. Looks at no row.
 
     Errors: DataError.
-
-    >>> import polars as pl
-    >>> refuse_floats(Table(pl.DataFrame({"person": [1, 2]})), "person", "unit")
     """
     if table.schema[column].is_float():
         raise DataError(

@@ -67,26 +67,23 @@ def _from_csv(path: Path, name: str, kind: str, size: int) -> list[Any]:
                 if len(found) == _MOST_LINES:
                     raise _too_many(path, f"more than {_MOST_LINES:,} lines")
                 text = row[place] if len(row) == len(heading.names) else ""
-                found.append(_value(text, kind, path, rows.line_num))
+                value = read(kind, text) if text else None
+                if value is not None and kind not in ("text", "boolean", "integer"):
+                    value = value_in(kind, text)
+                if value is None:
+                    raise KeysError(
+                        f"Line {rows.line_num:,} of {str(path)!r} has {text[:60]!r}, which is no "
+                        f"key of type {kind}.",
+                        hint="Each line must have a key of the type that the schema declares.",
+                        line=rows.line_num,
+                    )
+                found.append(value)
         except csv.Error as error:
             raise KeysError(
                 f"Cannot read {str(path)!r}: line {rows.line_num:,}: {error}.",
                 hint="Each line must have a value for each column, in whole quotes if in any.",
             ) from error
     return found
-
-
-def _value(text: str, kind: str, path: Path, line: int) -> Any:
-    value = read(kind, text) if text else None
-    if value is not None and kind not in ("text", "boolean", "integer"):
-        value = value_in(kind, text)
-    if value is None:
-        raise KeysError(
-            f"Line {line:,} of {str(path)!r} has {text[:60]!r}, which is no key of type {kind}.",
-            hint="Each line must have a key of the type that the schema declares.",
-            line=line,
-        )
-    return value
 
 
 def _by_polars(path: Path, name: str) -> Any:

@@ -256,7 +256,17 @@ def beside(keys: Any, by: Sequence[str]) -> Beside:
     }
     sides = position_columns(tuple(found))
     for (side, _, most), name in zip(_SIDES, sides or (), strict=False):
-        _refuse_nowhere(found[name], side, most, name)
+        column = found[name]
+        for value in column:
+            if value is None:
+                continue
+            if type(value) not in (int, float) or not abs(value) <= most:
+                raise KeysError(
+                    f"The keys' column {name!r} has {value!r:.60}, which is no {side}.",
+                    hint=f"Give degrees between -{most} and {most} as numbers, and nothing where a "
+                    "position is not known; check that latitude and longitude are not swapped.",
+                    column=name,
+                )
     return Beside(found)
 
 
@@ -293,19 +303,6 @@ def _told_value(value: Any) -> Any:
     if isinstance(plain, dt.datetime) and type(plain) is not dt.datetime:
         plain = None if plain != plain else plain.to_pydatetime()  # type: ignore[attr-defined] # noqa: PLR0124
     return None if isinstance(plain, float) and math.isnan(plain) else plain
-
-
-def _refuse_nowhere(values: Sequence[Any], side: str, most: int, name: str) -> None:
-    for value in values:
-        if value is None:
-            continue
-        if type(value) not in (int, float) or not abs(value) <= most:
-            raise KeysError(
-                f"The keys' column {name!r} has {value!r:.60}, which is no {side}.",
-                hint=f"Give degrees between -{most} and {most} as numbers, and nothing where a "
-                "position is not known; check that latitude and longitude are not swapped.",
-                column=name,
-            )
 
 
 Key = tuple[object, ...]
@@ -486,7 +483,18 @@ def _collected(keys: object, by: Sequence[str]) -> object:
         return keys
     _require(frame.collect_schema().names(), by)
     if frame.implementation.is_duckdb() and find_spec("pyarrow") is None:
-        return _fetched(frame)
+        # A relation's columns where DuckDB is alone: it gives finer moments without their end.
+        fine = [
+            name for name, dtype in frame.collect_schema().items() if dtype == nw.Datetime("ns")
+        ]
+        if fine:
+            raise MissingDependencyError(
+                f"The keys of {fine[0]!r} are in nanoseconds, which DuckDB alone does not give.",
+                hint="pip install 'onesided[pyarrow]', or cast the column to microseconds.",
+            )
+        native: Any = nw.to_native(frame)
+        rows = native.fetchall()
+        return {name: [row[place] for row in rows] for place, name in enumerate(native.columns)}
     return frame.collect().to_native()
 
 
@@ -520,19 +528,6 @@ def _arrays(keys: object, by: Sequence[str]) -> Iterable[KeyColumn]:
         return [array_of(values)]
     rows = [_row(plain(value), by) for value in values]
     return [array_of(list(column)) for column in zip(*rows, strict=True)]
-
-
-def _fetched(keys: nw.LazyFrame[Any]) -> dict[str, list[Any]]:
-    """A relation's columns where DuckDB is alone: it gives finer moments without their end."""
-    fine = [name for name, dtype in keys.collect_schema().items() if dtype == nw.Datetime("ns")]
-    if fine:
-        raise MissingDependencyError(
-            f"The keys of {fine[0]!r} are in nanoseconds, which DuckDB alone does not give.",
-            hint="pip install 'onesided[pyarrow]', or cast the column to microseconds.",
-        )
-    native: Any = nw.to_native(keys)
-    rows = native.fetchall()
-    return {name: [row[place] for row in rows] for place, name in enumerate(native.columns)}
 
 
 def _single(given: Any, by: Sequence[str]) -> list[KeyColumn]:

@@ -107,11 +107,7 @@ _RANK: Final = "onesided_rank"
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """What a column of Python objects holds that is no text: how many, and some after their rows.
-
-    >>> Objects("Python objects that are no text (int)", 1, ((1, "7"),)).count
-    1
-    """
+    """What a column of Python objects holds that is no text: how many, and some by their rows."""
 
     kind: str
     count: int
@@ -134,11 +130,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class OfFiles:
-    """A table, and the files that it was made of, which tell whether its rows are the same still.
-
-    >>> OfFiles([1, 2], None).table
-    [1, 2]
-    """
+    """A table, and the files that it was made of, which tell whether it is the same still."""
 
     table: Any
     files: CheckedFiles | None
@@ -377,11 +369,7 @@ class Room:
 
 
 def text_of(place: str) -> str:
-    """What the text is called that a column held before it was read.
-
-    >>> text_of("c3")
-    'onesided_text_c3'
-    """
+    """What the text is called that a column held before it was read."""
     return f"onesided_text_{place}"
 
 
@@ -391,11 +379,7 @@ def unread_of(place: str) -> str:
 
 
 def places_of(number: int) -> list[str]:
-    """What columns are called inside.
-
-    >>> places_of(2)
-    ['c0', 'c1']
-    """
+    """What columns are called inside."""
     return [f"c{place}" for place in range(number)]
 
 
@@ -441,32 +425,27 @@ class Conditions:
         return self._filtered(self._translator.kept(trees, default=default in counted))
 
     def _tree(self, predicate: Predicate) -> Node:
-        condition = predicate.readable()
+        condition: Condition = predicate.readable()
         held = {name: self._words.held[place] for name, place in self._names.items()}
         types = {name: self._words.types[place] for name, place in self._names.items()}
-        return _typed(condition, {**held, **self._refused}, types)
+        # The condition with types. Errors: as :class:`Conditions`.
+        natives = {**held, **self._refused}
+        for column in condition.columns:
+            if column in natives and types.get(column) is None:
+                raise DataError(
+                    f"The condition {condition.text!r} looks into {column}, which holds "
+                    f"{natives[column]}.",
+                    hint="Conditions look at text, booleans, numbers, dates and moments. Put the "
+                    "value into a column of its own, of such a type.",
+                    column=column,
+                )
+        return condition.bind({name: kind for name, kind in types.items() if kind}).tree
 
     def _added(self, made: Any, name: str) -> Lazy:
         return nw.from_native(self._words.add(made, name))  # type: ignore[no-any-return]
 
     def _filtered(self, made: Any) -> Lazy:
         return nw.from_native(self._words.keep(made))  # type: ignore[no-any-return]
-
-
-def _typed(
-    condition: Condition, natives: Mapping[str, str], types: Mapping[str, Type | None]
-) -> Node:
-    """The condition with types. Errors: as :class:`Conditions`."""
-    for column in condition.columns:
-        if column in natives and types.get(column) is None:
-            raise DataError(
-                f"The condition {condition.text!r} looks into {column}, which holds "
-                f"{natives[column]}.",
-                hint="Conditions look at text, booleans, numbers, dates and moments. Put the "
-                "value into a column of its own, of such a type.",
-                column=column,
-            )
-    return condition.bind({name: kind for name, kind in types.items() if kind}).tree
 
 
 class _Named:

@@ -477,10 +477,7 @@ class Snapshot:
 
     def _places(self, keys: PublicKeys, place: str = ORDER) -> dict[str, Column]:
         """The keys, and their places, as columns."""
-        return {
-            **comparable_keys(keys, self.schema, keys.names),
-            place: np.arange(keys.size),
-        }
+        return {**comparable_keys(keys, self.schema, keys.names), place: np.arange(keys.size)}
 
     def _types(self, keys: PublicKeys) -> dict[str, nw.dtypes.DType]:
         """Types in which rows and keys can be compared."""
@@ -594,11 +591,7 @@ class Subject(Protocol):
         """What tells kinds of units apart."""
 
     def rows(
-        self,
-        columns: Sequence[str],
-        *,
-        where: Predicate | None,
-        counted: frozenset[str] | None,
+        self, columns: Sequence[str], *, where: Predicate | None, counted: frozenset[str] | None
     ) -> Lazy:
         """The rows to look at, reduced to the unit and ``columns``. Secret."""
 
@@ -658,11 +651,7 @@ def unclean(column: str, kind: str, other: str) -> DataError:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The kept rows, in the caller's own frame type, and how many units of each kind.
-
-    >>> Cut({"age": [40]}, {"open": 1}).units
-    {'open': 1}
-    """
+    """The kept rows, in the caller's own frame type, and how many units of each kind."""
 
     frame: Any
     units: Mapping[str, int]
@@ -744,16 +733,10 @@ def _cut_rows(rows: Rows, samples: Samples, noise: Noise | None) -> Cut:
         for batch, height, kinds in rows.batches(tuple(samples)):
             mask = np.zeros(height, dtype=np.bool_)
             for place, (kind, sample) in enumerate(samples.items()):
-                kept[kind] += _flip(mask, kinds, place, sample, noise)
+                # A coin for each row of this kind, into `mask`; how many are kept.
+                places = slice(None) if kinds is None else np.flatnonzero(kinds == place)
+                coins = sample.choose(mask[places].size, noise=noise)
+                mask[places] = coins
+                kept[kind] += int(coins.sum())
             parts.append(rows.keep(batch, mask))
         return Cut(rows.finish(parts), kept)
-
-
-def _flip(
-    mask: BoolArray, kinds: Kinds, place: int, sample: RecordSample, noise: Noise | None
-) -> int:
-    """A coin for each row of this kind, into ``mask``; how many are kept."""
-    places = slice(None) if kinds is None else np.flatnonzero(kinds == place)
-    coins = sample.choose(mask[places].size, noise=noise)
-    mask[places] = coins
-    return int(coins.sum())

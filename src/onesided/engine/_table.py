@@ -155,9 +155,7 @@ class Table:
             kind = self.engine.refused.get(name)
             if kind is None and name not in self.schema:
                 raise UnknownColumnError(
-                    f"The table has no column {name!r}.",
-                    hint=self._columns,
-                    column=name,
+                    f"The table has no column {name!r}.", hint=self._columns, column=name
                 )
             if kind is not None or self.schema[name].is_nested():
                 raise DataError(
@@ -365,12 +363,7 @@ def require_view(view: GroupRule, table: Table, other: Table | None) -> None:
 
 
 def rule_of(view: GroupRule) -> Rule:
-    """The condition as a rule on rows, for what looks at rules.
-
-    >>> from onesided.policy import view
-    >>> rule_of(view("minor", over="home", members=2).view).kind
-    'sensitive'
-    """
+    """The condition as a rule on rows, for what looks at rules."""
     return Rule("sensitive", view.condition)
 
 
@@ -378,9 +371,6 @@ def other_table(view: GroupRule | None, tables: Mapping[str, object] | None) -> 
     """The table that marks groups, by its name; None where the data's own rows do.
 
     Errors: ParameterError where it is not given, or tables are given that no policy reads.
-
-    >>> other_table(None, None) is None
-    True
     """
     wanted = None if view is None else view.table
     given = {} if tables is None else tables
@@ -424,7 +414,11 @@ def of_kinds(
         )
     over = table.at(view.over)
     marks = _marked(table, view, other)
-    large = _large(table, view, unit)
+    # The groups of more units than may change kind in one move.
+    units = table.frame.select(*([over] if unit in (None, over) else [unit, over]))
+    units = units if unit is None else table.engine.distinct(units)
+    sizes = units.group_by(over).agg(nw.len().alias(LENGTH))
+    large = sizes.filter(nw.col(LENGTH) > view.members).select(over)
     frame = table.frame
     for name, groups in ((f"{_MARK}_1", marks), (f"{_MARK}_2", large)):
         told = groups.with_columns(nw.lit(True).alias(name))  # noqa: FBT003
@@ -502,16 +496,6 @@ def _marked(table: Snapshot, view: GroupRule, other: Snapshot | None) -> Lazy:
         return table.frame.select(over).head(0)
     small = table.engine.small({over: found}, like={over: table.schema[over]})
     return small.with_columns(nw.col(over).cast(table.schema[over]))
-
-
-def _large(table: Snapshot, view: GroupRule, unit: str | None) -> Lazy:
-    """The groups of more units than may change kind in one move."""
-    over = table.at(view.over)
-    names = [over] if unit in (None, over) else [unit, over]
-    units = table.frame.select(*names)
-    units = units if unit is None else table.engine.distinct(units)
-    sizes = units.group_by(over).agg(nw.len().alias(LENGTH))
-    return sizes.filter(nw.col(LENGTH) > view.members).select(over)
 
 
 def _groups(table: Snapshot, rows: Lazy, over: str) -> Lazy:
@@ -665,7 +649,18 @@ def joined_with(table: Table, frame: object, on: str) -> Table:
     given = public_keys(frame, (on,))
     check_types(given, table.schema)
     added = {name: _of_one_type(name, v) for name, v in given.beside.columns.items()}
-    _refuse_names(table, added)
+    for label in added:
+        if label in table.schema or label in table.engine.refused:
+            raise DataError(
+                f"The public column {label!r} has the name of a column of the table.",
+                hint="Rename it: the table's own columns stay as they are.",
+                column=label,
+            )
+    if not added:
+        raise DataError(
+            "The public table has no column but the one that it is joined on.",
+            hint="Give a table with what is known of each value.",
+        )
     types = {name: _type_of(values) for name, values in added.items()}
     step = Step(table, types, (on,), lambda rows: _joined(rows, given, added, on))
     told = json.dumps([table.joined, on, given.digest, added], default=str, sort_keys=True)
@@ -706,18 +701,3 @@ def _of_one_type(name: str, values: Sequence[Any]) -> list[Any]:
         hint="Leave it out, or give it one of these types.",
         column=name,
     )
-
-
-def _refuse_names(table: Table, added: Mapping[str, object]) -> None:
-    for name in added:
-        if name in table.schema or name in table.engine.refused:
-            raise DataError(
-                f"The public column {name!r} has the name of a column of the table.",
-                hint="Rename it: the table's own columns stay as they are.",
-                column=name,
-            )
-    if not added:
-        raise DataError(
-            "The public table has no column but the one that it is joined on.",
-            hint="Give a table with what is known of each value.",
-        )

@@ -626,8 +626,7 @@ def _least_width(upper: Loss, fall: int, share: Fraction) -> int:
         high *= 2
         if high > MAX_COUNT or upper * high > _DEEPEST:
             raise ParameterError(
-                f"No width below 2^62 keeps delta at the rate {upper}.",
-                hint="Use a larger ε or δ.",
+                f"No width below 2^62 keeps delta at the rate {upper}.", hint="Use a larger ε or δ."
             )
     low = high // 2
     while high - low > 1:

@@ -176,12 +176,7 @@ class ContinualCount(TwoRates):
 
     @classmethod
     def fit(
-        cls,
-        policy: Policy,
-        moves: Sequence[Move],
-        *,
-        max_events: int | None = None,
-        **options: Any,
+        cls, policy: Policy, moves: Sequence[Move], *, max_events: int | None = None, **options: Any
     ) -> Self:
         """The least noise for the whole stream. options: ``horizon`` and ``width``.
 

@@ -78,20 +78,17 @@ def _persons(column: Column, name: str) -> Iterator[Sequence[Person]]:
     for _, part in _parts(column):
         kinds.update(map(type, part))
         if not (kinds <= {int} or kinds <= {str}):
-            _refuse_person([value for _, values in _parts(column) for value in values], name)
+            given = [value for _, values in _parts(column) for value in values]
+            first = type(given[0]) if type(given[0]) in (int, str) else None
+            row = next(i for i, value in enumerate(given) if type(value) is not first)
+            raise DataError(
+                f"Row {row} of column {name!r} holds {given[row]!r}; a person must be text, or a "
+                "whole number, the same throughout and never null.",
+                hint=f"Cast the column {name!r} to text. {NOTHING}",
+                row=row,
+                column=name,
+            )
         yield part
-
-
-def _refuse_person(values: Sequence[object], name: str) -> None:
-    first = type(values[0]) if type(values[0]) in (int, str) else None
-    row = next(i for i, value in enumerate(values) if type(value) is not first)
-    raise DataError(
-        f"Row {row} of column {name!r} holds {values[row]!r}; a person must be text, or a whole "
-        "number, the same throughout and never null.",
-        hint=f"Cast the column {name!r} to text. {NOTHING}",
-        row=row,
-        column=name,
-    )
 
 
 def places_of(column: Column, rules: Rules, name: str, on_unknown: OnUnknown) -> IntArray:
@@ -110,10 +107,29 @@ def places_of(column: Column, rules: Rules, name: str, on_unknown: OnUnknown) ->
         names = (word[LENGTH:].decode("utf-8", "surrogatepass") for word in words)
         found = np.fromiter(map(rules.positions.get, names, repeat(-1)), np.int64)[which]
     else:
-        found = _looked_up(column, rules, name)
+        # By the keys' own equality, value by value.
+        kinds = rules.kinds | {type(None)}
+        placed = [np.zeros(0, dtype=np.int64)]
+        for first, some in _parts(column):
+            if not set(map(type, some)) <= kinds:
+                _refuse_other_type(some, first, rules, name)
+            positions = map(rules.positions.get, some, repeat(-1))
+            placed.append(np.fromiter(positions, np.int64, len(some)))
+        found = np.concatenate(placed)
     missing = found < 0
     if missing.any():
-        _refuse_unknown(column, np.flatnonzero(missing), rules, name, on_unknown)
+        values = ((start + i, v) for start, part in _parts(column) for i, v in enumerate(part))
+        wanted = set(np.flatnonzero(missing).tolist())
+        for row, value in values:
+            if row in wanted and (on_unknown == "error" or value is None):
+                raise DataError(
+                    f"Row {row} is at {value!r}, which is none of the {many(rules.size, 'place')}.",
+                    hint=f"Add it to the places of a new monitor, or leave such rows out with "
+                    f"on_unknown='ignore'. {NOTHING}",
+                    row=row,
+                    place=value,
+                    column=name,
+                )
     return found
 
 
@@ -127,18 +143,6 @@ def _at(whole: IntArray, keys: IntArray, order: IntArray) -> IntArray:
     places[keys - low] = order
     inside = (whole >= low) & (whole < low + span)
     return np.where(inside, places[np.where(inside, whole - low, 0)], -1)
-
-
-def _looked_up(column: Column, rules: Rules, name: str) -> IntArray:
-    """By the keys' own equality, value by value."""
-    kinds = rules.kinds | {type(None)}
-    found = [np.zeros(0, dtype=np.int64)]
-    for start, part in _parts(column):
-        if not set(map(type, part)) <= kinds:
-            _refuse_other_type(part, start, rules, name)
-        positions = map(rules.positions.get, part, repeat(-1))
-        found.append(np.fromiter(positions, np.int64, len(part)))
-    return np.concatenate(found)
 
 
 def _refuse_other_type(part: Sequence[Any], start: int, rules: Rules, name: str) -> None:
@@ -157,29 +161,8 @@ def _refuse_other_type(part: Sequence[Any], start: int, rules: Rules, name: str)
     )
 
 
-def _refuse_unknown(
-    column: Column, missing: IntArray, rules: Rules, name: str, on_unknown: OnUnknown
-) -> None:
-    values = ((start + i, v) for start, part in _parts(column) for i, v in enumerate(part))
-    wanted = set(missing.tolist())
-    for row, value in values:
-        if row in wanted and (on_unknown == "error" or value is None):
-            raise DataError(
-                f"Row {row} is at {value!r}, which is none of the {many(rules.size, 'place')}.",
-                hint=f"Add it to the places of a new monitor, or leave such rows out with "
-                f"on_unknown='ignore'. {NOTHING}",
-                row=row,
-                place=value,
-                column=name,
-            )
-
-
 def times_of(column: Column, scale: Scale, name: str) -> IntArray:
-    """Moments as whole numbers of the scale. Errors: DataError naming the first that is none.
-
-    >>> times_of([3, 5], Scale(dated=False), "step").tolist()
-    [3, 5]
-    """
+    """Moments as whole numbers of the scale. Errors: DataError naming the first that is none."""
     found = _moments(column) if scale.dated else _whole(column)
     low, high = YEARS if scale.dated else (-LATEST, LATEST)
     if found is None or (found.size and not low <= found.min() <= found.max() <= high):
@@ -267,11 +250,7 @@ def _read(get: Callable[[], Any]) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """What the columns of a batch are called. ``time`` may be missing from the data.
-
-    >>> Columns(person="guest").place
-    'place'
-    """
+    """What the columns of a batch are called. ``time`` may be missing from the data."""
 
     person: str = "person"
     place: str = "place"

@@ -214,25 +214,20 @@ class Visits(Protocol):
     @property
     def id(self) -> str:
         """Public, accepted once."""
-        ...
 
     @property
     def time(self) -> int:
         """Public; no row is later."""
-        ...
 
     @property
     def person_type(self) -> str:
         """The persons' type, "int" or "str"; "" for a batch without rows."""
-        ...
 
     def digest(self) -> bytes:
         """What :func:`onesided.monitor._rows.ordered_digest` makes of the rows, on any engine."""
-        ...
 
     def content(self) -> bytes:
         """What the store keeps while the batch is in the window: the rows, or where they are."""
-        ...
 
 
 class Counter(Protocol):
@@ -247,19 +242,15 @@ class Counter(Protocol):
     @property
     def counts(self) -> IntArray:
         """One number for each place, 64 bits, in the order of the keys."""
-        ...
 
     def refuse_other_type(self, batch: Any) -> None:
         """Errors: DataError for persons of another type than those in the window."""
-        ...
 
     def add(self, batch: Any) -> None:
         """Take in a batch."""
-        ...
 
     def expire(self, cutoff: int | None) -> None:
         """Let go of every visit that is not after ``cutoff``; None lets go of none."""
-        ...
 
 
 _SLACK: Final = 64

@@ -52,7 +52,7 @@ class Recorder:
     Promise: a batch id has one answer, for ever; it is returned only after it, and with it the
     marks, is stored. After a crash at any instant the state is that of the last stored step, and
     the same batch draws the same answer again. Safe for threads and, as far as its journal is,
-    for processes.
+    for processes. What it tells of steps is told as by :class:`Monitor`.
 
     noise: for tests; None draws from the state's chain of keys. published: what the public has
     seen; no step may be stored that differs from it. machine, restored: of the engine that holds
@@ -123,7 +123,6 @@ class Recorder:
         return self._release(step)
 
     def history(self, *, after: int = 0) -> Iterator[MonitorRelease]:
-        """Every published answer with a number above ``after``, in order, as it was published."""
         number = after
         while True:
             with self._journal.read() as transaction:
@@ -135,23 +134,16 @@ class Recorder:
             number = page[-1].number
 
     def last(self) -> MonitorRelease | None:
-        """The latest published answer."""
         with self._journal.read() as transaction:
             step = transaction.last()
         return None if step is None else self._release(step, told_again=True)
 
     def accepted(self, batch: str) -> str | None:
-        """When that batch was accepted (UTC, by this machine's clock); None if it was not."""
         with self._journal.read() as transaction:
             step = transaction.find(batch)
         return None if step is None else step.accepted
 
     def check(self) -> int:
-        """Recompute the chain of all steps, and prove the kept rows; how many steps there are.
-
-        Errors: TamperedLedgerError for a step or head that was changed; LedgerFormatError for
-        rows that were changed or are missing.
-        """
         previous, number = self._rules.genesis, 0
         with self._journal.read() as transaction:
             for step in transaction.steps():
@@ -252,9 +244,7 @@ def _first(steps: Iterator[Step], most: int) -> list[Step]:
 
 
 def _proven(
-    transaction: Transaction,
-    cutoff: int | None,
-    restored: Callable[[str, int, bytes], Visits],
+    transaction: Transaction, cutoff: int | None, restored: Callable[[str, int, bytes], Visits]
 ) -> Iterator[Visits]:
     """The kept batches, each as it was accepted, and none missing. Errors: LedgerFormatError."""
     numbers = []
@@ -447,7 +437,7 @@ class Monitor:
         return self._recorder.history(after=after)
 
     def accepted(self, id: str) -> str | None:  # noqa: A002
-        """When the batch was accepted, by this machine's clock; None if it was not."""
+        """When the batch was accepted (UTC, by this machine's clock); None if it was not."""
         return self._recorder.accepted(id)
 
     @property
@@ -462,9 +452,10 @@ class Monitor:
         return tuple(step.batch for step in self._published.after(last.number if last else 0))
 
     def check(self) -> int:
-        """Recompute the chain of all steps, and prove the kept rows; returns how many steps.
+        """Recompute the chain of all steps, and prove the kept rows; how many steps there are.
 
-        Errors: TamperedLedgerError; LedgerFormatError for rows that were changed or are missing.
+        Errors: TamperedLedgerError for a step or head that was changed; LedgerFormatError for
+        rows that were changed or are missing.
         """
         return self._recorder.check()
 
@@ -648,11 +639,7 @@ def open_state(state: object) -> SqlJournal:
 
 
 def open_ledger(ledger: Ledger | str | Path | DatabaseUrl | None, state: object) -> Ledger:
-    """The ledger that is named; by default one beside the state, or in its database.
-
-    >>> open_ledger(None, None).name
-    'the ledger in memory'
-    """
+    """The ledger that is named; by default one beside the state, or in its database."""
     if isinstance(ledger, Ledger):
         return ledger
     if ledger is not None:

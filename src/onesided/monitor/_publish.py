@@ -42,11 +42,7 @@ Positions = tuple[Degrees, Degrees]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedStep:
-    """A step as everybody may read it.
-
-    >>> PublishedStep(step=1, batch="monday", time="1", head="0f").batch
-    'monday'
-    """
+    """A step as everybody may read it."""
 
     step: int
     batch: str
@@ -64,11 +60,9 @@ class Chain(Protocol):
 
     def at(self, number: int) -> PublishedStep | None:
         """What was published as that step, or None."""
-        ...
 
     def after(self, number: int) -> list[PublishedStep]:
         """The published steps after that one, in order."""
-        ...
 
 
 @dataclass(slots=True)
@@ -89,12 +83,10 @@ class PublishedSteps:
         return max(self._steps, default=0)
 
     def after(self, number: int) -> list[PublishedStep]:
-        """The published steps after that one, in order."""
         last = self.last
         return [self._steps[step] for step in range(number + 1, last + 1)]
 
     def at(self, number: int) -> PublishedStep | None:
-        """What was published as that step, or None."""
         self._read_on()
         return self._steps.get(number)
 
@@ -246,9 +238,6 @@ def places_of(
     """The places for a page, in the order of its steps; they never change.
 
     outline: what is drawn below them, see :func:`onesided.show.outline_around`.
-
-    >>> places_of(["gym"], 5, None)["names"]
-    ['gym']
     """
     latitude, longitude, rows = located(positions)
     lines = outline_around(latitude, longitude, outline) if rows.size else ()
@@ -297,11 +286,7 @@ def counted(state: Mapping[str, Any], size: int) -> dict[str, Any]:
 
 
 def said(step: MonitorRelease | None, row: int) -> tuple[str, str, str]:
-    """Status, mark and bound of a place, in words.
-
-    >>> said(None, 0)
-    ('no batch yet', 'rest', '–')
-    """
+    """Status, mark and bound of a place, in words."""
     if step is None:
         return ("no batch yet", "rest", "–")
     status = "certified" if step.certified[row] else "unknown" if step.unknown[row] else "resting"
@@ -323,20 +308,12 @@ def bound_of(step: MonitorRelease, row: int) -> int | None:
 
 
 def first_rows(names: Sequence[str], step: MonitorRelease | None) -> list[tuple[str, ...]]:
-    """The first rows of the table, for paper and for readers without scripts.
-
-    >>> first_rows(["gym"], None)
-    [('gym', 'no batch yet', 'rest', '–')]
-    """
+    """The first rows of the table, for paper and for readers without scripts."""
     return [(name, *said(step, row)) for row, name in enumerate(islice(names, FIRST))]
 
 
 def titled(title: str, noun: str, at_most: int | list[int], window: str) -> dict[str, Any]:
-    """What the page calls things.
-
-    >>> titled("Gyms", "gym", 5, "14d")["window"]
-    '14 days'
-    """
+    """What the page calls things."""
     return {
         "title": title,
         "noun": noun,
@@ -449,9 +426,6 @@ class Look:
 
     positions: latitude and longitude of each place in degrees, NaN where unknown.
     outline: what is drawn below the map, see :func:`onesided.show.outline_around`.
-
-    >>> Look(title="Gyms", positions=(np.array([35.0]), np.array([10.0]))).noun
-    'place'
     """
 
     title: str

@@ -46,9 +46,6 @@ def root_of(leaves: Iterable[Leaf], *, kind: str) -> bytes:
     """The digest from the hash of each place's rows, in the order of places.
 
     kind: of the persons: "int", "str", "long" for whole numbers beyond 64 bits, "" without rows.
-
-    >>> len(root_of([], kind=""))
-    32
     """
     root = _started(kind)
     for place, leaf in leaves:
@@ -232,7 +229,21 @@ class Texts:
         letters = np.empty((length, rows.size), dtype=np.uint8)
         for place in range(length):
             self.body[place:].take(starts, out=letters[place], mode="clip")
-        found, one_of_each = _ranked(*_codes(letters))
+        # Columns of whole numbers in the order of the letters, each as full as 63 bits allow. A
+        # place takes only as many numbers as its letters need: where all texts agree, none. With
+        # them how many numbers the last column may hold.
+        codes, room = [np.zeros(letters.shape[1], dtype=np.int64)], 1
+        for column in letters:
+            low = column.min()
+            span = int(column.max()) - int(low) + 1
+            if room * span > 2**63:
+                codes.append(np.zeros(letters.shape[1], dtype=np.int64))
+                room = 1
+            if span > 1:
+                codes[-1] *= span
+                codes[-1] += column - low
+                room *= span
+        found, one_of_each = _ranked(*(codes, room))
         words = np.empty((one_of_each.size, LENGTH + length), dtype=np.uint8)
         words[:, :LENGTH] = np.frombuffer(length.to_bytes(LENGTH), dtype=np.uint8)
         words[:, LENGTH:] = letters[:, one_of_each].T
@@ -294,32 +305,8 @@ def _ranked(codes: list[IntArray], room: int) -> tuple[IntArray, IntArray]:
     return found, order[new]
 
 
-def _codes(letters: Bytes) -> tuple[list[IntArray], int]:
-    """Columns of whole numbers in the order of the letters, each as full as 63 bits allow.
-
-    A place takes only as many numbers as its letters need: where all texts agree, none. With them
-    how many numbers the last column may hold.
-    """
-    codes, room = [np.zeros(letters.shape[1], dtype=np.int64)], 1
-    for column in letters:
-        low = column.min()
-        span = int(column.max()) - int(low) + 1
-        if room * span > 2**63:
-            codes.append(np.zeros(letters.shape[1], dtype=np.int64))
-            room = 1
-        if span > 1:
-            codes[-1] *= span
-            codes[-1] += column - low
-            room *= span
-    return codes, room
-
-
 def named(parts: Iterable[Sequence[int | str]]) -> tuple[IntArray, tuple[bytes, ...]]:
-    """Each person's position among all of them, and these: encoded, in the order of their bytes.
-
-    >>> named([["bb", "c"], ["c", "bb"]])[0].tolist()
-    [1, 0, 0, 1]
-    """
+    """Each person's position among all of them, and these: encoded, in the order of their bytes."""
     return Texts.of([str(one) for one in part] for part in parts).distinct()
 
 

@@ -10,22 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, fields
 from typing import Any, Final
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Connection,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-    delete,
-    insert,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from onesided.errors import LedgerError, LedgerFormatError, LedgerUnavailableError
@@ -40,47 +25,47 @@ KIND: Final = Kind(
     lock=int.from_bytes(b"onemonit", "big"),
     forgets=True,
 )
-_metadata = MetaData()
-_number = BigInteger().with_variant(Integer, "sqlite")
+_metadata = sa.MetaData()
+_number = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
-headers = Table(
+headers = sa.Table(
     "onesided_monitor",
     _metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("version", Integer, nullable=False),
-    Column("config", Text, nullable=False),
-    Column("charge_id", Text, nullable=False),
-    Column("paid", Boolean, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("config", sa.Text, nullable=False),
+    sa.Column("charge_id", sa.Text, nullable=False),
+    sa.Column("paid", sa.Boolean, nullable=False),
 )
-steps = Table(
+steps = sa.Table(
     "onesided_monitor_steps",
     _metadata,
-    Column("number", _number, primary_key=True, autoincrement=False),
-    Column("batch", Text, nullable=False, unique=True),
-    Column("time", _number, nullable=False),
-    Column("clock", _number, nullable=False),
-    Column("accepted", Text, nullable=False),
-    Column("answer", LargeBinary, nullable=False),
-    Column("head", Text, nullable=False),
-    Index("onesided_monitor_steps_clock", "clock"),
-    Index("onesided_monitor_steps_time", "time"),
+    sa.Column("number", _number, primary_key=True, autoincrement=False),
+    sa.Column("batch", sa.Text, nullable=False, unique=True),
+    sa.Column("time", _number, nullable=False),
+    sa.Column("clock", _number, nullable=False),
+    sa.Column("accepted", sa.Text, nullable=False),
+    sa.Column("answer", sa.LargeBinary, nullable=False),
+    sa.Column("head", sa.Text, nullable=False),
+    sa.Index("onesided_monitor_steps_clock", "clock"),
+    sa.Index("onesided_monitor_steps_time", "time"),
 )
-contents = Table(
+contents = sa.Table(
     "onesided_monitor_contents",
     _metadata,
-    Column("number", _number, primary_key=True, autoincrement=False),
-    Column("batch", Text, nullable=False),
-    Column("time", _number, nullable=False),
-    Column("content", LargeBinary, nullable=False),
-    Column("secret", LargeBinary, nullable=False),
-    Column("proof", LargeBinary, nullable=False),
-    Index("onesided_monitor_contents_time", "time"),
+    sa.Column("number", _number, primary_key=True, autoincrement=False),
+    sa.Column("batch", sa.Text, nullable=False),
+    sa.Column("time", _number, nullable=False),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+    sa.Column("secret", sa.LargeBinary, nullable=False),
+    sa.Column("proof", sa.LargeBinary, nullable=False),
+    sa.Index("onesided_monitor_contents_time", "time"),
 )
-keys = Table(
+keys = sa.Table(
     "onesided_monitor_key",
     _metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("key", LargeBinary, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("key", sa.LargeBinary, nullable=False),
 )
 _TYPES: Final = {"int": int, "str": str, "bytes": bytes}
 
@@ -88,12 +73,12 @@ _TYPES: Final = {"int": int, "str": str, "bytes": bytes}
 class Transaction:
     """One view of the store; what is written becomes durable when the transaction ends well."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def header(self) -> Header | None:
         """What the state was made for; None for a new one."""
-        found = self._connection.execute(select(headers)).first()
+        found = self._connection.execute(sa.select(headers)).first()
         if found is None:
             return None
         return Header(
@@ -107,21 +92,21 @@ class Transaction:
         """Set or replace the header."""
         values = asdict(header)
         if self.header() is None:
-            self._connection.execute(insert(headers).values(id=1, **values))
+            self._connection.execute(sa.insert(headers).values(id=1, **values))
         else:
-            self._connection.execute(update(headers).values(**values))
+            self._connection.execute(sa.update(headers).values(**values))
 
     def last(self) -> Step | None:
         """The latest step."""
-        return self._one(select(steps).order_by(steps.c.number.desc()).limit(1))
+        return self._one(sa.select(steps).order_by(steps.c.number.desc()).limit(1))
 
     def find(self, batch: str) -> Step | None:
         """The step of that batch."""
-        return self._one(select(steps).where(steps.c.batch == batch))
+        return self._one(sa.select(steps).where(steps.c.batch == batch))
 
     def steps(self, *, after: int = 0, clock_after: int | None = None) -> Iterator[Step]:
         """Steps in order, those with a number above ``after`` and a clock above ``clock_after``."""
-        query = select(steps).where(steps.c.number > after).order_by(steps.c.number)
+        query = sa.select(steps).where(steps.c.number > after).order_by(steps.c.number)
         if clock_after is not None:
             query = query.where(steps.c.clock > clock_after)
         for row in self._connection.execute(query.execution_options(yield_per=100)):
@@ -129,14 +114,14 @@ class Transaction:
 
     def numbers(self, *, time_after: int | None) -> list[int]:
         """The numbers of the steps whose batch has a time above ``time_after``, in order."""
-        query = select(steps.c.number).order_by(steps.c.number)
+        query = sa.select(steps.c.number).order_by(steps.c.number)
         if time_after is not None:
             query = query.where(steps.c.time > time_after)
         return list(self._connection.execute(query).scalars())
 
     def kept(self, batch: str | None = None) -> Iterator[Kept]:
         """The batches whose rows are still kept, in order; or that one alone."""
-        query = select(contents).order_by(contents.c.number).execution_options(yield_per=100)
+        query = sa.select(contents).order_by(contents.c.number).execution_options(yield_per=100)
         if batch is not None:
             query = query.where(contents.c.batch == batch)
         for row in self._connection.execute(query):
@@ -144,12 +129,12 @@ class Transaction:
 
     def write_key(self, key: bytes) -> None:
         """Set the first key of a new state, or replace it."""
-        self._connection.execute(delete(keys))
-        self._connection.execute(insert(keys).values(id=1, key=key))
+        self._connection.execute(sa.delete(keys))
+        self._connection.execute(sa.insert(keys).values(id=1, key=key))
 
     def key(self) -> bytes:
         """The key that the next step's noise follows from. Errors: LedgerFormatError."""
-        found = self._connection.execute(select(keys.c.key)).scalar()
+        found = self._connection.execute(sa.select(keys.c.key)).scalar()
         if found is None:
             raise LedgerFormatError(
                 "the monitor's state holds no key, so its noise cannot go on.",
@@ -159,11 +144,11 @@ class Transaction:
 
     def append(self, step: Step, kept: Kept, *, key: bytes, forget: int | None) -> None:
         """Add a step and its rows, replace the key, forget rows of batches not after ``forget``."""
-        self._connection.execute(insert(steps), asdict(step))
-        self._connection.execute(insert(contents), asdict(kept))
+        self._connection.execute(sa.insert(steps), asdict(step))
+        self._connection.execute(sa.insert(contents), asdict(kept))
         self.write_key(key)
         if forget is not None:
-            self._connection.execute(delete(contents).where(contents.c.time <= forget))
+            self._connection.execute(sa.delete(contents).where(contents.c.time <= forget))
 
     def _one(self, query: Any) -> Step | None:
         found = self._connection.execute(query).first()

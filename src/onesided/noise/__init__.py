@@ -16,17 +16,7 @@ from onesided.noise._noise import (
 from onesided.noise._source import BoolArray, IntArray, Noise, PlainNoise, Rates
 
 __all__ = [
-    "KEY_BYTES",
-    "BoolArray",
-    "FreshNoise",
-    "IntArray",
-    "KeyedNoise",
-    "Noise",
-    "NotPrivateScriptedNoise",
-    "NotPrivateSeededNoise",
-    "PlaceNoise",
-    "PlainNoise",
-    "Rates",
-    "SecureNoise",
-    "TwoSidedGeometric",
-]
+    "KEY_BYTES", "BoolArray", "FreshNoise", "IntArray", "KeyedNoise", "Noise",
+    "NotPrivateScriptedNoise", "NotPrivateSeededNoise", "PlaceNoise", "PlainNoise", "Rates",
+    "SecureNoise", "TwoSidedGeometric",
+]  # fmt: skip

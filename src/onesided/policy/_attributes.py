@@ -14,15 +14,7 @@ from onesided.policy._base import Policy, Widened
 from onesided.policy._cells import GroupCount, extremes
 from onesided.policy._family import Family
 from onesided.policy._implications import Addition, Chains
-from onesided.policy._shift import (
-    COMMON,
-    PUBLIC_NUMBER,
-    Edge,
-    Record,
-    Shift,
-    likely,
-    some,
-)
+from onesided.policy._shift import COMMON, PUBLIC_NUMBER, Edge, Record, Shift, likely, some
 
 RECORD: Final = "record"
 ANY: Final = "*"

@@ -20,15 +20,7 @@ from onesided.policy._cells import GroupCount
 from onesided.policy._implications import Addition, Chains, chains
 from onesided.policy._picture import draw
 from onesided.policy._predicate import GroupRule, Rule
-from onesided.policy._shift import (
-    ABSENT,
-    Edge,
-    Record,
-    Shift,
-    decide,
-    listed,
-    require_records,
-)
+from onesided.policy._shift import ABSENT, Edge, Record, Shift, decide, listed, require_records
 from onesided.show import Card
 
 VERSION: Final = 1

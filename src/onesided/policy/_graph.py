@@ -15,16 +15,7 @@ from onesided.policy._cells import GroupCount, extremes
 from onesided.policy._family import Family
 from onesided.policy._family import edges as edges_field
 from onesided.policy._implications import Arrows, Chains, Value, require, widened_arrows
-from onesided.policy._shift import (
-    ABSENT,
-    COMMON,
-    PUBLIC_NUMBER,
-    Edge,
-    Record,
-    Shift,
-    likely,
-    some,
-)
+from onesided.policy._shift import ABSENT, COMMON, PUBLIC_NUMBER, Edge, Record, Shift, likely, some
 
 VALUE: Final = "value"
 NEIGHBOUR: Final = "neighbour"
@@ -175,10 +166,7 @@ class Graph(Policy):
 
 
 def graph(
-    edges: Iterable[Sequence[object]],
-    *,
-    directed: bool = False,
-    values: Iterable[object] = (),
+    edges: Iterable[Sequence[object]], *, directed: bool = False, values: Iterable[object] = ()
 ) -> Graph:
     """A value may pass as its neighbours on a graph (Blowfish; ADP-2022, Def. II.3).
 

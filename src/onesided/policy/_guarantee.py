@@ -156,7 +156,12 @@ def together(
     totals: dict[str, dict[str, Loss]] = {}
     joint: Policy | None = None
     for policy, losses in releases:
-        _check_names(policy, losses)
+        unknown = set(losses) - {edge.name for edge in policy.edges}
+        if unknown:
+            raise PolicyError(
+                f"The policy {policy.name!r} has no edge {min(unknown)!r}.",
+                hint=f"Its edges are {', '.join(edge.name for edge in policy.edges)}.",
+            )
         joint = policy if joint is None else joint & policy
         own = totals.setdefault(policy.identity, {})
         for name, loss in losses.items():
@@ -180,12 +185,3 @@ def _sums(
             total = total + (loss if hidden else INFINITE)
         result[edge.name] = total
     return result
-
-
-def _check_names(policy: Policy, losses: Mapping[str, Loss]) -> None:
-    unknown = set(losses) - {edge.name for edge in policy.edges}
-    if unknown:
-        raise PolicyError(
-            f"The policy {policy.name!r} has no edge {min(unknown)!r}.",
-            hint=f"Its edges are {', '.join(edge.name for edge in policy.edges)}.",
-        )

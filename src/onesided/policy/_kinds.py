@@ -43,9 +43,33 @@ class KindPolicy(Policy):
     _given: tuple[tuple[str, object], ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        _check_kinds(self._kinds)
+        # Refuse kinds that repeat or that no record can have.
+        if len(set(self._kinds)) != len(self._kinds) or not set(self._kinds) - {ABSENT}:
+            raise PolicyError(
+                f"The kinds {', '.join(map(repr, self._kinds)) or '(none)'} are repeated or empty.",
+                hint='Name each kind once; at least one besides "absent".',
+            )
         settle(self, _default=self._default or self._kinds[0])
-        _check_edges(self._name, self._kinds, self._edges)
+        # Refuse a policy that protects nothing, or whose edges lead nowhere.
+        if not self._edges:
+            raise PolicyError(
+                f"The policy {self._name!r} has no edges, so it protects nobody.",
+                hint='Add at least one edge, such as ("sensitive", "open").',
+            )
+        for edge in self._edges:
+            for end in (edge.source, edge.target):
+                if end not in self._kinds:
+                    raise PolicyError(
+                        f"The edge {edge.name!r} names the unknown kind {end!r}.",
+                        hint=f"The kinds are {', '.join(self._kinds)}.",
+                        kind=end,
+                    )
+        names = [edge.name for edge in self._edges]
+        if len(set(names)) != len(names) or Edge(ABSENT, ABSENT).name in names:
+            raise PolicyError(
+                "An edge is given twice, or joins absent to absent.",
+                hint="Give each edge once, and leave '->' out of the names of kinds.",
+            )
         for kind in (*(rule.kind for rule in self._rules), self.default_kind):
             if kind not in self._kinds or kind == ABSENT:
                 raise PolicyError(
@@ -156,15 +180,6 @@ def _stored(rule: Rule) -> list[str]:
     return [rule.kind, rule.predicate.text, *mark]
 
 
-def _check_kinds(kinds: Sequence[str]) -> None:
-    """Refuse kinds that repeat or that no record can have."""
-    if len(set(kinds)) != len(kinds) or not set(kinds) - {ABSENT}:
-        raise PolicyError(
-            f"The kinds {', '.join(map(repr, kinds)) or '(none)'} are repeated or empty.",
-            hint='Name each kind once; at least one besides "absent".',
-        )
-
-
 def _check_order(kinds: Sequence[str], edges: Sequence[Edge]) -> None:
     """Refuse rules by which somebody unknown, or open in one row of many, would be open."""
     protected = {edge.source for edge in edges}
@@ -177,29 +192,6 @@ def _check_order(kinds: Sequence[str], edges: Sequence[Edge]) -> None:
                 hint=f"Write a rule for {later[0]!r} first, and let {kind!r} be the default.",
                 kind=kind,
             )
-
-
-def _check_edges(name: str, kinds: Sequence[str], edges: Sequence[Edge]) -> None:
-    """Refuse a policy that protects nothing, or whose edges lead nowhere."""
-    if not edges:
-        raise PolicyError(
-            f"The policy {name!r} has no edges, so it protects nobody.",
-            hint='Add at least one edge, such as ("sensitive", "open").',
-        )
-    for edge in edges:
-        for kind in (edge.source, edge.target):
-            if kind not in kinds:
-                raise PolicyError(
-                    f"The edge {edge.name!r} names the unknown kind {kind!r}.",
-                    hint=f"The kinds are {', '.join(kinds)}.",
-                    kind=kind,
-                )
-    names = [edge.name for edge in edges]
-    if len(set(names)) != len(names) or Edge(ABSENT, ABSENT).name in names:
-        raise PolicyError(
-            "An edge is given twice, or joins absent to absent.",
-            hint="Give each edge once, and leave '->' out of the names of kinds.",
-        )
 
 
 def _decide(first: KindPolicy, second: Policy) -> bool | None:

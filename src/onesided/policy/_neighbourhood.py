@@ -23,15 +23,7 @@ from onesided.policy._cells import GroupCount
 from onesided.policy._family import Family
 from onesided.policy._graph import Graph
 from onesided.policy._implications import Arrows, Chains
-from onesided.policy._shift import (
-    ABSENT,
-    COMMON,
-    PUBLIC_NUMBER,
-    Edge,
-    Record,
-    Shift,
-    likely,
-)
+from onesided.policy._shift import ABSENT, COMMON, PUBLIC_NUMBER, Edge, Record, Shift, likely
 
 Point: TypeAlias = tuple[Fraction, ...]
 EARTH_RADIUS: Final = 6_371_008.8  # metres, the mean radius R1 of the WGS 84 ellipsoid

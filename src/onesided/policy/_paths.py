@@ -67,12 +67,7 @@ def paths_from(
 
 
 def path(
-    policy: Policy,
-    real: Record,
-    other: Record,
-    *,
-    records: Iterable[Record],
-    weighted: bool = True,
+    policy: Policy, real: Record, other: Record, *, records: Iterable[Record], weighted: bool = True
 ) -> Path | None:
     """The shortest path from ``real`` to ``other`` by moves among ``records``; None if none.
 

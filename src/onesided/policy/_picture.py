@@ -79,7 +79,16 @@ def _arrow(edge: Edge, edges: Sequence[Edge], spots: dict[str, Spot], width: flo
     """One move; ways there and back bend apart, a loop stands outside its box."""
     label = "" if edge.weight == 1 else str(edge.weight)
     if edge.source == edge.target:
-        return _loop(spots[edge.source], _middle(list(spots.values())), width, label)
+        # A loop on the side of the box that looks away from the middle.
+        spot = spots[edge.source]
+        middle = _middle(list(spots.values()))
+        side, up = (1 if spot[0] > middle[0] else -1), (1 if spot[1] > middle[1] + 1 else -1)
+        x, y = spot[0] + side * (width / 2 - 26), spot[1] + up * _HEIGHT / 2
+        path = (
+            f"M{x - side * 14:.1f} {y:.1f}C{x - side * 22:.1f} {y + up * 42:.1f} "
+            f"{x + side * 30:.1f} {y + up * 42:.1f} {x + side * 14:.1f} {y:.1f}"
+        )
+        return _line(path) + _weight((x + side * 4, y + up * 32), label)
     there_and_back = any((e.source, e.target) == (edge.target, edge.source) for e in edges)
     (x1, y1), (x2, y2) = spots[edge.source], spots[edge.target]
     length = math.hypot(x2 - x1, y2 - y1)
@@ -98,17 +107,6 @@ def _arrow(edge: Edge, edges: Sequence[Edge], spots: dict[str, Spot], width: flo
 
 def _middle(spots: Sequence[Spot]) -> Spot:
     return sum(x for x, _ in spots) / len(spots), sum(y for _, y in spots) / len(spots)
-
-
-def _loop(spot: Spot, middle: Spot, width: float, label: str) -> str:
-    """A loop on the side of the box that looks away from the middle."""
-    side, up = (1 if spot[0] > middle[0] else -1), (1 if spot[1] > middle[1] + 1 else -1)
-    x, y = spot[0] + side * (width / 2 - 26), spot[1] + up * _HEIGHT / 2
-    path = (
-        f"M{x - side * 14:.1f} {y:.1f}C{x - side * 22:.1f} {y + up * 42:.1f} "
-        f"{x + side * 30:.1f} {y + up * 42:.1f} {x + side * 14:.1f} {y:.1f}"
-    )
-    return _line(path) + _weight((x + side * 4, y + up * 32), label)
 
 
 def _line(path: str) -> str:

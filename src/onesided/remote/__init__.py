@@ -7,8 +7,4 @@ from onesided.remote._connect import connect
 from onesided.remote._plan import RemotePlan
 from onesided.remote._session import RemoteSession
 
-__all__ = [
-    "RemotePlan",
-    "RemoteSession",
-    "connect",
-]
+__all__ = ["RemotePlan", "RemoteSession", "connect"]

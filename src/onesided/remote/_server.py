@@ -74,8 +74,7 @@ def address_of(url: str, *, plain_http: bool) -> str:
         )
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise ParameterError(
-            "A server's address holds no name, password or query.",
-            hint="Pass the token as token=.",
+            "A server's address holds no name, password or query.", hint="Pass the token as token=."
         )
     if parts.scheme == "http" and parts.hostname not in _LOOPBACK and not plain_http:
         raise ParameterError(

@@ -17,13 +17,7 @@ from onesided.policy import Policy, from_toml
 from onesided.remote._plan import RemotePlan, RemoteSuggestion, plain, plan_of, suggestion_of
 from onesided.remote._server import Server
 from onesided.schema import Schema
-from onesided.session import (
-    Release,
-    Statement,
-    question_to_json,
-    release_from_json,
-    statement_of,
-)
+from onesided.session import Release, Statement, question_to_json, release_from_json, statement_of
 from onesided.session.kit import Asks, frame_of, question_of, require_question
 
 Tables = Callable[[Mapping[str, Any]], Any]
@@ -211,7 +205,5 @@ def _unanswered(error: ServiceError, name: str) -> ServiceError:
     """The failure, with the name under which the answer can be asked for again."""
     again = f"Asked again with id={name!r} and again=True, it is charged at most once."
     return ServiceError(
-        error.reason,
-        hint=f"{error.hint} {again}".strip(),
-        **{**error.values, "id": name},
+        error.reason, hint=f"{error.hint} {again}".strip(), **{**error.values, "id": name}
     )

@@ -273,10 +273,7 @@ def _misses(release: Release) -> Iterator[str]:
     bounds, share = release.interval, Fraction(str(release.confidence))
     chance = [
         name
-        for name, certain in (
-            ("'lower'", bounds.lower_certain),
-            ("'upper'", bounds.upper_certain),
-        )
+        for name, certain in (("'lower'", bounds.lower_certain), ("'upper'", bounds.upper_certain))
         if not certain
     ]
     if not chance:

@@ -23,16 +23,7 @@ from onesided.store import plain_text
 # The closed list of types that a column can have; conditions, schemas and engines share it.
 
 
-KINDS: Final = (
-    "text",
-    "boolean",
-    "integer",
-    "number",
-    "date",
-    "datetime",
-    "time",
-    "duration",
-)
+KINDS: Final = ("text", "boolean", "integer", "number", "date", "datetime", "time", "duration")
 # Whole numbers are exact up to here: what 128 bits and decimals of 38 digits both hold.
 LARGEST: Final = 10**38 - 1
 _INT64: Final = (-(2**63), 2**63 - 1)
@@ -193,7 +184,19 @@ def forms_of(kind: str, **given: Any) -> dict[str, Any]:
                 f"It is for columns of type {', '.join(FORMS[name])}.",
                 name,
             )
-    return found | _numbers(found) | _words(found) | _times(kind, found)
+    words: dict[str, Any] = {
+        name: words_of(found[name], name) or () for name in ("true", "false") if name in found
+    }
+    if len(words) == 1:
+        raise wrong(
+            f"{next(iter(words))} is declared alone.",
+            'Declare both: true = ["ja"] and false = ["nein"]. No other text is read then.',
+            next(iter(words)),
+        )
+    both = set(words.get("true", ())) & set(words.get("false", ()))
+    if both:
+        raise wrong(f"{shortened(min(both))} is true and false.", "List each text once.", "true")
+    return found | _numbers(found) | words | _times(kind, found)
 
 
 def _numbers(found: dict[str, Any]) -> dict[str, Any]:
@@ -207,22 +210,6 @@ def _numbers(found: dict[str, Any]) -> dict[str, Any]:
             "thousands",
         )
     return {}
-
-
-def _words(found: dict[str, Any]) -> dict[str, Any]:
-    words: dict[str, Any] = {
-        name: words_of(found[name], name) or () for name in ("true", "false") if name in found
-    }
-    if len(words) == 1:
-        raise wrong(
-            f"{next(iter(words))} is declared alone.",
-            'Declare both: true = ["ja"] and false = ["nein"]. No other text is read then.',
-            next(iter(words)),
-        )
-    both = set(words.get("true", ())) & set(words.get("false", ()))
-    if both:
-        raise wrong(f"{shortened(min(both))} is true and false.", "List each text once.", "true")
-    return words
 
 
 def _times(kind: str, found: dict[str, Any]) -> dict[str, Any]:
@@ -341,6 +328,14 @@ def column(
         raise wrong(f"about= must be text, got {shortened(about)}.", "Say what it is.", "about")
     grid = None if step is None else _step(type, step)
     ends = None if bounds is None else _bounds(type, bounds, grid)
+    said = plain(measured_in, "measured_in")
+    if said and (type not in _NUMERIC or len(said) > _LONGEST or not said.isprintable()):
+        raise wrong(
+            f"measured_in is {shortened(said)} of a column of type {type}.",
+            f"Give the unit of a column of numbers in at most {_LONGEST} characters, such as "
+            '"minutes".',
+            "measured_in",
+        )
     return Column(
         type,
         ends,
@@ -351,20 +346,8 @@ def column(
         one_of(unreadable, UNREADABLE, "unreadable"),
         flag(required, "required"),
         **forms_of(type, **forms),
-        measured_in=_measured(type, measured_in),
+        measured_in=said,
     )
-
-
-def _measured(kind: str, unit: object) -> str:
-    said = plain(unit, "measured_in")
-    if said and (kind not in _NUMERIC or len(said) > _LONGEST or not said.isprintable()):
-        raise wrong(
-            f"measured_in is {shortened(said)} of a column of type {kind}.",
-            f"Give the unit of a column of numbers in at most {_LONGEST} characters, such as "
-            '"minutes".',
-            "measured_in",
-        )
-    return said
 
 
 def _step(kind: str, step: object) -> Fraction:

@@ -264,7 +264,10 @@ class Reading:
             if found is None:
                 return None
             if self.pieces:
-                parts = (p if isinstance(p, str) else _group(found, p) for p in self.pieces)
+                parts = (
+                    p if isinstance(p, str) else (found[p] if p > 0 else found[-p].rjust(2, "0"))
+                    for p in self.pieces
+                )
                 text = "".join(parts)
         for old, new in self.swaps:
             text = text.replace(old, new)
@@ -282,10 +285,6 @@ class Reading:
     def is_unreadable(self, text: str) -> bool:
         """Whether it is neither of the form nor a word for no value."""
         return text not in self.missing and self.read(text) is None
-
-
-def _group(found: re.Match[str], piece: int) -> str:
-    return found[piece] if piece > 0 else found[-piece].rjust(2, "0")
 
 
 def reading_of(
@@ -489,26 +488,22 @@ def heading_of(path: Path, *, called: Path | None = None) -> Heading:
         raise _unclear(
             told, f"its first line has a quoted name that does not end ({error})"
         ) from error
-    _refuse_names(told, names)
-    _refuse_quotes_after_blanks(path, delimiter, told)
-    return Heading(names, delimiter, 0 if said is None else 1)
-
-
-def _refuse_names(path: Path, names: tuple[str, ...]) -> None:
-    """The engine knows columns by name, in which capitals make no difference."""
+    # The engine knows columns by name, in which capitals make no difference.
     if not any(names):
-        raise _unclear(path, "its first line is empty")
+        raise _unclear(told, "its first line is empty")
     seen: set[str] = set()
     for place, name in enumerate(names, start=1):
         if not name and place in (1, len(names)) and len(names) > 1:
             continue  # a row's number, or a separator at the end of each line
         if not name.strip() or "\x00" in name:
-            raise _unclear(path, f"column {place} has no name")
+            raise _unclear(told, f"column {place} has no name")
         if "\n" in name or "\r" in name:
-            raise _unclear(path, f"the name of column {place} goes over several lines")
+            raise _unclear(told, f"the name of column {place} goes over several lines")
         if name.casefold() in seen:
-            raise _unclear(path, f"two columns are called {name!r}")
+            raise _unclear(told, f"two columns are called {name!r}")
         seen.add(name.casefold())
+    _refuse_quotes_after_blanks(path, delimiter, told)
+    return Heading(names, delimiter, 0 if said is None else 1)
 
 
 def _first_record(text: str) -> str:

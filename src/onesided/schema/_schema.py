@@ -227,7 +227,10 @@ def proposals(kind: str) -> Iterator[dict[str, Any]]:
     if kind in ("integer", "number"):
         yield from _numbers(decimals=(None, ",") if kind == "number" else (None,))
     elif kind == "boolean":
-        yield from _booleans()
+        for pair in _WORDS:
+            for change in (str.lower, str.title, str.upper):
+                true, false = change(pair).split()
+                yield {"true": (true,), "false": (false,)}
     elif kind in ("date", "datetime"):
         clocks = ("",) if kind == "date" else (f" {clock}" for clock in _CLOCKS)
         yield from ({"date": f"{form}{clock}"} for clock in clocks for form in _DATES)
@@ -239,13 +242,6 @@ def _numbers(*, decimals: tuple[str | None, ...]) -> Iterator[dict[str, Any]]:
             given = {"decimal": decimal, "thousands": mark}
             if (decimal or ".") != mark and any(given.values()):
                 yield {name: one for name, one in given.items() if one is not None}
-
-
-def _booleans() -> Iterator[dict[str, Any]]:
-    for pair in _WORDS:
-        for change in (str.lower, str.title, str.upper):
-            true, false = change(pair).split()
-            yield {"true": (true,), "false": (false,)}
 
 
 # Public facts about a table as one value: declared by the curator, never inferred from rows.

@@ -81,4 +81,4 @@ __all__ = [
     "release_to_json",
     "statement_of",
     "total_guarantee",
-]
+]  # fmt: skip

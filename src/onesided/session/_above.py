@@ -162,11 +162,7 @@ class Above(Grouped):
         return groups.prepared(context, plan, draw=draw, result=result)
 
     def _mechanism(
-        self,
-        context: QueryContext,
-        groups: Groups,
-        keys: PublicKeys,
-        compounds: Compounds | None,
+        self, context: QueryContext, groups: Groups, keys: PublicKeys, compounds: Compounds | None
     ) -> SparseVector | AdaptiveSparseVector | CubeThresholds:
         """Noise for each answer on its own, or drawn for all at once where that is better."""
         alone = groups.for_policy(

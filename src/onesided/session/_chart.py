@@ -39,11 +39,7 @@ _ACROSS: Final = 60  # and above that many, fields cannot be read
 
 
 def shape_of(
-    table: RoleTable,
-    confidence: str = "",
-    *,
-    positions: object = None,
-    limit: float | None = None,
+    table: RoleTable, confidence: str = "", *, positions: object = None, limit: float | None = None
 ) -> Shape:
     """The picture of a table of groups, bins or places. Errors: ParameterError.
 
@@ -246,23 +242,19 @@ def _positions(columns: Columns, given: object) -> tuple[Numbers, Numbers] | Non
     size = len(next(iter(columns.values()), ()))
     sides = position_columns(columns)
     if given is not None or sides is None:
-        return _given(given, size)
+        if given is None:
+            return None
+        pairs = list(given) if isinstance(given, Sequence) else []
+        if len(pairs) != size or any(len(pair) != 2 for pair in pairs):
+            raise ParameterError(
+                f"positions= holds {many(len(pairs), 'pair')} for {many(size, 'row')}.",
+                hint="Give a (latitude, longitude) in degrees for each row, in the frame's order.",
+            )
+        latitude, longitude = (np.array([float(pair[side]) for pair in pairs]) for side in (0, 1))
+        return _on_earth(latitude, longitude)
     latitude, longitude = (np.array(columns[name], dtype=float) for name in sides)
     located = np.isfinite(latitude) & np.isfinite(longitude)
     return _on_earth(latitude, longitude) if located.any() else None
-
-
-def _given(positions: object, size: int) -> tuple[Numbers, Numbers] | None:
-    if positions is None:
-        return None
-    pairs = list(positions) if isinstance(positions, Sequence) else []
-    if len(pairs) != size or any(len(pair) != 2 for pair in pairs):
-        raise ParameterError(
-            f"positions= holds {many(len(pairs), 'pair')} for {many(size, 'row')}.",
-            hint="Give a (latitude, longitude) in degrees for each row, in the frame's order.",
-        )
-    latitude, longitude = (np.array([float(pair[side]) for pair in pairs]) for side in (0, 1))
-    return _on_earth(latitude, longitude)
 
 
 def _on_earth(latitude: Numbers, longitude: Numbers) -> tuple[Numbers, Numbers]:

@@ -279,7 +279,13 @@ def plain(value: object) -> object:  # noqa: C901, PLR0911 - a line for each kin
     if isinstance(value, np.ndarray):
         return {"shape": list(value.shape), "cells": [plain(cell) for cell in value.ravel()]}
     if isinstance(value, Operator):
-        return _of_operator(value)
+        # An operator told from others by what it does to vectors without a pattern.
+        seen = hashlib.sha256()
+        columns = value.shape[1]
+        for probe in range(1, _PROBES + 1):
+            found = value.apply(_without_pattern(columns, probe))
+            seen.update(np.ascontiguousarray(found, dtype=np.int64).tobytes())
+        return {"shape": list(value.shape), "operator": seen.hexdigest()}
     if isinstance(value, set | frozenset):
         return {"set": sorted((plain(part) for part in value), key=json.dumps)}
     if is_dataclass(value) and not isinstance(value, type):
@@ -306,16 +312,6 @@ def _of_many(value: object) -> object:
         hint="Give plain values, lists, arrays or tables.",
         value=value,
     )
-
-
-def _of_operator(operator: Operator) -> object:
-    """An operator told from others by what it does to vectors without a pattern."""
-    seen = hashlib.sha256()
-    columns = operator.shape[1]
-    for probe in range(1, _PROBES + 1):
-        found = operator.apply(_without_pattern(columns, probe))
-        seen.update(np.ascontiguousarray(found, dtype=np.int64).tobytes())
-    return {"shape": list(operator.shape), "operator": seen.hexdigest()}
 
 
 def _without_pattern(columns: int, probe: int) -> IntArray:

@@ -116,10 +116,7 @@ class Grouped:
             excess=excess,
             where=counted_where(self.where, self.unknown),
             left_out=replace(
-                self._left_out(context, by),
-                rises=self.only_rises,
-                gained=gained,
-                lost=lost,
+                self._left_out(context, by), rises=self.only_rises, gained=gained, lost=lost
             ),
         )
 

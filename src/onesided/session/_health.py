@@ -144,11 +144,7 @@ def _share(count: int, rows: int) -> str:
 
 
 def health_of(
-    data: object,
-    schema: Schema | None,
-    *,
-    unit: str | None = None,
-    max_groups: int | None = None,
+    data: object, schema: Schema | None, *, unit: str | None = None, max_groups: int | None = None
 ) -> Health:
     """Read the whole table, and say what is in it. Spends nothing, opens no ledger.
 
@@ -206,21 +202,18 @@ def _units(rows: Snapshot, unit: str) -> dict[str, Any]:
         top = engine.columns(sizes.sort(LENGTH, at, descending=[True, False]).head(3))
         alike: tuple[tuple[str, ...], ...] = ()
         if isinstance(rows.schema[at], nw.String):
-            alike = _alike(list(engine.columns(engine.distinct(known).head(_MOST))[at]))
+            # Ids that read alike: full-width, accents put together, capitals, blanks, zeros before.
+            ids = list(engine.columns(engine.distinct(known).head(_MOST))[at])
+            found: defaultdict[str, list[str]] = defaultdict(list)
+            for one in ids:
+                if one is not None:
+                    plain = unicodedata.normalize("NFKC", one).strip().casefold()
+                    plain = re.sub(r"^0+(?=[0-9])", "", re.sub(r"^([0-9]+)\.0*$", r"\1", plain))
+                    found[plain].append(one)
+            alike = tuple(sorted(tuple(sorted(some)) for some in found.values() if len(some) > 1))
     largest = zip(map(str, top[at]), map(int, top[LENGTH]), strict=True)
     lost = rows.rows_where(rows.nobodys(at))
     return {"without_unit": lost, "largest": tuple(largest), "alike": alike}
-
-
-def _alike(ids: Iterable[str | None]) -> tuple[tuple[str, ...], ...]:
-    """Ids that read alike: full-width, accents put together, capitals, blanks, zeros before."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for one in ids:
-        if one is not None:
-            plain = unicodedata.normalize("NFKC", one).strip().casefold()
-            plain = re.sub(r"^0+(?=[0-9])", "", re.sub(r"^([0-9]+)\.0*$", r"\1", plain))
-            found[plain].append(one)
-    return tuple(sorted(tuple(sorted(some)) for some in found.values() if len(some) > 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,24 +21,10 @@ from onesided.session.values._sum_noise import SumNoise
 from onesided.session.written._json import required
 
 __all__ = [
-    "IN_SQL",
-    "QUERIES",
-    "QUESTIONS",
-    "Asks",
-    "Groups",
-    "SumNoise",
-    "explains",
-    "frame_of",
-    "prepared",
-    "question_of",
-    "refuse_asserting",
-    "refuse_changed",
-    "rehearse",
-    "require_question",
-    "required",
-    "sql_of",
-    "value_shifts",
-]
+    "IN_SQL", "QUERIES", "QUESTIONS", "Asks", "Groups", "SumNoise", "explains", "frame_of",
+    "prepared", "question_of", "refuse_asserting", "refuse_changed", "rehearse", "require_question",
+    "required", "sql_of", "value_shifts",
+]  # fmt: skip
 
 
 def prepared(session: Session, question: Any) -> PreparedQuery[Any, Any]:

@@ -70,7 +70,13 @@ def new_folder(out: str | Path, *, room: int = 0) -> Iterator[NewFolder]:
     target = Path(out)
     with ExitStack() as stack:
         try:
-            _make_parents(target.absolute().parent, stack)
+            # Make the folders that are missing; those that stay empty go again.
+            parent = target.absolute().parent
+            missing = [one for one in (parent, *parent.parents) if not one.exists()]
+            for one in reversed(missing):
+                with suppress(FileExistsError):  # another process made it meanwhile
+                    one.mkdir()
+                    stack.callback(_remove_empty, one)
             _refuse_taken(target)
             stack.enter_context(held(target.with_name(f".{target.name}.lock")))
             _refuse_taken(target)  # the process that held it before may have made it
@@ -89,15 +95,6 @@ def new_folder(out: str | Path, *, room: int = 0) -> Iterator[NewFolder]:
         folder = NewFolder(target=target, partial=partial)
         folder.reserve(room)
         yield folder
-
-
-def _make_parents(parent: Path, stack: ExitStack) -> None:
-    """Make the folders that are missing; those that stay empty go again."""
-    missing = [folder for folder in (parent, *parent.parents) if not folder.exists()]
-    for folder in reversed(missing):
-        with suppress(FileExistsError):  # another process made it meanwhile
-            folder.mkdir()
-            stack.callback(_remove_empty, folder)
 
 
 def _remove_empty(folder: Path) -> None:

@@ -175,19 +175,15 @@ def _xlsx(table: RoleTable, path: Path, first: Sequence[str], about: Sequence[st
         sheet.freeze_panes(1, 0)
         sheet.autofit()
         if first or about:
-            _put_sentences(book, first, about)
-
-
-def _put_sentences(book: Any, first: Sequence[str], about: Sequence[str]) -> None:
-    """A second sheet, so that a workbook that is passed on says what it is."""
-    sheet = book.add_worksheet("about")
-    sheet.set_column(0, 0, 100)
-    for formats, lines, start in (({"bold": True}, first, 0), ({}, about, len(first))):
-        wrapped = book.add_format({**formats, "text_wrap": True})
-        for row, line in enumerate(lines, start=start):
-            sheet.write_string(row, 0, line, wrapped)
-    if first:
-        sheet.activate()
+            # A second sheet, so that a workbook that is passed on says what it is.
+            words = book.add_worksheet("about")
+            words.set_column(0, 0, 100)
+            for formats, lines, start in (({"bold": True}, first, 0), ({}, about, len(first))):
+                wrapped = book.add_format({**formats, "text_wrap": True})
+                for place, line in enumerate(lines, start=start):
+                    words.write_string(place, 0, line, wrapped)
+            if first:
+                words.activate()
 
 
 def _put(sheet: Any, row: int, column: int, value: Any, form: Any) -> None:

@@ -24,15 +24,8 @@ _LATER = {
 }
 
 __all__ = [
-    "Announced",
-    "Following",
-    "Source",
-    "SparkMonitor",
-    "files",
-    "manifest",
-    "monitor",
-    "queue",
-]
+    "Announced", "Following", "Source", "SparkMonitor", "files", "manifest", "monitor", "queue",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

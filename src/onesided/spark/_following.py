@@ -261,10 +261,8 @@ class Following:
                 "Spark needs a stream and a checkpoint to follow.",
                 hint='Give checkpoint="folder". A queue is asked with run(), as often as you like.',
             )
-        self._refuse_other_checkpoint(
-            Folder(self._spark, f"{checkpoint}/{_MARKS}"), str(checkpoint)
-        )
         marks, self._error = Folder(self._spark, f"{checkpoint}/{_MARKS}"), None
+        self._refuse_other_checkpoint(marks, str(checkpoint))
         self._mark(marks)
 
         def take(piece: DataFrame, _: int) -> None:

@@ -26,7 +26,7 @@ from onesided.errors import (
     UnknownColumnError,
 )
 from onesided.monitor import MonitorRelease
-from onesided.monitor.kit import PublishedStep, Scale, time_in_name
+from onesided.monitor.kit import Chain, PublishedStep, Scale, time_in_name
 from onesided.spark._rows import WHOLE, Folder, column_named, literal, located, readable
 from onesided.store import DatabaseUrl, address
 
@@ -41,20 +41,11 @@ _CHAIN: Final = "_step.json"  # Spark and its kin leave out names that begin so
 _DRAFTS: Final = "_drafts"
 
 
-class Sink(Protocol):
+class Sink(Chain, Protocol):
     """What has been published, and how to publish one more step."""
-
-    def at(self, number: int) -> PublishedStep | None:
-        """What was published as that step, or None."""
-        ...
-
-    def after(self, number: int) -> list[PublishedStep]:
-        """The published steps after that one, in order."""
-        ...
 
     def write(self, release: MonitorRelease) -> None:
         """Publish a step, unless it is there. Errors: LedgerFormatError if another is."""
-        ...
 
 
 def sink_of(spark: SparkSession, given: str | Path | DatabaseUrl) -> Sink:
@@ -74,14 +65,12 @@ class ParquetSink:
         self._seen: list[PublishedStep] = []  # from the first on: they never change
 
     def at(self, number: int) -> PublishedStep | None:
-        """What was published as that step, or None."""
         if number <= len(self._seen):
             return self._seen[number - 1]
         text = self._folder.text(f"{_name(number)}/{_CHAIN}")
         return None if text is None else _step(text, self._folder.path)
 
     def after(self, number: int) -> list[PublishedStep]:
-        """The published steps after that one, in order."""
         while (step := self.at(len(self._seen) + 1)) is not None:
             self._seen.append(step)
         return self._seen[number:]
@@ -162,11 +151,9 @@ class PostgresSink:
             _metadata.create_all(connection)
 
     def at(self, number: int) -> PublishedStep | None:
-        """What was published as that step, or None."""
         return next(iter(self._found(_steps.c.step == number)), None)
 
     def after(self, number: int) -> list[PublishedStep]:
-        """The published steps after that one, in order."""
         return self._found(_steps.c.step > number)
 
     def write(self, release: MonitorRelease) -> None:
@@ -408,7 +395,10 @@ def manifest(stream: DataFrame, read: Callable[[Any], DataFrame] | None = None) 
 
     def announced(piece: DataFrame | None, _: Scale) -> list[Announced]:
         rows = [] if piece is None else piece.collect()
-        return [_told(row) for row in rows]
+        return [
+            _Told(row["batch"], row["time"], row.asDict().get("path") or "", row=row)
+            for row in rows
+        ]
 
     def load(one: Announced) -> DataFrame:
         if read is not None and isinstance(one, _Told):
@@ -469,10 +459,6 @@ def queue(
         return reader.load().where(F.col("batch") == F.lit(one.id)).drop("batch")
 
     return Source(None, announced, read)
-
-
-def _told(row: Any) -> _Told:
-    return _Told(row["batch"], row["time"], row.asDict().get("path") or "", row=row)
 
 
 def source_of(given: object, read: Callable[[Any], DataFrame] | None) -> Source:

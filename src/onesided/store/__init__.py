@@ -18,20 +18,7 @@ from onesided.store._paths import (
 from onesided.store._text import canonical, now, plain_text, read_json, read_toml, toml_document
 
 __all__ = [
-    "CheckedFiles",
-    "DatabaseUrl",
-    "PermissionsWarning",
-    "address",
-    "canonical",
-    "first_bytes",
-    "held",
-    "now",
-    "plain_text",
-    "read_json",
-    "read_toml",
-    "remove_drafts",
-    "replace_file",
-    "scratch",
-    "tell_if_open_to_others",
-    "toml_document",
-]
+    "CheckedFiles", "DatabaseUrl", "PermissionsWarning", "address", "canonical", "first_bytes",
+    "held", "now", "plain_text", "read_json", "read_toml", "remove_drafts", "replace_file",
+    "scratch", "tell_if_open_to_others", "toml_document",
+]  # fmt: skip

@@ -122,7 +122,14 @@ def scratch(base: Path | None = None) -> Iterator[Path]:
     False
     """
     place = Path(tempfile.gettempdir()) if base is None else base
-    _sweep(place)
+    # Remove folders whose process is gone. The lock is made before its folder, and goes after.
+    for left in place.glob(f"{_PREFIX}*"):
+        lock = left.with_suffix(".lock")
+        with suppress(OSError):
+            if hasattr(os, "getuid") and left.lstat().st_uid != os.getuid():
+                continue
+            with held(lock):
+                shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
     folder = place / f"{_PREFIX}{secrets.token_hex(8)}"
     with held(folder.with_suffix(".lock")):
         folder.mkdir(mode=0o700)
@@ -133,17 +140,6 @@ def scratch(base: Path | None = None) -> Iterator[Path]:
 
 
 _PREFIX = "onesided-scratch-"
-
-
-def _sweep(place: Path) -> None:
-    """Remove folders whose process is gone. The lock is made before its folder, and goes after."""
-    for left in place.glob(f"{_PREFIX}*"):
-        lock = left.with_suffix(".lock")
-        with suppress(OSError):
-            if hasattr(os, "getuid") and left.lstat().st_uid != os.getuid():
-                continue
-            with held(lock):
-                shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
 
 
 class PermissionsWarning(UserWarning):
@@ -302,37 +298,13 @@ def _mark(given: Path) -> tuple[Any, ...]:
 Place = TypeVar("Place")
 _POSTGRES: Final = frozenset({"postgresql", "postgres"})
 # libpq's options that neither hold a secret nor change which tables or settings a session sees.
-_PLAIN: Final = frozenset(
-    {
-        "application_name",
-        "channel_binding",
-        "connect_timeout",
-        "gssencmode",
-        "host",
-        "hostaddr",
-        "keepalives",
-        "keepalives_count",
-        "keepalives_idle",
-        "keepalives_interval",
-        "krbsrvname",
-        "passfile",
-        "port",
-        "require_auth",
-        "service",
-        "sslcert",
-        "sslcertmode",
-        "sslcrl",
-        "sslkey",
-        "sslmode",
-        "sslnegotiation",
-        "sslrootcert",
-        "sslsni",
-        "ssl_max_protocol_version",
-        "ssl_min_protocol_version",
-        "target_session_attrs",
-        "tcp_user_timeout",
-    }
-)
+_PLAIN: Final = frozenset({
+    "application_name", "channel_binding", "connect_timeout", "gssencmode", "host", "hostaddr",
+    "keepalives", "keepalives_count", "keepalives_idle", "keepalives_interval", "krbsrvname",
+    "passfile", "port", "require_auth", "service", "sslcert", "sslcertmode", "sslcrl", "sslkey",
+    "sslmode", "sslnegotiation", "sslrootcert", "sslsni", "ssl_max_protocol_version",
+    "ssl_min_protocol_version", "target_session_attrs", "tcp_user_timeout",
+})  # fmt: skip
 # How URLs of 0.1.0 named the schema.
 _OLD_SCHEMA: Final = re.compile(r"-c ?search_path=([A-Za-z_][A-Za-z0-9_]*)")
 _LONGEST_NAME: Final = 63
@@ -368,9 +340,7 @@ class DatabaseUrl:
                 option=unknown[0],
             )
         self._url = url.set(
-            drivername="postgresql+psycopg",
-            query=query,
-            password=password or url.password,
+            drivername="postgresql+psycopg", query=query, password=password or url.password
         )
 
     @classmethod

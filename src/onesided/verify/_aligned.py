@@ -80,7 +80,18 @@ def log_chance(request: Request, drawn: NDArray[Any]) -> LogChance:
     elif flips:
         each = [_flip(kind, arguments[0], taken) for taken in drawn.tolist()]
     else:
-        return _of_few(kind, request, drawn)
+        # A call whose outcomes are level, or listed.
+        if kind == "uniform":
+            below, size = request[1:]
+            fits = bool(((drawn >= 0) & (drawn < below)).all())
+            return LogChance(rest=-size * math.log(below)) if fits else IMPOSSIBLE
+        if kind == "permutation":
+            fits = sorted(drawn.tolist()) == list(range(drawn.size))
+            return LogChance(rest=-math.lgamma(drawn.size + 1)) if fits else IMPOSSIBLE
+        listed = support(request, 0.0)
+        at = np.flatnonzero((listed.values == drawn).all(axis=1))
+        chance = float(listed.weights[at[0]]) if at.size else 0.0
+        return LogChance(rest=math.log(chance)) if chance > 0 else IMPOSSIBLE
     found = LogChance()
     for one in each:
         found = found.times(one)
@@ -111,21 +122,6 @@ def _flip(kind: str, argument: Any, taken: bool) -> LogChance:  # noqa: FBT001 -
         return IMPOSSIBLE if isinstance(exact, Infinite) else LogChance(-exact)
     missed = 1.0 if isinstance(exact, Infinite) else -math.expm1(-float(exact))
     return LogChance(rest=math.log(missed)) if missed else IMPOSSIBLE
-
-
-def _of_few(kind: str, request: Request, drawn: NDArray[Any]) -> LogChance:
-    """A call whose outcomes are level, or listed."""
-    if kind == "uniform":
-        below, size = request[1:]
-        fits = bool(((drawn >= 0) & (drawn < below)).all())
-        return LogChance(rest=-size * math.log(below)) if fits else IMPOSSIBLE
-    if kind == "permutation":
-        fits = sorted(drawn.tolist()) == list(range(drawn.size))
-        return LogChance(rest=-math.lgamma(drawn.size + 1)) if fits else IMPOSSIBLE
-    listed = support(request, 0.0)
-    at = np.flatnonzero((listed.values == drawn).all(axis=1))
-    chance = float(listed.weights[at[0]]) if at.size else 0.0
-    return LogChance(rest=math.log(chance)) if chance > 0 else IMPOSSIBLE
 
 
 class KeptNoise(RequestedNoise):

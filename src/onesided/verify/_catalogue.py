@@ -236,11 +236,7 @@ def markdown(found: Sequence[Verdict], checks: Sequence[CheckResult]) -> str:
 
 
 class Section(NamedTuple):
-    """One table: its title, its head, and of each row whether it is right, and its cells.
-
-    >>> Section("Sound", ("mechanism", "verdict"), [(True, ("Counts", "kept, tight"))]).title
-    'Sound'
-    """
+    """One table: its title, its head, and of each row whether it is right, and its cells."""
 
     title: str
     head: tuple[str, ...]

@@ -78,7 +78,20 @@ def support(request: Request, floor: float) -> Support:
     if kind in {"geometric", "two_sided"}:
         each = list(zip(*(rates_of(many, size) for many in arguments[:-1]), strict=True))
     singles = [_single(kind, one, floor) for one in each]
-    return _joined(singles, floor, dtype=np.bool_ if kind.startswith("bernoulli") else np.int64)
+    # Independent draws together, without the outcomes below `floor`.
+    values = np.zeros((1, 0), dtype=np.int64)
+    weights, cut = np.ones(1), False
+    for own, chances, some_cut in singles:
+        if len(weights) * len(chances) > MAX_OUTCOMES:
+            raise _too_many(len(weights) * len(chances))
+        joint = np.outer(weights, chances)
+        old, new = np.nonzero(joint >= floor)
+        cut = cut or some_cut or len(old) < joint.size
+        values = np.column_stack([values[old], own[new]])
+        weights = joint[old, new]
+    return _sorted(
+        values.astype(np.bool_ if kind.startswith("bernoulli") else np.int64), weights, cut=cut
+    )
 
 
 def _first_accepted(rate_: Any, deficits: tuple[int, ...], sizes: tuple[int, ...]) -> Support:
@@ -158,21 +171,6 @@ def _reach(rate_: Loss, floor: float) -> int:
 def float_of(rate_: Loss) -> float:
     """The rate, or ``inf``."""
     return math.inf if isinstance(rate_, Infinite) else float(rate_)
-
-
-def _joined(singles: Sequence[_Single], floor: float, *, dtype: Any) -> Support:
-    """Independent draws together, without the outcomes below ``floor``."""
-    values = np.zeros((1, 0), dtype=np.int64)
-    weights, cut = np.ones(1), False
-    for own, chances, some_cut in singles:
-        if len(weights) * len(chances) > MAX_OUTCOMES:
-            raise _too_many(len(weights) * len(chances))
-        joint = np.outer(weights, chances)
-        old, new = np.nonzero(joint >= floor)
-        cut = cut or some_cut or len(old) < joint.size
-        values = np.column_stack([values[old], own[new]])
-        weights = joint[old, new]
-    return _sorted(values.astype(dtype), weights, cut=cut)
 
 
 def _sorted(values: NDArray[Any], weights: NDArray[np.float64], *, cut: bool) -> Support:
@@ -420,7 +418,15 @@ class Walk(Generic[Result]):
                     total += noise.weight
                     yield result, noise.weight
                 if not noise.advance():
-                    self._conclude(noise, total)
+                    # Errors: ParameterError unless all probability is accounted for.
+                    self.lost = min(1.0, noise.lost)
+                    if not abs(total + noise.lost - 1) <= _ROUNDING:
+                        raise ParameterError(
+                            f"The paths have a total probability of {total + noise.lost:.6g}, not "
+                            "1.",
+                            hint="The program must take all of its chance from the noise it is "
+                            "given, and keep nothing from one run to the next.",
+                        )
                     return
         raise ParameterError(
             f"More than {self._limit:,} paths: the universe is too large to enumerate.",
@@ -453,16 +459,6 @@ class Walk(Generic[Result]):
                 if not same:
                     raise unsteady()
         noise.repeated = False
-
-    def _conclude(self, noise: PathNoise, total: float) -> None:
-        """Errors: ParameterError unless all probability is accounted for."""
-        self.lost = min(1.0, noise.lost)
-        if not abs(total + noise.lost - 1) <= _ROUNDING:
-            raise ParameterError(
-                f"The paths have a total probability of {total + noise.lost:.6g}, not 1.",
-                hint="The program must take all of its chance from the noise it is given, and "
-                "keep nothing from one run to the next.",
-            )
 
     def probe(self, dives: int, seed: int) -> float:
         """An estimate of the number of paths from ``dives`` random ones (Knuth 1975)."""

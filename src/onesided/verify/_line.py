@@ -14,12 +14,7 @@ from typing import Any, Final
 
 from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, round_up
 from onesided._numbers import exact as exact_number
-from onesided.errors import (
-    OnesidedError,
-    ParameterError,
-    UnprotectableError,
-    first_line,
-)
+from onesided.errors import OnesidedError, ParameterError, UnprotectableError, first_line
 from onesided.fields import settle
 from onesided.mechanism import CheckRecord
 from onesided.mechanism.kit import named_shifts, source_of
@@ -329,11 +324,7 @@ def shipped(
 
 
 def program(
-    name: str,
-    run: Callable[[Data, Noise], Any],
-    policy: Policy,
-    epsilon: Number,
-    **options: Any,
+    name: str, run: Callable[[Data, Noise], Any], policy: Policy, epsilon: Number, **options: Any
 ) -> Line:
     """A case for a function ``(data, noise)`` that claims ``epsilon`` times each edge's weight.
 
@@ -479,6 +470,8 @@ class Case:
     def record(self, verdict: Verdict) -> CheckRecord:
         """The record of a verdict on this case."""
         found = "nothing was run" if verdict.refused else f"worst loss {verdict.found_text}"
+        # With what probability the check lets ε fail; what it hides by default is not counted.
+        hidden = exact_number(self.unseen, name="unseen")
         return CheckRecord(
             name=verdict.case.name,
             source=source_of(self.mechanism),
@@ -489,14 +482,8 @@ class Case:
             passed=verdict.accepted and not self.flaw,
             said=f"{verdict.word}; {found}",
             sums=None if self._sums is None else named_shifts(self._sums),
-            delta=self._allowed,
+            delta=exact_number(self.delta, name="delta") + (hidden if self.unseen > UNSEEN else 0),
         )
-
-    @property
-    def _allowed(self) -> Fraction:
-        """With what probability the check lets ε fail; what it hides by default is not counted."""
-        hidden = exact_number(self.unseen, name="unseen")
-        return exact_number(self.delta, name="delta") + (hidden if self.unseen > UNSEEN else 0)
 
     @property
     def _sums(self) -> Mapping[Edge, tuple[Shift, ...]] | None:
@@ -581,16 +568,6 @@ def cases_in(path: Path) -> list[Case]:
     >>> len(cases_in(Path("mine_in_the_docs.py")))
     1
     """
-    found = list(_held(_loaded(path)))
-    if not found:
-        raise ParameterError(
-            f"{path.name} holds no onesided.verify.Case.",
-            hint="Write for example: case = onesided.verify.Case(mechanism, policy, epsilon).",
-        )
-    return found
-
-
-def _loaded(path: Path) -> ModuleType:
     spec = spec_from_file_location(path.stem, path)
     if not path.is_file() or path.suffix != ".py" or spec is None or spec.loader is None:
         raise ParameterError(
@@ -616,7 +593,13 @@ def _loaded(path: Path) -> ModuleType:
         ) from error
     finally:
         sys.path.remove(str(path.resolve().parent))
-    return module
+    found = list(_held(module))
+    if not found:
+        raise ParameterError(
+            f"{path.name} holds no onesided.verify.Case.",
+            hint="Write for example: case = onesided.verify.Case(mechanism, policy, epsilon).",
+        )
+    return found
 
 
 def _held(module: ModuleType) -> Iterator[Case]:

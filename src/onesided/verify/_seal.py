@@ -125,23 +125,19 @@ def _form(output: Any) -> Form:
     if make is not None:
         return make(output)
     if issubclass(kind, np.generic):
-        return _scalar(output)
+        if type(output) not in _SCALARS:
+            raise _unknown(output)
+        dtype = output.dtype
+        if dtype.kind not in "biufcSUmM" or dtype.itemsize > 16:
+            raise _unknown(output)
+        if dtype.kind in "fc" and dtype in _PADDED:
+            raise _unknown(output)
+        return dtype, output.tobytes()
     if issubclass(kind, type):
         if output.__module__ != "builtins":
             _MET.kinds.add(output)
         return (type, output)
     return _fields(output)
-
-
-def _scalar(value: Any) -> Form:
-    if type(value) not in _SCALARS:
-        raise _unknown(value)
-    dtype = value.dtype
-    if dtype.kind not in "biufcSUmM" or dtype.itemsize > 16:
-        raise _unknown(value)
-    if dtype.kind in "fc" and dtype in _PADDED:
-        raise _unknown(value)
-    return dtype, value.tobytes()
 
 
 def _array(array: Any) -> Form:

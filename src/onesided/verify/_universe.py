@@ -225,11 +225,7 @@ class Person(NamedTuple):
 
 
 class Homes(NamedTuple):
-    """A data set: its persons, and the households that another table marks.
-
-    >>> Homes((Person("a", True, frozenset()),), frozenset()).persons[0].home
-    'a'
-    """
+    """A data set: its persons, and the households that another table marks."""
 
     persons: tuple[Person, ...]
     marked: frozenset[str]

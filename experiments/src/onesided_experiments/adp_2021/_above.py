@@ -132,9 +132,7 @@ def adaptive_errors(
             precision.append(float(right.mean()) if right.size else np.nan)
             recall.append(float(right.sum()) / k)
     return Errors(
-        squared={"mean": np.array(squared)},
-        precision=np.array(precision),
-        recall=np.array(recall),
+        squared={"mean": np.array(squared)}, precision=np.array(precision), recall=np.array(recall)
     )
 
 

@@ -134,7 +134,13 @@ def sparse_errors(
             estimate = found - rules.fine * (3 - paid)
         squared.append(_means((estimate - truth) ** 2, row, rows))
         precision.append(_means(top[where[1]], row, rows))
-        recall.append(_accuracy(np.where(answered, value - level, -np.inf), top, k))
+        # The share of the true top k among the k largest; what was not answered counts as wrong.
+        values = np.where(answered, value - level, -np.inf)
+        cut = values.shape[1] - k
+        best = np.argpartition(values, cut, axis=1)[:, cut:]
+        said = np.isfinite(np.take_along_axis(values, best, axis=1))
+        share: Floats = (top[best] * said).sum(axis=1) / k
+        recall.append(share)
     return Errors(
         squared={"mean": np.concatenate(squared)},
         precision=np.concatenate(precision),
@@ -159,11 +165,7 @@ def _looks(
 
 
 def _combined(
-    truth: Floats,
-    found: Floats,
-    paid: IntArray,
-    rules: Rules,
-    random: np.random.Generator,
+    truth: Floats, found: Floats, paid: IntArray, rules: Rules, random: np.random.Generator
 ) -> Floats:
     """Threshold and gap, and a measurement at the other half of ε, by their weights."""
     k, epsilon = rules.k, rules.epsilon
@@ -173,15 +175,6 @@ def _combined(
     two = rate**2 / (8 * (1 + k ** (2 / 3)) ** 3)
     combined: Floats = (one * measured + two * found) / (one + two)
     return combined
-
-
-def _accuracy(values: Floats, top: Floats, k: int) -> Floats:
-    """The share of the true top k among the k largest; what was not answered counts as wrong."""
-    cut = values.shape[1] - k
-    best = np.argpartition(values, cut, axis=1)[:, cut:]
-    said = np.isfinite(np.take_along_axis(values, best, axis=1))
-    share: Floats = (top[best] * said).sum(axis=1) / k
-    return share
 
 
 def laplace(random: np.random.Generator, scale: float, shape: tuple[int, ...]) -> Floats:

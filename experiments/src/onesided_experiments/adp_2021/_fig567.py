@@ -101,7 +101,15 @@ def result(rows: list[Row], setup: Setup) -> Result:
     figures = {"fig1": _counts_figure([places for _, places in found])}
     for number, (_, places) in enumerate(found):
         name = "fig5" if number == 0 else f"fig5-{chr(ord('a') + number)}"
-        figures[name] = _maps(places, seed=setup.seed)
+        noise = NotPrivateSeededNoise(setup.seed)
+        counts = growing_counts(places, noise.permutation(places.people))
+        safe = counts[-1] < THRESHOLD
+        panels = [_map(places, safe, safe, "truth")]
+        for epsilon in EPSILONS:
+            said = certified(counts, THRESHOLD, epsilon, rows=1, noise=noise).marked[-1, 0]
+            panels.append(_map(places, said, safe, f"ε = {epsilon}"))
+        title = f"ADP-2021 Figure 5: {places.name}, T = {THRESHOLD}, {len(counts)} updates"
+        figures[name] = Figure(title=title, panels=panels, columns=4)
     at_ten = [row for row in rows if row["threshold"] == THRESHOLD]
     at_end = [row for row in rows if row["last"]]
     figures["fig6"] = _ratios(
@@ -143,18 +151,6 @@ def _counts_figure(found: Sequence[Places]) -> Figure:
             )
         )
     return Figure(title="ADP-2021 Figure 1: places by count", panels=panels, columns=3)
-
-
-def _maps(places: Places, *, seed: int) -> Figure:
-    noise = NotPrivateSeededNoise(seed)
-    counts = growing_counts(places, noise.permutation(places.people))
-    safe = counts[-1] < THRESHOLD
-    panels = [_map(places, safe, safe, "truth")]
-    for epsilon in EPSILONS:
-        said = certified(counts, THRESHOLD, epsilon, rows=1, noise=noise).marked[-1, 0]
-        panels.append(_map(places, said, safe, f"ε = {epsilon}"))
-    title = f"ADP-2021 Figure 5: {places.name}, T = {THRESHOLD}, {len(counts)} updates"
-    return Figure(title=title, panels=panels, columns=4)
 
 
 def _map(places: Places, said: BoolArray, safe: BoolArray, title: str) -> Panel:

@@ -49,7 +49,9 @@ def measure(*, path: Path, level: int, steps: int | None, seed: int) -> list[Row
     wrong = published = resting = 0
     for hour in range(hours):
         rows = range(edges[hour + HOURS], edges[hour + HOURS + 1])
-        batch = Batch(str(hour), hour, tuple(_rows(visits, rows, hour)))
+        part = slice(rows.start, rows.stop)
+        pairs = zip(visits["place"][part].tolist(), visits["person"][part].tolist(), strict=True)
+        batch = Batch(str(hour), hour, tuple([(place, person, hour) for place, person in pairs]))
         answer = machine.step(batch, noise=noise)
         truth = _truth(visits, edges[hour + 1], edges[hour + HOURS + 1], size)
         asked = answer.certified.copy()
@@ -82,12 +84,6 @@ def _visits(path: Path) -> dict[str, NDArray[Any]]:
         "FROM read_parquet($1) ORDER BY hour",
         str(path),
     )
-
-
-def _rows(visits: dict[str, NDArray[Any]], rows: range, hour: int) -> list[tuple[int, int, int]]:
-    part = slice(rows.start, rows.stop)
-    pairs = zip(visits["place"][part].tolist(), visits["person"][part].tolist(), strict=True)
-    return [(place, person, hour) for place, person in pairs]
 
 
 def _truth(visits: dict[str, NDArray[Any]], start: int, end: int, size: int) -> IntArray:

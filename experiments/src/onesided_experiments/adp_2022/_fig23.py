@@ -150,7 +150,13 @@ def _maps(places: Places, figure: str, alpha: str, seed: int) -> Figure:
 
 def _claims(rows: list[Row]) -> list[Claim]:
     def share(figure: str, name: str, threshold: int) -> dict[str, float]:
-        return _share(rows, (figure, name, threshold))
+        # By data set: of the safe places, those that are called so.
+        wanted = (figure, name, threshold)
+        return {
+            row["dataset"]: row["safe"] / row["truly_safe"]
+            for row in rows
+            if (row["figure"], row["shown"], row["threshold"]) == wanted
+        }
 
     caption, text = THRESHOLDS
     pure, approx = share("fig2", "ε-DP", caption), share("fig2", "(ε, δ)-DP", caption)
@@ -193,15 +199,6 @@ def _with_error(pure: dict[str, float], approx: dict[str, float]) -> Claim:
         measured="; ".join(f"{n} {pure[n]:.3f}, {approx[n]:.3f}" for n in pure),
         verdict=judge([approx[n] - pure[n] <= 0.05 for n in pure]),
     )
-
-
-def _share(rows: list[Row], wanted: tuple[str, str, int]) -> dict[str, float]:
-    """By data set: of the safe places, those that are called so."""
-    return {
-        row["dataset"]: row["safe"] / row["truly_safe"]
-        for row in rows
-        if (row["figure"], row["shown"], row["threshold"]) == wanted
-    }
 
 
 def _said(found: dict[str, float]) -> str:

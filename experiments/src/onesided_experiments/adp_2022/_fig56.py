@@ -32,10 +32,7 @@ from onesided_experiments.adp_2022._as_run import right_answers as drawn_until_a
 
 THRESHOLD: Final = 5
 DAYS: Final = 10
-_SWEEPS: Final = {
-    "epsilon": ("0.1", "0.3", "0.5", "1", "2", "4"),
-    "threshold": (1, 2, 3, 5, 7, 10),
-}
+_SWEEPS: Final = {"epsilon": ("0.1", "0.3", "0.5", "1", "2", "4"), "threshold": (1, 2, 3, 5, 7, 10)}
 _LABELS: Final = {"epsilon": "ε (nats)", "threshold": "threshold t (people)"}
 AS_RUN: Final = {
     READINGS["one place"]: Look(name=READINGS["one place"], colour="black", marker="triangle"),
@@ -184,28 +181,6 @@ def jobs(setup: Setup) -> list[Job]:
 
 def result(rows: list[Row], setup: Setup) -> Result:
     """The chance of so many answers; bars and lines by ε and t."""
-    figures = {"fig5": _chances(rows), "fig6": _sweeps(rows)}
-    found = [(source, by_day(source, path)) for source, path in find_visits(setup.data)]
-    notes = [
-        "All methods at the same total ε under the presence policy (the paper's disjunction does "
-        "not make several counts monotone: erratum 2). ℓ0 is the most places anyone was at on any "
-        "day, taken as asserted by the curator. Places are asked in random orders.",
-        "As run: the authors draw places with replacement until one comes out above t, and "
-        "count the different ones, that last one too. Their "
-        "scripts limit the data first (limit_sens=True) by a module that is at no commit of their "
-        "repository, so both readings are shown: one random place per person, and all places.",
-        "Bands are 95 % by normal approximation; in Figure 6 over days, where there are several.",
-        *(f"{source.name}: ℓ0 = {fall_of(places)}, {places.latitude.size:,} places, "
-          f"{places.times} days; {source.said}." for source, places in found),
-    ]  # fmt: skip
-    return Result(rows=rows, figures=figures, claims=lambda: _claims(rows), notes=notes)
-
-
-def _datasets(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row["dataset"] for row in rows))
-
-
-def _chances(rows: Sequence[Row]) -> Figure:
     panels = []
     for dataset in _datasets(rows):
         curves = []
@@ -232,7 +207,25 @@ def _chances(rows: Sequence[Row]) -> Figure:
             )
         )
     title = "ADP-2022 Figure 5: right answers at total ε = 1, t = 5"
-    return Figure(title=title, panels=panels, columns=3)
+    figures = {"fig5": Figure(title=title, panels=panels, columns=3), "fig6": _sweeps(rows)}
+    found = [(source, by_day(source, path)) for source, path in find_visits(setup.data)]
+    notes = [
+        "All methods at the same total ε under the presence policy (the paper's disjunction does "
+        "not make several counts monotone: erratum 2). ℓ0 is the most places anyone was at on any "
+        "day, taken as asserted by the curator. Places are asked in random orders.",
+        "As run: the authors draw places with replacement until one comes out above t, and "
+        "count the different ones, that last one too. Their "
+        "scripts limit the data first (limit_sens=True) by a module that is at no commit of their "
+        "repository, so both readings are shown: one random place per person, and all places.",
+        "Bands are 95 % by normal approximation; in Figure 6 over days, where there are several.",
+        *(f"{source.name}: ℓ0 = {fall_of(places)}, {places.latitude.size:,} places, "
+          f"{places.times} days; {source.said}." for source, places in found),
+    ]  # fmt: skip
+    return Result(rows=rows, figures=figures, claims=lambda: _claims(rows), notes=notes)
+
+
+def _datasets(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(row["dataset"] for row in rows))
 
 
 def _bare(look: Look) -> Look:
@@ -276,6 +269,15 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
     chance = [r for r in rows if r["varying"] == "answers"]
     mean = {n: {r["method"]: r["right"] for r in chance if r["dataset"] == n} for n in names}
     wrong = sum(r["wrong"] for r in rows)
+    # Where never stopping loses: few places are near t, so that SALap seldom stops.
+    points: dict[tuple[str, str, object], dict[str, float]] = {}
+    for row in rows:
+        if row["varying"] != "answers":
+            key = (row["dataset"], row["varying"], row[row["varying"]])
+            points.setdefault(key, {})[row["method"]] = row["right"]
+    won = [found["never stops"] > found["SALap"] for found in points.values()]
+    lost = [key for key, better in zip(points, won, strict=True) if not better]
+    where = "; ".join(f"{name} at {varying} {value}" for name, varying, value in lost)
     return [
         *(_ten(chance, name, "as run") for name in AS_RUN),
         _ten(chance, "SALap", "corrected"),
@@ -295,7 +297,12 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
             + f"; {wrong} wrong",
             verdict=judge([mean[n]["never stops"] > mean[n]["SALap"] for n in names]),
         ),
-        _everywhere(rows),
+        Claim(
+            judges="ours",
+            text="... and so at every ε and t of the sweep.",
+            measured=f"{sum(won)} of {len(won)} settings; not for {where or 'none'}",
+            verdict=judge(won),
+        ),
     ]
 
 
@@ -315,24 +322,6 @@ def _ten(chance: Sequence[Row], method: str, judges: Judged) -> Claim:
         measured="; ".join(f"{n} {value:.2f}" for n, value in ten.items())
         + (f" (taken at its word: {held})" if unknown else ""),
         verdict="not comparable" if unknown else held,
-    )
-
-
-def _everywhere(rows: Sequence[Row]) -> Claim:
-    """Where never stopping loses: few places are near t, so that SALap seldom stops."""
-    points: dict[tuple[str, str, object], dict[str, float]] = {}
-    for row in rows:
-        if row["varying"] != "answers":
-            key = (row["dataset"], row["varying"], row[row["varying"]])
-            points.setdefault(key, {})[row["method"]] = row["right"]
-    won = [found["never stops"] > found["SALap"] for found in points.values()]
-    lost = [key for key, better in zip(points, won, strict=True) if not better]
-    where = "; ".join(f"{name} at {varying} {value}" for name, varying, value in lost)
-    return Claim(
-        judges="ours",
-        text="... and so at every ε and t of the sweep.",
-        measured=f"{sum(won)} of {len(won)} settings; not for {where or 'none'}",
-        verdict=judge(won),
     )
 
 

@@ -23,19 +23,7 @@ from onesided_experiments.baselines._top_k import (
 )
 
 __all__ = [
-    "ACCEPTED",
-    "AdaptiveGapAnswers",
-    "AdaptiveGapSparseVector",
-    "DirectDawaz",
-    "DiscreteLaplace",
-    "GapAnswers",
-    "GapSparseVector",
-    "GapTopK",
-    "GapTopKAnswer",
-    "MeasuredTopK",
-    "MeasuredTopKAnswer",
-    "ObjectivePerturbation",
-    "Suppress",
-    "combine_gaps",
-    "combine_leads",
-]
+    "ACCEPTED", "AdaptiveGapAnswers", "AdaptiveGapSparseVector", "DirectDawaz", "DiscreteLaplace",
+    "GapAnswers", "GapSparseVector", "GapTopK", "GapTopKAnswer", "MeasuredTopK",
+    "MeasuredTopKAnswer", "ObjectivePerturbation", "Suppress", "combine_gaps", "combine_leads",
+]  # fmt: skip

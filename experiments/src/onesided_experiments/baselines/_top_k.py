@@ -163,7 +163,11 @@ class MeasuredTopK:
         measured = counts[indices] + source.two_sided(
             self.measure_rate, self.measure_rate, indices.size
         )
-        ratio = self._variance_ratio()
+        # Variance of the ranking noise over the measuring noise; None where one is 0.
+        ranking = TwoSidedGeometric(self.select.noise_rate, self.select.noise_rate).variance()
+        measuring = TwoSidedGeometric(self.measure_rate, self.measure_rate).variance()
+        # The fractions of two ranks: a difference of two uniforms, shared as 1/12 for each.
+        ratio = (ranking + 1 / 12) / measuring if measuring > 0 else None
         combined = (
             measured.astype(np.float64)
             if ratio is None
@@ -175,13 +179,6 @@ class MeasuredTopK:
         """``select.loss`` plus ``measure_rate * min(k, rise + fall)``."""
         moved = min(self.select.k, shift.rise + shift.fall)
         return self.select.loss(shift) + self.measure_rate * moved
-
-    def _variance_ratio(self) -> float | None:
-        """Variance of the ranking noise over the measuring noise; None where one is 0."""
-        ranking = TwoSidedGeometric(self.select.noise_rate, self.select.noise_rate).variance()
-        measuring = TwoSidedGeometric(self.measure_rate, self.measure_rate).variance()
-        # The fractions of two ranks: a difference of two uniforms, shared as 1/12 for each.
-        return (ranking + 1 / 12) / measuring if measuring > 0 else None
 
 
 def _cost(shift: Shift, k: int) -> int:

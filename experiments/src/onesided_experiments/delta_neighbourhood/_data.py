@@ -14,21 +14,9 @@ from onesided.noise import IntArray
 from onesided_experiments._files import locate
 
 LINES: Final = (
-    "adult",
-    "hepth",
-    "income",
-    "medcost",
-    "nettrace",
-    "patent",
-    "searchlogs",
-    "bids_all",
-    "bids_fj",
-    "md_sal_fa",
-    "lc_req_f1",
-    "lc_req_f2",
-    "lc_dtir_all",
-    "lc_dtir_f1",
-)
+    "adult", "hepth", "income", "medcost", "nettrace", "patent", "searchlogs", "bids_all",
+    "bids_fj", "md_sal_fa", "lc_req_f1", "lc_req_f2", "lc_dtir_all", "lc_dtir_f1",
+)  # fmt: skip
 PLANES: Final = (
     "beijing_cabs_e",
     "gowalla",

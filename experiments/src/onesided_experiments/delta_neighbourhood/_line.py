@@ -57,7 +57,13 @@ def ours(*, delta: int, epsilon: str) -> list[Row]:
     probe = ranges.part(np.arange(0, _QUERIES, 8))
     moves = moves_of(neighbourhood(radius=delta), Grid(_CELLS, box=True))
     best: tuple[float, str, Operator, float, int] | None = None
-    for name, strategy in _strategies(delta):
+    widths = sorted({max(2, delta * times // 4) for times in (1, 2, 4, 8)})
+    for name, strategy in [
+        ("prefix", Prefix(_CELLS)),
+        ("identity", Identity(_CELLS)),
+        ("hierarchy 16", Hierarchy(_CELLS, 16)),
+        *((f"block prefix {w}", block_prefix(_CELLS, w)) for w in widths if 4 <= w <= 1024),
+    ]:
         shifts = strategy_shifts(strategy, moves)
         spread = TwoSidedGeometric(*rates_over(shifts, Fraction(epsilon))).variance()
         error = float(error_factors(strategy, probe).mean()) * spread
@@ -77,16 +83,6 @@ def ours(*, delta: int, epsilon: str) -> list[Row]:
             for n, factor in zip(_LENGTHS, factors, strict=True)
         ]  # fmt: skip
     return rows
-
-
-def _strategies(delta: int) -> list[tuple[str, Operator]]:
-    widths = sorted({max(2, delta * times // 4) for times in (1, 2, 4, 8)})
-    return [
-        ("prefix", Prefix(_CELLS)),
-        ("identity", Identity(_CELLS)),
-        ("hierarchy 16", Hierarchy(_CELLS, 16)),
-        *((f"block prefix {w}", block_prefix(_CELLS, w)) for w in widths if 4 <= w <= 1024),
-    ]
 
 
 def standard(*, path: str, epsilon: str, repeats: int, seed: int) -> list[Row]:
@@ -155,16 +151,6 @@ _GOAL = 100
 def result(rows: list[Row], _setup: Setup) -> Result:
     """Figures and verdicts."""
     epsilons = sorted({row["epsilon"] for row in rows}, key=float)
-    figures = {"line_by_delta": _by_delta(rows, epsilons), "line_by_length": _by_length(rows)}
-    return Result(
-        rows=rows,
-        figures=figures,
-        claims=lambda: [claim for e in epsilons for claim in _claims(rows, e)],
-        notes=_NOTES,
-    )
-
-
-def _by_delta(rows: list[Row], epsilons: list[str]) -> Figure:
     panels = []
     for epsilon in epsilons:
         mine = [row for row in rows if row["part"] == "ours" and row["epsilon"] == epsilon]
@@ -183,7 +169,16 @@ def _by_delta(rows: list[Row], epsilons: list[str]) -> Figure:
                 log_y=True,
             )
         )
-    return Figure(title="Random ranges of 4,096 cells, by δ", panels=panels)
+    figures = {
+        "line_by_delta": Figure(title="Random ranges of 4,096 cells, by δ", panels=panels),
+        "line_by_length": _by_length(rows),
+    }
+    return Result(
+        rows=rows,
+        figures=figures,
+        claims=lambda: [claim for e in epsilons for claim in _claims(rows, e)],
+        notes=_NOTES,
+    )
 
 
 def _by_length(rows: list[Row]) -> Figure:
@@ -248,8 +243,20 @@ def _claims(rows: list[Row], epsilon: str) -> list[Claim]:
     widest = mine[max(mine)]
     last = geometric_mean(best.values()) / widest
     unaided = geometric_mean(plain.values()) / widest
+    gains = {name: error / mine[min(mine)] for name, error in best.items()}
+    reached = sum(one >= _GOAL for one in gains.values())
+    verdict: Verdict = "holds" if reached == len(gains) else "holds in part"
     return [
-        _narrow({name: error / mine[min(mine)] for name, error in best.items()}, epsilon),
+        Claim(
+            judges="ours",
+            text=f"ε = {epsilon}: at δ = one cell the mean squared error of random ranges is at "
+            f"least {_GOAL} times below the best standard method's.",
+            measured=f"{min(gains.values()):.0f} ({min(gains, key=gains.__getitem__)}) to "
+            f"{max(gains.values()):.0f} ({max(gains, key=gains.__getitem__)}), geometric mean "
+            f"{geometric_mean(gains.values()):.0f}; at least {_GOAL} on {reached} of {len(gains)} "
+            "data sets",
+            verdict=verdict if reached else "does not hold",
+        ),
         Claim(
             judges="ours",
             text=f"ε = {epsilon}: the gap closes to 1 as δ grows to the whole domain.",
@@ -259,21 +266,6 @@ def _claims(rows: list[Row], epsilon: str) -> list[Claim]:
         ),
         _isotonic(rows, best, epsilon),
     ]
-
-
-def _narrow(gains: dict[str, float], epsilon: str) -> Claim:
-    reached = sum(one >= _GOAL for one in gains.values())
-    verdict: Verdict = "holds" if reached == len(gains) else "holds in part"
-    return Claim(
-        judges="ours",
-        text=f"ε = {epsilon}: at δ = one cell the mean squared error of random ranges is at "
-        f"least {_GOAL} times below the best standard method's.",
-        measured=f"{min(gains.values()):.0f} ({min(gains, key=gains.__getitem__)}) to "
-        f"{max(gains.values()):.0f} ({max(gains, key=gains.__getitem__)}), geometric mean "
-        f"{geometric_mean(gains.values()):.0f}; at least {_GOAL} on {reached} of {len(gains)} "
-        "data sets",
-        verdict=verdict if reached else "does not hold",
-    )
 
 
 def _isotonic(rows: list[Row], best: dict[str, float], epsilon: str) -> Claim:

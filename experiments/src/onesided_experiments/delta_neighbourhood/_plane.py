@@ -109,11 +109,7 @@ def probe(strategy: Operator, ranges: Ranges) -> Ranges:
 
 
 def drawn(
-    side: int,
-    laid: tuple[int, int],
-    ranges: Ranges,
-    repeats: int,
-    noise: NotPrivateSeededNoise,
+    side: int, laid: tuple[int, int], ranges: Ranges, repeats: int, noise: NotPrivateSeededNoise
 ) -> float:
     """The mean squared error of noise of variance 1, through least squares."""
     law = TwoSidedGeometric(1, 1)
@@ -170,8 +166,7 @@ def _at_least_zero(
     found: dict[str, Callable[[Any, NotPrivateSeededNoise], Any]] = {}
     for name, metric in (("ours", "euclidean"), ("ours, sides", "grid")):
         moves = moves_of(
-            neighbourhood(radius=1, metric=metric),
-            Grid((side, side), box=metric == "euclidean"),
+            neighbourhood(radius=1, metric=metric), Grid((side, side), box=metric == "euclidean")
         )
         shifts = strategy_shifts(tiles(side, 1, 1), moves)
         sums = Counts(*rates_over(shifts, Fraction(epsilon)))

@@ -192,9 +192,5 @@ _NOTES = (
 )
 
 EXPERIMENT = Experiment(
-    name="tables",
-    title="Tables 1 to 3 and the search",
-    needs="no data",
-    jobs=jobs,
-    result=result,
+    name="tables", title="Tables 1 to 3 and the search", needs="no data", jobs=jobs, result=result
 )

@@ -122,7 +122,26 @@ def result(rows: list[Row], _setup: Setup) -> Result:
             ("real", "real noise, all counts", True),
         )
     ]
-    panels.append(_ratios())
+    # Squared error of the unbiased form over two-sided geometric noise, by count.
+    colours = {"0": "sky", "1": "black", "2": "vermillion", "10": "purple"}
+    steps = [k / 10 for k in range(1, 91)]
+    curves = []
+    for count, colour in colours.items():
+        ratios = []
+        for epsilon in steps:
+            known = SampledNoise(epsilon=str(epsilon))
+            ratios.append(float(known.error(int(count)).low / known.rival().low))
+        look = Look(name=f"true count {count}", colour=colour, marker="none")
+        curves.append(Curve(look=look, x=steps, y=ratios))
+    panels.append(
+        Panel(
+            title="whole numbers, unbiased, against two-sided",
+            x_label="ε (nats)",
+            y_label="ratio of squared errors",
+            curves=curves,
+            y_range=(0, 4),
+        )
+    )
     figure = Figure(title="Equation (3) against Laplace noise: where it wins", panels=panels)
     return Result(rows=rows, figures={"region": figure}, claims=lambda: _claims(rows), notes=_NOTES)
 
@@ -134,27 +153,6 @@ def _curve(rows: Sequence[Row], noise: str, form: str, *, log: bool) -> Curve:
         look=_LOOKS[form],
         x=[float(row["epsilon"]) for row in mine],
         y=[row["wins_below"] or never for row in mine],
-    )
-
-
-def _ratios() -> Panel:
-    """Squared error of the unbiased form over two-sided geometric noise, by count."""
-    colours = {"0": "sky", "1": "black", "2": "vermillion", "10": "purple"}
-    steps = [k / 10 for k in range(1, 91)]
-    curves = []
-    for count, colour in colours.items():
-        ratios = []
-        for epsilon in steps:
-            known = SampledNoise(epsilon=str(epsilon))
-            ratios.append(float(known.error(int(count)).low / known.rival().low))
-        look = Look(name=f"true count {count}", colour=colour, marker="none")
-        curves.append(Curve(look=look, x=steps, y=ratios))
-    return Panel(
-        title="whole numbers, unbiased, against two-sided",
-        x_label="ε (nats)",
-        y_label="ratio of squared errors",
-        curves=curves,
-        y_range=(0, 4),
     )
 
 

@@ -127,22 +127,7 @@ def jobs(setup: Setup) -> list[Job]:
 
 def result(rows: list[Row], _setup: Setup) -> Result:
     """One figure per n: data sets by ε, over the n-grams that occur and over all."""
-    rows = [*rows, *_best(rows)]
-    figures = {f"fig{length - 2}": _figure(rows, length) for length in LENGTHS}
-    said = {source.name: source.said for source in SOURCES}
-    notes = [
-        "The paper's Wi-Fi trace is not public; 64 zones stand for its 64 access points.",
-        *(f"{name}: {said[name]}." for name in _looks.sources(rows)),
-        "'Occurring': the mean over n-grams that somebody has. 'Everywhere': over all 64^n, as the "
-        "error is printed in the paper; the absent ones are added as the mean size of the noise.",
-        "A record is a day; LM's noise is Laplace's of scale 2k/ε. Unknown keys: whole numbers, "
-        "one n-gram per open day, noise below only at rate ε, median taken out, clipped at 0.",
-    ]
-    return Result(rows=rows, figures=figures, claims=lambda: _claims(rows), notes=notes)
-
-
-def _best(rows: Sequence[Row]) -> list[Row]:
-    """LM T*: for each error measure the best limit, found by looking at the errors."""
+    # LM T*: for each error measure the best limit, found by looking at the errors.
     found = []
     for key in dict.fromkeys((row["dataset"], row["n"], row["epsilon"]) for row in rows):
         mine = [
@@ -158,7 +143,18 @@ def _best(rows: Sequence[Row]) -> list[Row]:
              "limit_everywhere": best["everywhere"]["limit"]}
             | {name + end: row[name + end] for name, row in best.items() for end in ("", "_spread")}
         )  # fmt: skip
-    return found
+    rows = [*rows, *found]
+    figures = {f"fig{length - 2}": _figure(rows, length) for length in LENGTHS}
+    said = {source.name: source.said for source in SOURCES}
+    notes = [
+        "The paper's Wi-Fi trace is not public; 64 zones stand for its 64 access points.",
+        *(f"{name}: {said[name]}." for name in _looks.sources(rows)),
+        "'Occurring': the mean over n-grams that somebody has. 'Everywhere': over all 64^n, as the "
+        "error is printed in the paper; the absent ones are added as the mean size of the noise.",
+        "A record is a day; LM's noise is Laplace's of scale 2k/ε. Unknown keys: whole numbers, "
+        "one n-gram per open day, noise below only at rate ε, median taken out, clipped at 0.",
+    ]
+    return Result(rows=rows, figures=figures, claims=lambda: _claims(rows), notes=notes)
 
 
 def _figure(rows: Sequence[Row], length: int) -> Figure:

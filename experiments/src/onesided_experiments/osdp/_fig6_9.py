@@ -63,17 +63,13 @@ def jobs(setup: Setup) -> list[Job]:
                 "generator": generator,
                 "ratios": (0.9, 0.25) if setup.quick else RATIOS,
                 "epsilons": ("1", "0.01") if setup.quick else EPSILONS,
-                "repeats": 2 if setup.quick else _runs(generator),
+                "repeats": 2 if setup.quick else (RUNS if generator in PAPERS_OWN else OTHER_RUNS),
                 "seed": setup.seed,
             },
         )
         for path in (paths[::5] if setup.quick else paths)
         for generator in generators
     ]
-
-
-def _runs(generator: str) -> int:
-    return RUNS if generator in PAPERS_OWN else OTHER_RUNS
 
 
 def result(rows: list[Row], _setup: Setup) -> Result:
@@ -85,8 +81,18 @@ def result(rows: list[Row], _setup: Setup) -> Result:
         Column("all, with ours", ours, SHOWN),
     ]
     own = [one.read(as_the_paper=True) for one in columns]
+    # Both policies together, a row of panels for each ε.
+    tried = list(dict.fromkeys(row["epsilon"] for row in own[0].rows))
+    panels: list[Panel] = []
+    for epsilon in tried:
+        mine = [one.only(epsilon=epsilon) for one in own]
+        panels += _row(f"ε = {epsilon}", mine, "mre")
     figures = {
-        "fig6": _by_epsilon(own),
+        "fig6": Figure(
+            title="Figure 6: regret of MRE, both policies and all histograms together",
+            panels=panels,
+            columns=len(own),
+        ),
         "fig7": _by_policy(own, "mre", "Figure 7: regret of MRE at ε = 1"),
         "fig8": _by_policy(own, "rel95", "Figure 8: regret of Rel95 at ε = 1"),
         "fig9": _by_dataset(own),
@@ -134,20 +140,6 @@ class Column(NamedTuple):
         """The same for the first readings of the policies, or for the others."""
         fit = [row for row in self.rows if (row["generator"] in PAPERS_OWN) == as_the_paper]
         return self._replace(rows=fit)
-
-
-def _by_epsilon(columns: Sequence[Column]) -> Figure:
-    """Both policies together, a row of panels for each ε."""
-    tried = list(dict.fromkeys(row["epsilon"] for row in columns[0].rows))
-    panels: list[Panel] = []
-    for epsilon in tried:
-        mine = [one.only(epsilon=epsilon) for one in columns]
-        panels += _row(f"ε = {epsilon}", mine, "mre")
-    return Figure(
-        title="Figure 6: regret of MRE, both policies and all histograms together",
-        panels=panels,
-        columns=len(columns),
-    )
 
 
 def _by_policy(columns: Sequence[Column], measure_name: str, title: str) -> Figure:
@@ -395,10 +387,7 @@ def _beside(rows: Sequence[Row], epsilon: str, text: str, goal: float) -> Claim:
         return average(rows, name, method=method, generator=generator, epsilon=epsilon)
 
     pairs = {
-        f"{label} {generator}": (
-            mean("OpenShape", name, generator),
-            mean("DAWAz", name, generator),
-        )
+        f"{label} {generator}": (mean("OpenShape", name, generator), mean("DAWAz", name, generator))
         for name, label in MEASURES.items()
         for generator in dict.fromkeys(row["generator"] for row in rows)
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,12 +177,10 @@ def read(source: Source, path: Path) -> Trace:
         zone = equal_zones(longitude, latitude)
     else:
         zone = grid_zones(longitude, latitude, source.box)
-    who, date, step, hour = (_whole(found[name]) for name in ("who", "date", "step", "hour"))
+    who, date, step, hour = (
+        np.asarray(found[name]).astype(np.int64) for name in ("who", "date", "step", "hour")
+    )
     return _trace(source.name, np.stack([who, date, step, hour, zone], 1))
-
-
-def _whole(column: NDArray[Any]) -> IntArray:
-    return np.asarray(column).astype(np.int64)
 
 
 def grid_zones(

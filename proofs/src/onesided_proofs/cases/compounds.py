@@ -54,10 +54,7 @@ def cases() -> Iterator[Line]:
         two, thresholds=0, epsilon=_EPSILON, max_answers=1, margin=1, compounds=first
     )
     yield shipped(
-        _OfCompounds(first, half),
-        two,
-        name="AdaptiveSparseVector of compounds",
-        universe=_ABC,
+        _OfCompounds(first, half), two, name="AdaptiveSparseVector of compounds", universe=_ABC
     )
     yield from _broken()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
 
 from onesided import policy as policies
 from onesided.mechanism import ContinualCount
@@ -35,7 +34,10 @@ def cases() -> Iterator[Line]:
             (_one_level(right), "the loss of one level charged for all", "rates not shared out"),
             (zoo.RunningNoise(right), "one draw for the whole stream", "a noisy starting point"),
         ):
-            yield _broken(right, wrong, policy, flaw, seen)
+            world = Universe(groups=_STEPS, units=1, max_groups=1)
+            yield in_place_of(
+                right, wrong, policy, flaw, seen, universe=world, tail=1e-5, unseen=1e-1
+            )
 
 
 def _visits() -> Iterator[Line]:
@@ -79,8 +81,3 @@ def _sound(policy: Policy, horizon: int | None, *, epsilon: int = 4, groups: int
 def _one_level(right: ContinualCount) -> ContinualCount:
     levels = right.levels(1)
     return ContinualCount(right.upper_rate * levels, right.lower_rate * levels, horizon=3)
-
-
-def _broken(right: ContinualCount, wrong: Any, policy: Policy, flaw: str, seen: str) -> Line:
-    world = Universe(groups=_STEPS, units=1, max_groups=1)
-    return in_place_of(right, wrong, policy, flaw, seen, universe=world, tail=1e-5, unseen=1e-1)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from onesided import policy as policies
-from onesided.noise import Noise
-from onesided.verify import Data, Line, Universe, program
+from onesided.verify import Line, Universe, program
 from onesided_proofs.zoo import chance, forms
 
 _ONE = Universe(max_groups=1)
@@ -35,12 +33,7 @@ def cases() -> Iterator[Line]:
         (forms.noted_member, "the truth written on a member of an enumeration"),
     ):
         yield program("count, told", run, added, 1, universe=_ONE, flaw=flaw, seen=_HABIT)
-    for other, flaw in _other_chance():
-        yield program("count, chance", other, added, 1, universe=_ONE, flaw=flaw, seen=_HABIT)
-
-
-def _other_chance() -> tuple[tuple[Callable[[Data, Noise], Any], str], ...]:
-    return (
+    for other, flaw in (
         (chance.own_noise, "secure noise of its own at three times the rate"),
         (chance.seeded_noise, "a seeded generator of its own"),
         (chance.pythons_random, "Python's random numbers"),
@@ -55,4 +48,5 @@ def _other_chance() -> tuple[tuple[Callable[[Data, Noise], Any], str], ...]:
         (chance.Keeps(), "one draw kept from run to run"),
         (chance.Counts(), "something else every second time"),
         (chance.swallows_the_end, "goes on after its path has ended"),
-    )
+    ):
+        yield program("count, chance", other, added, 1, universe=_ONE, flaw=flaw, seen=_HABIT)

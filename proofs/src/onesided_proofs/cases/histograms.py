@@ -38,27 +38,6 @@ _PHASES = "each phase is reached by data of its own"
 
 def cases() -> Iterator[Line]:
     """The sound first."""
-    yield from _partitions()
-    yield from _whole()
-    yield from _looks()
-    yield from _trees()
-    yield from _zeros()
-    yield from _broken_partitions()
-    yield from _broken_zeros()
-    yield from _adaptive()
-
-
-def _policies() -> tuple[Policy, ...]:
-    return (
-        policies.bounded(),
-        policies.unbounded(),
-        policies.addition_only(),
-        policies.removal_only(),
-        policies.sensitive("minor"),
-    )
-
-
-def _partitions() -> Iterator[Line]:
     learner = Dawa(8, upper_rate=_DEAR, lower_rate=_DEAR)
     for policy in _policies()[:4]:
         yield shipped(
@@ -71,6 +50,33 @@ def _partitions() -> Iterator[Line]:
             tail=1e-9,
             unseen=1e-3,
         )
+    yield from _whole()
+    yield from _looks()
+    yield from _trees()
+    yield from _zeros()
+    yield from _broken_partitions()
+    yield from _broken_zeros()
+    # Two phases and trees that are learnt; the sound first.
+    for row in _edges():
+        yield from _two_phases(*row)
+    # Two units at once along every edge that can be met among all of them.
+    secret = policies.sensitive("private")
+    crowd = Ahp.for_policy(secret, epsilon=14, share="1/2")
+    yield _sound(crowd, secret, GroupCount(), _PAIR, epsilon=14)
+    yield from _zeroed()
+    yield from _marginals()
+    yield from _broken_phases()
+    yield from _broken_marginals()
+
+
+def _policies() -> tuple[Policy, ...]:
+    return (
+        policies.bounded(),
+        policies.unbounded(),
+        policies.addition_only(),
+        policies.removal_only(),
+        policies.sensitive("minor"),
+    )
 
 
 def _whole() -> Iterator[Line]:
@@ -311,20 +317,6 @@ _SEEN: Final = Universe(
     ),
 )
 _LEARNT: Final = "of phase 1 only the buckets are seen"
-
-
-def _adaptive() -> Iterator[Line]:
-    """Two phases and trees that are learnt; the sound first."""
-    for row in _edges():
-        yield from _two_phases(*row)
-    # Two units at once along every edge that can be met among all of them.
-    secret = policies.sensitive("private")
-    crowd = Ahp.for_policy(secret, epsilon=14, share="1/2")
-    yield _sound(crowd, secret, GroupCount(), _PAIR, epsilon=14)
-    yield from _zeroed()
-    yield from _marginals()
-    yield from _broken_phases()
-    yield from _broken_marginals()
 
 
 def _edges() -> tuple[tuple[Policy, GroupCount, int, int], ...]:

@@ -41,7 +41,17 @@ _FAR = "reached as answers go far out"
 
 def cases() -> Iterator[Line]:
     """The sound first."""
-    yield from _on_a_line()
+    for strategy in (Identity(3), Prefix(3), Suffix(3), block_prefix(3, 2), Hierarchy(3, 3)):
+        for policy in _line():
+            yield _case(strategy, policy, _LINE)
+    pair = policies.graph([("a", "b"), ("absent", "b")])
+    yield _case(Stack([Identity(2), Bins(2, 2)], [2, 1]), pair, ("a", "b"))
+    yield _case(staggered(2), pair, ("a", "b"))
+    places = {name: (k,) for k, name in enumerate(_FOUR)}
+    for radius in (1, 2):
+        policy = policies.neighbourhood(radius=radius, places=places)
+        yield _case(Haar(4), policy, _FOUR)
+        yield _case(Prefix(4), policy, _FOUR)
     yield from _on_a_square()
     yield from _on_trees()
     yield from _whole_domain()
@@ -55,26 +65,6 @@ def _line() -> tuple[Policy, ...]:
         policies.graph([("a", "b"), ("c", "b"), ("absent", "a")], directed=True),
         policies.neighbourhood(radius=1, places=places, sources=[(-1,)]),
     )
-
-
-def _on_a_line() -> Iterator[Line]:
-    for strategy in (
-        Identity(3),
-        Prefix(3),
-        Suffix(3),
-        block_prefix(3, 2),
-        Hierarchy(3, 3),
-    ):
-        for policy in _line():
-            yield _case(strategy, policy, _LINE)
-    pair = policies.graph([("a", "b"), ("absent", "b")])
-    yield _case(Stack([Identity(2), Bins(2, 2)], [2, 1]), pair, ("a", "b"))
-    yield _case(staggered(2), pair, ("a", "b"))
-    places = {name: (k,) for k, name in enumerate(_FOUR)}
-    for radius in (1, 2):
-        policy = policies.neighbourhood(radius=radius, places=places)
-        yield _case(Haar(4), policy, _FOUR)
-        yield _case(Prefix(4), policy, _FOUR)
 
 
 def _on_a_square() -> Iterator[Line]:
@@ -148,7 +138,18 @@ def _broken() -> Iterator[Line]:
             "published district totals",
         ),
     ):
-        yield _rejected(wrong, policy, names, flaw, seen)
+        right = Linear.for_policy(
+            policy, strategy=wrong.strategy, workload=wrong.workload, epsilon=6, cells=names
+        )
+        yield Line(
+            "Linear",
+            policy,
+            wrong,
+            right.losses,
+            universe=Universe(groups=names, units=1, max_groups=1),
+            flaw=flaw,
+            seen=seen,
+        )
 
 
 def _case(
@@ -182,19 +183,4 @@ def _case(
         tail=_TAIL,
         unseen=_UNSEEN,
         loose=_FAR,
-    )
-
-
-def _rejected(wrong: Linear, policy: Policy, names: tuple[str, ...], flaw: str, seen: str) -> Line:
-    right = Linear.for_policy(
-        policy, strategy=wrong.strategy, workload=wrong.workload, epsilon=6, cells=names
-    )
-    return Line(
-        "Linear",
-        policy,
-        wrong,
-        right.losses,
-        universe=Universe(groups=names, units=1, max_groups=1),
-        flaw=flaw,
-        seen=seen,
     )

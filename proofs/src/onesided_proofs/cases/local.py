@@ -46,21 +46,19 @@ def _shipped() -> Iterator[tuple[str, Number, Randomiser, Policy]]:
     yield "optimised unary", 2, local.optimised_unary(_ABC, epsilon=2), policies.local(_ABC)
     less = policies.local(_ABC, sensitive=two)
     yield "uRAP", 1, local.utility_optimised_rappor(_ABC, sensitive=two, epsilon=1), less
-    for policy in (_path(), _weighted()):
-        yield "context-aware channel", 1, local.context_aware(policy, epsilon=1), policy
-
-
-def _path() -> Policy:
-    """Neighbours on a line, both ways: the truncated geometric."""
+    # Neighbours on a line, both ways: the truncated geometric.
     joined = list(pairwise(_ABCD))
-    return policies.local(_ABCD, edges=[*joined, *((y, x) for x, y in joined)])
+    for policy in (
+        policies.local(_ABCD, edges=[*joined, *((y, x) for x, y in joined)]),
+        _weighted(),
+    ):
+        yield "context-aware channel", 1, local.context_aware(policy, epsilon=1), policy
 
 
 def _weighted() -> Policy:
     """A cycle that is easier one way than the other, and a letter that only hides others."""
     return policies.local(
-        _ABCD,
-        edges=[("a", "b", 1), ("b", "a", 2), ("b", "c", "1/2"), ("c", "b", 3), ("a", "d", 1)],
+        _ABCD, edges=[("a", "b", 1), ("b", "a", 2), ("b", "c", "1/2"), ("c", "b", 3), ("a", "d", 1)]
     )
 
 

@@ -38,19 +38,7 @@ _SAFE = "more noise than is needed"
 
 def cases() -> Iterator[Line]:
     """The sound first."""
-    yield from _sums()
-    yield from _samples()
-    yield from _units()
-    yield from _truncated()
-    yield from _stairs()
-    yield from _broken_samples()
-    yield from _broken_units()
-    yield from _broken_truncated()
-    yield from _broken_stairs()
-
-
-def _sums() -> Iterator[Line]:
-    """Propositions 3 and 4 for the sum of values 0 .. 3: ``max_groups`` is the sensitivity."""
+    # Propositions 3 and 4 for the sum of values 0 .. 3: `max_groups` is the sensitivity.
     for policy, side in ((_ADDED, "above"), (_REMOVED, "below"), (_BOTH, "both sides")):
         counts = Counts.for_policy(policy, epsilon=2, max_groups=3)
         steps = ALap.for_policy(policy, epsilon=2, largest=3, grid=1)
@@ -64,6 +52,31 @@ def _sums() -> Iterator[Line]:
             )
     unbiased = Counts.for_policy(_ADDED, epsilon=2, max_groups=3, correction="mean")
     yield program("Counts (sum, unbiased)", zoo.Sum(unbiased), _ADDED, 2, universe=_VALUES)
+    yield from _samples()
+    # Units in two groups, each kept whole or dropped whole.
+    whole = Subsampled.for_policy(_BOTH, epsilon=2, max_groups=2)
+    yield _of_units(whole, _BOTH, "come and go", epsilon=2)
+    presence = policies.presence(max_groups=2)
+    partly = Subsampled(Counts(1, INFINITE), keep_rate=1, max_groups=2)
+    yield _of_units(partly, presence, "leave a group")
+    yield _of_units(partly, _BOTH, "not said to be whole")
+    yield _of_units(partly, policies.bounded(), "change", loose="two groups at once")
+    yield from _truncated()
+    yield from _stairs()
+    yield from _broken_samples()
+    yield from _broken_units()
+    yield from _broken_truncated()
+    right = Staircase(2, largest=3, first=2)
+    for run, flaw, seen in (
+        (zoo.narrow_stairs, "stairs narrower than the largest value", "a range less one"),
+        (zoo.rising_stairs, "rising within a turn", "Pr[k] compared with one turn later only"),
+        (zoo.whole_turns, "tells the remainder of the sum", "noise in whole multiples only"),
+        (zoo.rate_of_counts, "ε where ε over the largest value is due", "sensitivity forgotten"),
+    ):
+        claim = program("Staircase", zoo.Sum(_wrong(run, right)), _ADDED, 2)
+        yield Line(
+            claim.name, _ADDED, claim.program, claim.claims, universe=_VALUES, flaw=flaw, seen=seen
+        )
 
 
 def _samples() -> Iterator[Line]:
@@ -106,17 +119,6 @@ def _samples() -> Iterator[Line]:
     careful = Subsampled(Counts(1, INFINITE), keep_rate=1)
     name, claims = "Subsampled (rate ε, not ln(1 + e^ε))", dict.fromkeys(_BOTH.edges, Fraction(1))
     yield Line(name, _BOTH, careful, claims, query=_ONE, universe=_A, loose=_SAFE)
-
-
-def _units() -> Iterator[Line]:
-    """Units in two groups, each kept whole or dropped whole."""
-    whole = Subsampled.for_policy(_BOTH, epsilon=2, max_groups=2)
-    yield _of_units(whole, _BOTH, "come and go", epsilon=2)
-    presence = policies.presence(max_groups=2)
-    partly = Subsampled(Counts(1, INFINITE), keep_rate=1, max_groups=2)
-    yield _of_units(partly, presence, "leave a group")
-    yield _of_units(partly, _BOTH, "not said to be whole")
-    yield _of_units(partly, policies.bounded(), "change", loose="two groups at once")
 
 
 def _of_units(mechanism: Subsampled, policy: Policy, what: str, **options: Any) -> Line:
@@ -229,20 +231,6 @@ def _broken_truncated() -> Iterator[Line]:
         universe=_PAIR,
         delta=_delta(right, one, GroupCount()),
     )
-
-
-def _broken_stairs() -> Iterator[Line]:
-    right = Staircase(2, largest=3, first=2)
-    for run, flaw, seen in (
-        (zoo.narrow_stairs, "stairs narrower than the largest value", "a range less one"),
-        (zoo.rising_stairs, "rising within a turn", "Pr[k] compared with one turn later only"),
-        (zoo.whole_turns, "tells the remainder of the sum", "noise in whole multiples only"),
-        (zoo.rate_of_counts, "ε where ε over the largest value is due", "sensitivity forgotten"),
-    ):
-        claim = program("Staircase", zoo.Sum(_wrong(run, right)), _ADDED, 2)
-        yield Line(
-            claim.name, _ADDED, claim.program, claim.claims, universe=_VALUES, flaw=flaw, seen=seen
-        )
 
 
 def _wrong(run: Callable[..., Any], right: Any) -> zoo.Wrong:

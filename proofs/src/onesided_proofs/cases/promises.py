@@ -47,7 +47,34 @@ def cases() -> Iterator[Line]:
     """The sound first."""
     yield from _relaxations()
     yield from _sums()
-    yield from _conversions()
+    # Differential privacy at one price for replacement and another for coming and going.
+    asked: tuple[Policy, ...] = (
+        BOTH,
+        WIDE,
+        policies.unbounded(),
+        MEMBER,
+        GONE,
+        policies.addition_only() & policies.graph([("a", "absent", "1/2")], directed=True),
+    )
+    for policy in asked:
+        for stay, come in ((3, None), (None, 2), (3, 2), (5, 2)):
+            told = acc.from_dp(policy, **_given(stay, come))
+            run = zoo.private(TWO, replace=stay, come=come)
+            name = f"from_dp: {policy.name}, {stay or 'none'} and {come or 'none'}"
+            silent = come is None and any(
+                "absent" in w for e in policy.edges for w in policy.ways(e)
+            )
+            yield line(name, policy, told.epsilon, run, silent=silent)
+    home = Tables(possible=(frozenset(), *_MARKED), units=2, homes=("h", "h"), registers=_REGISTERS)
+    for table in (None, "register"):
+        view = policies.view("minor", over="home", members=2, table=table)
+        run, told = zoo.private(home, replace=3, come=None), acc.from_dp(view, replace=Bound(3))
+        yield line(f"from_dp: view, {table}", view, told.epsilon, run, silent=table is not None)
+    extended = policies.extended_sensitive("minor")
+    run = running(KINDS, (extended, dict.fromkeys(prices(extended), Fraction(2))))
+    yield line("extended_to_osdp", MINORS, acc.extended_to_osdp(2).epsilon, run)
+    yield _composed_deltas()
+    yield from _amplified()
     yield from _parts()
     yield from _closures()
     yield from _broken()
@@ -175,37 +202,6 @@ def _composed(held: list[Guarantee]) -> Mapping[str, Loss]:
 
 def _bounds(held: Mapping[str, Loss]) -> dict[str, Bound]:
     return {edge: Bound(loss) for edge, loss in held.items()}
-
-
-def _conversions() -> Iterator[Line]:
-    """Differential privacy at one price for replacement and another for coming and going."""
-    asked: tuple[Policy, ...] = (
-        BOTH,
-        WIDE,
-        policies.unbounded(),
-        MEMBER,
-        GONE,
-        policies.addition_only() & policies.graph([("a", "absent", "1/2")], directed=True),
-    )
-    for policy in asked:
-        for stay, come in ((3, None), (None, 2), (3, 2), (5, 2)):
-            told = acc.from_dp(policy, **_given(stay, come))
-            run = zoo.private(TWO, replace=stay, come=come)
-            name = f"from_dp: {policy.name}, {stay or 'none'} and {come or 'none'}"
-            silent = come is None and any(
-                "absent" in w for e in policy.edges for w in policy.ways(e)
-            )
-            yield line(name, policy, told.epsilon, run, silent=silent)
-    home = Tables(possible=(frozenset(), *_MARKED), units=2, homes=("h", "h"), registers=_REGISTERS)
-    for table in (None, "register"):
-        view = policies.view("minor", over="home", members=2, table=table)
-        run, told = zoo.private(home, replace=3, come=None), acc.from_dp(view, replace=Bound(3))
-        yield line(f"from_dp: view, {table}", view, told.epsilon, run, silent=table is not None)
-    extended = policies.extended_sensitive("minor")
-    run = running(KINDS, (extended, dict.fromkeys(prices(extended), Fraction(2))))
-    yield line("extended_to_osdp", MINORS, acc.extended_to_osdp(2).epsilon, run)
-    yield _composed_deltas()
-    yield from _amplified()
 
 
 _MARKED: Final = (frozenset({Row("a")}), frozenset({Row("a", frozenset({"minor"}))}))

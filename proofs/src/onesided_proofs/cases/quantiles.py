@@ -78,12 +78,7 @@ def _more(policy: policies.Policy) -> Iterator[Line]:
 
 def _three(policy: policies.Policy) -> SeveralQuantiles:
     return SeveralQuantiles.for_policy(
-        policy,
-        shares=["1/4", "1/2", "3/4"],
-        candidates=3,
-        epsilon=_EPSILON,
-        max_groups=1,
-        fine=2,
+        policy, shares=["1/4", "1/2", "3/4"], candidates=3, epsilon=_EPSILON, max_groups=1, fine=2
     )
 
 

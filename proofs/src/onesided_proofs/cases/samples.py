@@ -20,19 +20,7 @@ _ROWS = Universe(ordered=True)
 
 def cases() -> Iterator[Line]:
     """The sound first."""
-    yield from _histograms()
-    yield from _records()
-    yield from _unknown_keys()
-    yield from _broken_samples()
-    yield from _broken_keys()
-
-
-def _tiers() -> Policy:
-    return policies.tiers({"minor": (1, "minor"), "ill": (2, "ill"), "open": INFINITE})
-
-
-def _histograms() -> Iterator[Line]:
-    """The sample of each policy's open records, as a histogram of what was kept."""
+    # The sample of each policy's open records, as a histogram of what was kept.
     private = policies.sensitive("private")
     both = private & _tiers()
     for policy, counted in (
@@ -49,6 +37,14 @@ def _histograms() -> Iterator[Line]:
     aside = policies.custom(kinds=("a", "open"), edges=[("a", "a")], default="a")
     whole = RecordSample.for_policy(aside, epsilon=1)
     yield shipped(whole, aside, _OPEN, universe=_SINGLE, epsilon=1)
+    yield from _records()
+    yield from _unknown_keys()
+    yield from _broken_samples()
+    yield from _broken_keys()
+
+
+def _tiers() -> Policy:
+    return policies.tiers({"minor": (1, "minor"), "ill": (2, "ill"), "open": INFINITE})
 
 
 def _records() -> Iterator[Line]:
@@ -75,11 +71,7 @@ def _unknown_keys() -> Iterator[Line]:
         for most, threshold in ((1, 0), (2, 0), (1, 1)):
             query = GroupCount(max_groups=most, counted=frozenset({"open"}))
             mechanism = UnknownKeys.for_policy(
-                policy,
-                epsilon=2,
-                max_groups=most,
-                counted=["open"],
-                threshold=threshold,
+                policy, epsilon=2, max_groups=most, counted=["open"], threshold=threshold
             )
             world = Universe(max_groups=1) if most == 1 else two
             yield shipped(mechanism, policy, query, universe=world, epsilon=2)

@@ -43,23 +43,6 @@ def cases() -> Iterator[Line]:
     """The sound first. None where no engine is installed that could hold a table."""
     if not has_engine():
         return
-    yield from _counts()
-    yield from _selections()
-    yield from _values()
-    yield from _several()
-    yield from _per_unit()
-    yield from _possible()
-    yield from _broken()
-    yield _priced_as_recorded()
-    yield _priced_by_one_row()
-
-
-def has_engine() -> bool:
-    """Whether a table can be held at all."""
-    return any(find_spec(name) for name in _ENGINES)
-
-
-def _counts() -> Iterator[Line]:
     places: dict[str, Any] = {"by": "place", "keys": _PLACES}
     wide = Universe(groups=(*_PLACES, "r"), units=1)
     one, two = policies.presence(max_groups=1), policies.presence(max_groups=2)
@@ -89,6 +72,19 @@ def _counts() -> Iterator[Line]:
         yield _line(policy, questions.Count(epsilon=_EPSILON), world, "of everybody")
     yield from _by_cells(private)
     yield from _at_once(wide)
+    yield from _selections()
+    yield from _values()
+    yield from _several()
+    yield from _per_unit()
+    yield from _possible()
+    yield from _broken()
+    yield _priced_as_recorded()
+    yield _priced_by_one_row()
+
+
+def has_engine() -> bool:
+    """Whether a table can be held at all."""
+    return any(find_spec(name) for name in _ENGINES)
 
 
 def _by_cells(private: Policy) -> Iterator[Line]:
@@ -110,7 +106,10 @@ def _by_cells(private: Policy) -> Iterator[Line]:
         some = questions.Count(where="v > 1", epsilon=_EPSILON)
         yield _line(policy, some, _world(policy, 1, 2), "of a condition")
     yield from _by_rows()
-    for policy in (policies.attributes({"place": _PLACES[:1]}), _directed()):
+    for policy in (
+        policies.attributes({"place": _PLACES[:1]}),
+        policies.graph([_PLACES], directed=True, values=["r"]),
+    ):
         world = Universe(groups=(*_PLACES, "r"), units=1, max_groups=1)
         first, second, other = ({**one, "keys": [place]} for place in world.groups)
         yield _line(policy, questions.AtMost(0, **first), world, "of one value")
@@ -143,10 +142,6 @@ def _by_rows() -> Iterator[Line]:
             asked = questions.Count(where=where, unknown=unknown, epsilon=_EPSILON)
             words = f"of rows with {where}, {unknown}"
             yield _line(policies.sensitive("v > 1"), asked, world, words, unit=None)
-
-
-def _directed() -> Policy:
-    return policies.graph([_PLACES], directed=True, values=["r"])
 
 
 def _at_once(wide: Universe) -> Iterator[Line]:

@@ -66,10 +66,6 @@ def cases() -> Iterator[Line]:
     yield _line(policy, _Crowd(wide), wide.loss(_MOVED), loose=more)
     known = pair.loss_among(1, _MOVED)
     yield _line(policy, _Alone(pair), known, "(one of two colludes)", universe=_ONE)
-    yield from _broken(policy, pair)
-
-
-def _broken(policy: Policy, pair: ShuffledCounts) -> Iterator[Line]:
     flawed: dict[str, Any] = {"seen": _HAND, **_WAYS}
     claims = {edge: Fraction(4) for edge in policy.edges}
     for run, flaw in (

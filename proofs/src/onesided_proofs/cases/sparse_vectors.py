@@ -19,15 +19,30 @@ _Variant = Callable[[list[int], Noise, Fraction, int], zoo.Answers]
 
 def cases() -> Iterator[Line]:
     """Two right and four wrong variants, and two habits of research code."""
-    yield from _variants()
-    yield from _habits()
-
-
-def _variants() -> Iterator[Line]:
-    """The six of Lyu, Su and Li."""
+    # The six of Lyu, Su and Li.
     yield _case("SVT 1", zoo.variant_1, 2, 1, "cd", loose=_LOOSE)
     yield _case("SVT 2", zoo.variant_2, 8, 2, "cd", loose=_LOOSE, tail=1e-9, unseen=1e-4)
     yield from _wrong_variants()
+    together = policies.unbounded()
+    yield _habit("SVT, one threshold", zoo.one_threshold, 1, "cde", together)
+    yield _habit(
+        "SVT",
+        zoo.redrawn,
+        1,
+        "cde",
+        together,
+        flaw="threshold noise redrawn for every query",
+        seen="research code (adp-algorithms' habits)",
+    )
+    yield _habit(
+        "SVT",
+        zoo.truncated_threshold,
+        1,
+        "c",
+        together,
+        flaw="threshold noise truncated to an integer",
+        seen="research code (a threshold cut to int)",
+    )
 
 
 def _wrong_variants() -> Iterator[Line]:
@@ -70,29 +85,6 @@ def _wrong_variants() -> Iterator[Line]:
         flaw="yes without limit at the price of one",
         seen=_LYU + "Algorithm 6 (Chen et al. 2015)",
         tail=1e-8,
-    )
-
-
-def _habits() -> Iterator[Line]:
-    together = policies.unbounded()
-    yield _habit("SVT, one threshold", zoo.one_threshold, 1, "cde", together)
-    yield _habit(
-        "SVT",
-        zoo.redrawn,
-        1,
-        "cde",
-        together,
-        flaw="threshold noise redrawn for every query",
-        seen="research code (adp-algorithms' habits)",
-    )
-    yield _habit(
-        "SVT",
-        zoo.truncated_threshold,
-        1,
-        "c",
-        together,
-        flaw="threshold noise truncated to an integer",
-        seen="research code (a threshold cut to int)",
     )
 
 

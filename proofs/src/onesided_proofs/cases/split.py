@@ -15,9 +15,7 @@ from onesided.verify import Line, Universe, shipped
 from onesided_proofs.zoo import split as zoo
 
 _SENSITIVE: Final = policies.sensitive("hidden")
-_TIERS: Final = policies.tiers(
-    {"strict": (1, "strict"), "mild": (2, "mild"), "open": INFINITE},
-)
+_TIERS: Final = policies.tiers({"strict": (1, "strict"), "mild": (2, "mild"), "open": INFINITE})
 _PAIR: Final = Universe(units=1, max_groups=1)
 _TWO: Final = Universe(units=2, max_groups=1)
 _ONE_CELL: Final = Universe(groups=("a",), units=2, max_groups=1)
@@ -26,21 +24,28 @@ _PATHS: Final = "an upper bound over what may be chosen"
 
 def cases() -> Iterator[Line]:
     """The sound first."""
-    yield from _splits()
-    yield from _by_value()
-    yield from _open_shapes()
-    yield from _open_counts()
-    yield from _broken_splits()
-    yield from _broken_shapes()
-
-
-def _splits() -> Iterator[Line]:
     for policy in (_SENSITIVE, policies.extended_sensitive("hidden"), _TIERS):
         mechanism = SplitHistogram.for_policy(policy, epsilon=8)
         yield _sound(mechanism, policy, _PAIR, epsilon=8)
         yield _sound(mechanism, policy, _ONE_CELL, epsilon=8)
     # Above and below apart: every term of the loss is seen.
     yield _sound(SplitHistogram(3, 5, open_rate=4), _SENSITIVE, _PAIR)
+    yield from _by_value()
+    one = OpenShape((4, 4), ((4, 6, 5),), block=2)
+    yield _shape(one, _SENSITIVE, _PAIR, tail=1e-11)
+    two = OpenShape((4, 4), ((3, 4, 7), (5, 5, 5)), block=1)
+    yield _shape(two, _SENSITIVE, _ONE_CELL)
+    yield _shape(two, policies.extended_sensitive("hidden"), _ONE_CELL)
+    # Who leaves a cell for no other pays for the number of records what another cell would cost.
+    whole = OpenShape((3, 3), ((3, 4, 4),), block=1, records=((7, 6),))
+    yield _shape(whole, _SENSITIVE, _ONE_CELL, tail=1e-11)
+    # No sensitive record passes as another sensitive one: nothing below the sensitive totals.
+    leave = policies.custom(kinds=("sensitive", "open"), edges=[("sensitive", "open")])
+    falls = OpenShape((4, INFINITE), ((3, INFINITE, 7), (6, INFINITE, 4)), block=2)
+    yield _shape(falls, leave, _PAIR, tail=1e-11)
+    yield from _open_counts()
+    yield from _broken_splits()
+    yield from _broken_shapes()
 
 
 def _by_value() -> Iterator[Line]:
@@ -56,33 +61,13 @@ def _by_value() -> Iterator[Line]:
     yield _sound(mechanism, _SENSITIVE, world, name="SplitHistogram (hybrid by cells)", epsilon=8)
 
 
-def _open_shapes() -> Iterator[Line]:
-    one = OpenShape((4, 4), ((4, 6, 5),), block=2)
-    yield _shape(one, _SENSITIVE, _PAIR, tail=1e-11)
-    two = OpenShape((4, 4), ((3, 4, 7), (5, 5, 5)), block=1)
-    yield _shape(two, _SENSITIVE, _ONE_CELL)
-    yield _shape(two, policies.extended_sensitive("hidden"), _ONE_CELL)
-    # Who leaves a cell for no other pays for the number of records what another cell would cost.
-    whole = OpenShape((3, 3), ((3, 4, 4),), block=1, records=((7, 6),))
-    yield _shape(whole, _SENSITIVE, _ONE_CELL, tail=1e-11)
-    # No sensitive record passes as another sensitive one: nothing below the sensitive totals.
-    leave = policies.custom(kinds=("sensitive", "open"), edges=[("sensitive", "open")])
-    falls = OpenShape((4, INFINITE), ((3, INFINITE, 7), (6, INFINITE, 4)), block=2)
-    yield _shape(falls, leave, _PAIR, tail=1e-11)
-
-
 def _open_counts() -> Iterator[Line]:
     query = GroupCount(counted=frozenset({"open"}))
     mechanism = Counts.for_policy(
         _SENSITIVE, epsilon=3, counted=["open"], correction="median", clip=True
     )
     yield shipped(
-        mechanism,
-        _SENSITIVE,
-        query,
-        name="Counts (OSDP Algorithm 2)",
-        universe=_TWO,
-        epsilon=3,
+        mechanism, _SENSITIVE, query, name="Counts (OSDP Algorithm 2)", universe=_TWO, epsilon=3
     )
 
 

@@ -51,15 +51,7 @@ _UNRULED: Final = policies.custom(
 
 def cases() -> Iterator[Line]:
     """The sound first."""
-    yield from _asked()
-    yield from _together()
-    yield from _unaccepted()
-    yield from _deltas()
-    yield from _broken()
-
-
-def _asked() -> Iterator[Line]:
-    """For a policy that is asked about."""
+    # For a policy that is asked about.
     addition, unbounded = policies.addition_only(), policies.unbounded()
     joint = MINORS & ILL
     for policy, own, world in (
@@ -93,6 +85,10 @@ def _asked() -> Iterator[Line]:
     ):
         accounts = _charged(own)
         yield _total(zoo.stated(accounts, policy), accounts, world, silent=True)
+    yield from _together()
+    yield from _unaccepted()
+    yield from _deltas()
+    yield from _broken()
 
 
 def _together() -> Iterator[Line]:

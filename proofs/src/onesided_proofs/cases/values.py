@@ -28,19 +28,7 @@ _STAYS = "reached by who loses some of several rows at a place"
 
 def cases() -> Iterator[Line]:
     """The sound first."""
-    yield from _single_sums()
-    yield from _sums_by_place()
-    yield from _sums_in_stairs()
-    yield from _squares()
-    yield from _rows()
-    yield from _cumulative()
-    yield from _broken()
-    yield from _broken_stairs()
-    yield from _broken_shares()
-
-
-def _single_sums() -> Iterator[Line]:
-    """One sum over everybody."""
+    # One sum over everybody.
     for low, high in ((0, 2), (-1, 2), (1, 3)):
         for optional in (False, True):
             yield _sum(policies.bounded(), (low, high), optional=optional)
@@ -48,6 +36,22 @@ def _single_sums() -> Iterator[Line]:
             yield _sum(policy, (low, high), optional=False)
         yield _sum(policies.sensitive("minor"), (low, high), optional=True)
         yield _sum(policies.presence(max_groups=2), (low, high), optional=True)
+    yield from _sums_by_place()
+    yield from _sums_in_stairs()
+    yield from _squares()
+    yield from _rows()
+    yield from _cumulative()
+    yield from _broken()
+    # Stairs that forget how many sums move, how far, or which way.
+    one_sum = StairSums(Staircase(_EPSILON, largest=3))
+    forgotten = "a unit in two sums pays for one, as if for the total"
+    yield _mispriced(policies.addition_only(), (0, 3), one_sum, flaw=forgotten, by=True)
+    low_stairs = StairSums(Staircase(_EPSILON, largest=2))
+    forgotten = "stairs as wide as the bounds are apart, where all of a value goes"
+    yield _mispriced(policies.addition_only(), (1, 3), low_stairs, flaw=forgotten)
+    forgotten = "stairs above, though values below 0 may go"
+    yield _mispriced(policies.addition_only(), (-1, 3), one_sum, flaw=forgotten)
+    yield from _broken_shares()
 
 
 def _sums_by_place() -> Iterator[Line]:
@@ -300,18 +304,6 @@ def _broken() -> Iterator[Line]:
         seen="in trees of counts",
         tail=1e-9,
     )
-
-
-def _broken_stairs() -> Iterator[Line]:
-    """Stairs that forget how many sums move, how far, or which way."""
-    one_sum = StairSums(Staircase(_EPSILON, largest=3))
-    forgotten = "a unit in two sums pays for one, as if for the total"
-    yield _mispriced(policies.addition_only(), (0, 3), one_sum, flaw=forgotten, by=True)
-    low_stairs = StairSums(Staircase(_EPSILON, largest=2))
-    forgotten = "stairs as wide as the bounds are apart, where all of a value goes"
-    yield _mispriced(policies.addition_only(), (1, 3), low_stairs, flaw=forgotten)
-    forgotten = "stairs above, though values below 0 may go"
-    yield _mispriced(policies.addition_only(), (-1, 3), one_sum, flaw=forgotten)
 
 
 def _broken_shares() -> Iterator[Line]:

@@ -21,14 +21,7 @@ _Line: TypeAlias = tuple[str, Callable[[Data, Noise], Any], Policy, Universe, st
 
 def cases() -> Iterator[Line]:
     """Wrong rates, wrong sides, wrong order of steps."""
-    yield from _claims()
-    yield from _wrong_policies()
-    yield from _programs()
-    yield from _right()
-
-
-def _claims() -> Iterator[Line]:
-    """A mechanism of ours with a claim that belongs to another."""
+    # A mechanism of ours with a claim that belongs to another.
     bounded, unbounded = policies.bounded(), policies.unbounded()
     presence, added = policies.presence(max_groups=1), policies.addition_only()
     up, down, both = Counts(1, INFINITE), Counts(INFINITE, 1), Counts("1/2", "1/2")
@@ -58,6 +51,9 @@ def _claims() -> Iterator[Line]:
         yield shipped(
             mechanism, policy, ONE_GROUP, name="Counts", universe=SINGLE, flaw=flaw, seen=seen
         )
+    yield from _wrong_policies()
+    yield from _programs()
+    yield from _right()
 
 
 def _wrong_policies() -> Iterator[Line]:
@@ -90,40 +86,39 @@ def _wrong_policies() -> Iterator[Line]:
 
 def _programs() -> Iterator[Line]:
     """Functions of data and noise."""
-    for name, run, policy, universe, flaw, seen in (*_early_slips(), *_late_slips()):
-        yield program(name, run, policy, 1, universe=universe, flaw=flaw, seen=seen)
-
-
-def _early_slips() -> tuple[_Line, ...]:
-    """Draws and clipping."""
+    # Draws and clipping.
     bounded, added = policies.bounded(), policies.addition_only()
-    return (
-        ("count", zoo.reused, added, Universe(), "one draw used for two counts", _HABIT),
-        (
-            "count",
-            zoo.drawn_again,
-            added,
-            _ONE,
-            "a release drawn again instead of re-read",
-            "caches and restarts without a ledger",
+    for name, run, policy, universe, flaw, seen in (
+        *(
+            ("count", zoo.reused, added, Universe(), "one draw used for two counts", _HABIT),
+            (
+                "count",
+                zoo.drawn_again,
+                added,
+                _ONE,
+                "a release drawn again instead of re-read",
+                "caches and restarts without a ledger",
+            ),
+            (
+                "count",
+                zoo.clipped_noise,
+                bounded,
+                _ONE,
+                "clipping before noise is added, on the wrong side",
+                _HABIT,
+            ),
+            (
+                "clipped count",
+                zoo.true_zero_stays,
+                added,
+                _ONE,
+                "zero stays zero by the truth, not by the answer",
+                "a misreading of OSDP Algorithm 2",
+            ),
         ),
-        (
-            "count",
-            zoo.clipped_noise,
-            bounded,
-            _ONE,
-            "clipping before noise is added, on the wrong side",
-            _HABIT,
-        ),
-        (
-            "clipped count",
-            zoo.true_zero_stays,
-            added,
-            _ONE,
-            "zero stays zero by the truth, not by the answer",
-            "a misreading of OSDP Algorithm 2",
-        ),
-    )
+        *_late_slips(),
+    ):
+        yield program(name, run, policy, 1, universe=universe, flaw=flaw, seen=seen)
 
 
 def _late_slips() -> tuple[_Line, ...]:

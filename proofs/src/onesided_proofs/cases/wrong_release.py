@@ -22,29 +22,6 @@ _LETTERS = Universe(units=1, values=tuple(Record("record", frozenset(letter)) fo
 
 def cases() -> Iterator[Line]:
     """Keys, winners, streams, samples, recipes, local answers."""
-    yield from _keys()
-    yield from _winners()
-    yield from _thresholds()
-    yield from _open_records()
-    yield from _zeros()
-    yield from _sampling()
-
-
-def _either() -> Policy:
-    """P = "not in both places": whoever is in at most one of them may pass as in the other."""
-    free = ("none", "first", "second")
-    edges = [(one, two) for one in (*free, "both") for two in free if one != two]
-    return policies.custom(kinds=(*free, "both"), edges=edges)
-
-
-def _dropping() -> Policy:
-    """Presence in two places, written out."""
-    edges = [("both", "first", 1), ("both", "second", 1), ("both", "none", 2)]
-    edges += [("first", "none", 1), ("second", "none", 1)]
-    return policies.custom(kinds=("none", "first", "second", "both"), edges=edges)
-
-
-def _keys() -> Iterator[Line]:
     added, one = policies.addition_only(), policies.presence(max_groups=1)
     yield program(
         "histogram",
@@ -56,16 +33,31 @@ def _keys() -> Iterator[Line]:
         seen="any GROUP BY",
     )
     yield program("histogram, public keys", zoo.public_keys, one, 1)
+    # P = "not in both places": whoever is in at most one of them may pass as in the other.
+    free = ("none", "first", "second")
+    edges = [(one, two) for one in (*free, "both") for two in free if one != two]
     yield program(
         "two counts",
         zoo.or_policy,
-        _either(),
+        policies.custom(kinds=(*free, "both"), edges=edges),
         1,
         universe=_FOUR,
         flaw="the OR policy: a count that is called monotone rises",
         seen="ADP-2022 section VI-A3 (erratum 2)",
     )
     yield program("two counts, presence", zoo.or_policy, _dropping(), 1, universe=_FOUR)
+    yield from _winners()
+    yield from _thresholds()
+    yield from _open_records()
+    yield from _zeros()
+    yield from _sampling()
+
+
+def _dropping() -> Policy:
+    """Presence in two places, written out."""
+    edges = [("both", "first", 1), ("both", "second", 1), ("both", "none", 2)]
+    edges += [("first", "none", 1), ("second", "none", 1)]
+    return policies.custom(kinds=("none", "first", "second", "both"), edges=edges)
 
 
 def _winners() -> Iterator[Line]:

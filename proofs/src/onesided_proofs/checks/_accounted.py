@@ -58,11 +58,14 @@ def accounted_checks() -> Iterator[Sampled]:
         yield Sampled(_NAME, subject, found())
     half = Counts("1/2", 1)
     law = _shifted(_ONE, _ONE, 1)
+    # A charge of another ε than its noise loses counts as what was charged.
+    note = acc.noise_note(Counts(1, 1), {_EDGE: _FALL})
+    told = acc.charge_loss(note, edge=_EDGE, epsilon=Fraction("2"))
     for subject, fault in (
         ("noise at twice the rate", _against(acc.counts_loss(half, Shift(rise=0, fall=1)), *law)),
         ("one release of two", _added_fault(_KNOWN[0], _KNOWN[1], told=_KNOWN[0])),
         ("sampled twice as often", _kept_fault(Fraction(1, 4), told=Fraction(1, 8))),
-        ("a note that was believed", _unbelieved("2")),
+        ("a note that was believed", _against(told, *_shifted(_ONE, _ONE, 1))),
     ):
         yield Sampled(_NAME, subject, fault, sound=False)
     yield from filtered_checks(_NAME)
@@ -84,17 +87,13 @@ def _first(faults: Iterable[str]) -> str:
     return next((fault for fault in faults if fault), "")
 
 
-def _noise(upper: Loss, lower: Loss, *, far: int = _FAR) -> Any:
-    """The law of noise at these rates, above and below, from -far to far."""
+def _shifted(upper: Loss, lower: Loss, fall: int, *, far: int = _FAR) -> tuple[Law, Law]:
+    """Of a count and of one lower by ``fall``, the law of each answer."""
+    # The law of noise at these rates, above and below, from -far to far.
     up, down = (0.0 if isinstance(r, Infinite) else np.exp(-float(r)) for r in (upper, lower))
     steps = np.arange(-far, far + 1)
     own = np.where(steps >= 0, up ** np.maximum(steps, 0), down ** np.maximum(-steps, 0))
-    return own / own.sum()
-
-
-def _shifted(upper: Loss, lower: Loss, fall: int, *, far: int = _FAR) -> tuple[Law, Law]:
-    """Of a count and of one lower by ``fall``, the law of each answer."""
-    law, empty = _noise(upper, lower, far=far), np.zeros(abs(fall))
+    law, empty = (own / own.sum()), np.zeros(abs(fall))
     ends = np.concatenate([empty, law]), np.concatenate([law, empty])
     return ends if fall >= 0 else ends[::-1]
 
@@ -527,13 +526,6 @@ def _balance_fault() -> str:
 
 _EDGE: Final = "a -> b"
 _FALL: Final = (Shift(rise=0, fall=1),)
-
-
-def _unbelieved(epsilon: str) -> str:
-    """A charge of another ε than its noise loses counts as what was charged."""
-    note = acc.noise_note(Counts(1, 1), {_EDGE: _FALL})
-    told = acc.charge_loss(note, edge=_EDGE, epsilon=Fraction(epsilon))
-    return _against(told, *_shifted(_ONE, _ONE, 1))
 
 
 def _notes_fault() -> str:

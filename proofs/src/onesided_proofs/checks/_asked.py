@@ -176,16 +176,12 @@ def _shape_priced(policy: Policy, made: OpenShape) -> str:
             continue
         rates = [list(one) for one in made.records]
         rates[place][pair] *= Fraction(1001, 1000)
-        more = _with_records(made, rates).losses(policy)
+        look = (made.look.upper, made.look.lower)
+        options = [(one.upper, one.lower, one.open) for one in made.options]
+        more = OpenShape(look, options, block=made.block, records=rates).losses(policy)
         if all(loss <= edge.weight for edge, loss in more.items()):
             return f"the number of records under {policy.name} is told at {made.records}"
     return ""
-
-
-def _with_records(made: OpenShape, rates: list[list[Loss]]) -> OpenShape:
-    look = (made.look.upper, made.look.lower)
-    options = [(one.upper, one.lower, one.open) for one in made.options]
-    return OpenShape(look, options, block=made.block, records=rates)
 
 
 def _shape_loss(made: OpenShape, number: int, fall: int, rise: int, opened: int) -> Loss:

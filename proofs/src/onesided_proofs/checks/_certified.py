@@ -32,12 +32,7 @@ from onesided.mechanism import (
 )
 from onesided.mechanism.histograms import SplitHistogram
 from onesided.mechanism.kit import decide
-from onesided.mechanism.local import (
-    Channel,
-    RandomisedResponse,
-    Randomiser,
-    UnaryResponse,
-)
+from onesided.mechanism.local import Channel, RandomisedResponse, Randomiser, UnaryResponse
 from onesided.noise import IntArray, Noise, TwoSidedGeometric
 from onesided.numbers import INFINITE, Loss
 from onesided_proofs.checks._certificates import (
@@ -55,19 +50,6 @@ _SIGNED: Final = ((-4, 7),)
 
 def certificates() -> Iterator[Certificate]:
     """Every certificate, sound or a control."""
-    yield from _intervals()
-    yield from _statements()
-    yield from _selections()
-    yield from _broken()
-    yield from _streams()
-    yield _split()
-    yield from _reports()
-    yield from _quantiles()
-    yield from _at_once()
-    yield from _broken_releases()
-
-
-def _intervals() -> Iterator[Certificate]:
     far = ((30, 41),)
     for upper, lower in ((1, INFINITE), (INFINITE, 1), (2, "3/2")):
         yield _bounded("Counts", Counts(upper, lower), far)
@@ -85,6 +67,26 @@ def _intervals() -> Iterator[Certificate]:
     for rates in ((2, INFINITE), (2, 2)):
         yield _cumulative(Cumulative(*rates, bins=2, levels=1))
     yield replace(_cumulative(Cumulative("1/4", "1/4", bins=1)), truths=((90,),))
+    yield from _statements()
+    yield from _selections()
+    yield from _broken()
+    yield from _streams()
+    yield _split()
+    # What reports say for certain of who sent them, and an interval that needs no large number.
+    half = Fraction(1, 2)
+    for name, sent in (
+        ("mangat", RandomisedResponse(_LETTERS[:2], ["a"], half)),
+        ("utility-optimised response", RandomisedResponse(_LETTERS, ["a", "b"], half)),
+        ("unary response", UnaryResponse(_LETTERS, [half, half, 1], ["1/4", 0, "1/4"])),
+        (
+            "channel",
+            Channel(_LETTERS[:2], [["1/2", "1/2", 0], [0, "1/3", "2/3"]], outputs=["x", "y", "z"]),
+        ),
+    ):
+        yield _report(name, sent)
+    yield from _quantiles()
+    yield from _at_once()
+    yield from _broken_releases()
 
 
 def _bounded(
@@ -366,21 +368,6 @@ def _split() -> Certificate:
         ),
         truths=((3, 2), (0, 0)),
     )
-
-
-def _reports() -> Iterator[Certificate]:
-    """What reports say for certain of who sent them, and an interval that needs no large number."""
-    half = Fraction(1, 2)
-    for name, sent in (
-        ("mangat", RandomisedResponse(_LETTERS[:2], ["a"], half)),
-        ("utility-optimised response", RandomisedResponse(_LETTERS, ["a", "b"], half)),
-        ("unary response", UnaryResponse(_LETTERS, [half, half, 1], ["1/4", 0, "1/4"])),
-        (
-            "channel",
-            Channel(_LETTERS[:2], [["1/2", "1/2", 0], [0, "1/3", "2/3"]], outputs=["x", "y", "z"]),
-        ),
-    ):
-        yield _report(name, sent)
 
 
 def _report(name: str, sent: Randomiser, *, moved: int = 0, close: float = 1.0) -> Certificate:

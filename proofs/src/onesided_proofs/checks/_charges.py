@@ -36,11 +36,7 @@ def _fault(*, forgotten: int = 0) -> str:
     session = Session(table, policy=policy, unit="person", budget=20, noise=noise)
     places: dict[str, Any] = {"by": "place", "keys": ["p", "q"], "max_groups": 1}
     first = Count(epsilon=2, id="first", on_excess="truncate", **places)
-    asked: list[Any] = [
-        first,
-        Several([Count(epsilon="1/2"), Count(epsilon=1)]),
-        Count(epsilon=3),
-    ]
+    asked: list[Any] = [first, Several([Count(epsilon="1/2"), Count(epsilon=1)]), Count(epsilon=3)]
     planned: dict[str, Any] = dict.fromkeys((edge.name for edge in policy.edges), 0)
     for question in asked[forgotten:]:
         for edge, loss in session.plan(question).charge.items():

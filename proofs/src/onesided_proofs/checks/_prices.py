@@ -189,11 +189,7 @@ def _several_fault() -> str:
             made = Subsampled.for_policy(policy, epsilon=1, max_groups=groups)
             if made.max_groups != groups:
                 return f"{made} under {policy.name}"
-    return _arriving_fault()
-
-
-def _arriving_fault() -> str:
-    """Whoever arrives loses ``-ln(1 - p + p e^-ε)`` where the counts lose ε by it."""
+    # Whoever arrives loses `-ln(1 - p + p e^-ε)` where the counts lose ε by it.
     keeps = Fraction(1, 2), Fraction(3)
     for rate, keep, rise in product((Fraction(1, 3), Fraction(2)), keeps, (1, 2)):
         made = Subsampled(Counts(5, rate), keep_rate=keep, max_groups=2, whole=True)

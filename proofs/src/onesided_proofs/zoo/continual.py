@@ -18,7 +18,16 @@ class Redrawn:
 
     def release(self, values: IntArray, *, noise: Noise) -> IntArray:
         """The answers at every step."""
-        return _answers(values, noise, self.right)
+        found: list[int] = []
+        for time in range(1, values.size + 1):
+            law, start, total = self.right.law(time), 0, 0
+            for level in reversed(range(time.bit_length())):
+                if time >> level & 1:
+                    node = int(values[start : start + 2**level].sum())
+                    total += node + int(noise.two_sided(law.upper, law.lower, 1)[0])
+                    start += 2**level
+            found.append(total)
+        return np.array(found, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +55,3 @@ class Visits:
     def release(self, values: IntArray, *, noise: Noise) -> IntArray:
         """The answers at every step."""
         return self.right.release(values[list(self.places)], noise=noise)
-
-
-def _answers(values: IntArray, noise: Noise, right: ContinualCount) -> IntArray:
-    found: list[int] = []
-    for time in range(1, values.size + 1):
-        law, start, total = right.law(time), 0, 0
-        for level in reversed(range(time.bit_length())):
-            if time >> level & 1:
-                node = int(values[start : start + 2**level].sum())
-                total += node + int(noise.two_sided(law.upper, law.lower, 1)[0])
-                start += 2**level
-        found.append(total)
-    return np.array(found, dtype=np.int64)

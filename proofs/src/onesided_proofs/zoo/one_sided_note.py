@@ -11,7 +11,6 @@ import numpy as np
 from onesided.mechanism import Counts, Staircase, Subsampled, TruncatedCounts
 from onesided.noise import IntArray, Noise
 from onesided.numbers import INFINITE
-from onesided.policy import Record
 from onesided.verify import Data
 
 GROUPS = ("a", "b")
@@ -36,7 +35,7 @@ class Sum:
 
     def __call__(self, data: Data, noise: Noise) -> Any:
         """The noisy sum."""
-        total = sum(_value(record) for record in data)
+        total = sum((int(record.value) if isinstance(record.value, int) else 0) for record in data)
         return self.mechanism.release(np.array([total]), noise=noise)
 
 
@@ -55,10 +54,6 @@ def table(data: Data) -> IntArray:
     """A row for each record that is there, a column for each group."""
     rows = [[int(group in record.value) for group in GROUPS] for record in data]  # type: ignore[operator]
     return np.array(rows, dtype=np.int64).reshape(len(data), len(GROUPS))
-
-
-def _value(record: Record) -> int:
-    return int(record.value) if isinstance(record.value, int) else 0
 
 
 def swapped_share(values: IntArray, noise: Noise, *, right: Subsampled) -> Any:

@@ -15,27 +15,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TextIO
 
+from onesided import schema
 from onesided.engine._protocol import opened
 from onesided.engine._sql import CAPITALS, NAMED, SqlTerms, literal, quoted
 from onesided.errors import MissingDependencyError
-from onesided.schema import (
-    BOOLEAN,
-    DATE,
-    DAY,
-    FIRST_DAY,
-    KINDS,
-    LAST_DAY,
-    NUMBER,
-    PATTERNS,
-    TEXT,
-    TIME,
-    UNITS,
-    Reading,
-    Type,
-    bits,
-    local_offsets,
-    moment_type,
-)
 
 # Connections of our own: where snapshots lie, and where everything that is asked of them runs.
 #
@@ -103,37 +86,37 @@ def _removed(folder: Path, process: int, lock: TextIO) -> None:
 # Conditions as DuckDB's SQL.
 
 _SIZES: Final = {
-    "TINYINT": bits(8),
-    "SMALLINT": bits(16),
-    "INTEGER": bits(32),
-    "BIGINT": bits(64),
-    "HUGEINT": bits(128),
-    "UTINYINT": bits(8, signed=False),
-    "USMALLINT": bits(16, signed=False),
-    "UINTEGER": bits(32, signed=False),
-    "UBIGINT": bits(64, signed=False),
+    "TINYINT": schema.bits(8),
+    "SMALLINT": schema.bits(16),
+    "INTEGER": schema.bits(32),
+    "BIGINT": schema.bits(64),
+    "HUGEINT": schema.bits(128),
+    "UTINYINT": schema.bits(8, signed=False),
+    "USMALLINT": schema.bits(16, signed=False),
+    "UINTEGER": schema.bits(32, signed=False),
+    "UBIGINT": schema.bits(64, signed=False),
 }
-_TYPES: Final[Mapping[str, Type]] = {
+_TYPES: Final[Mapping[str, schema.Type]] = {
     **_SIZES,
-    "BOOLEAN": BOOLEAN,
-    "VARCHAR": TEXT,
-    "FLOAT": NUMBER,
-    "DOUBLE": NUMBER,
-    "DATE": DATE,
-    "TIME": TIME,
-    "TIMESTAMP": moment_type(),
-    "TIMESTAMP_S": moment_type(),
-    "TIMESTAMP_MS": moment_type(),
-    "TIMESTAMP_NS": moment_type(fine=True),
-    "TIMESTAMP WITH TIME ZONE": moment_type(zoned=True),
+    "BOOLEAN": schema.BOOLEAN,
+    "VARCHAR": schema.TEXT,
+    "FLOAT": schema.NUMBER,
+    "DOUBLE": schema.NUMBER,
+    "DATE": schema.DATE,
+    "TIME": schema.TIME,
+    "TIMESTAMP": schema.moment_type(),
+    "TIMESTAMP_S": schema.moment_type(),
+    "TIMESTAMP_MS": schema.moment_type(),
+    "TIMESTAMP_NS": schema.moment_type(fine=True),
+    "TIMESTAMP WITH TIME ZONE": schema.moment_type(zoned=True),
 }
 _NAMES: Final = {kind: name for name, kind in _SIZES.items()}
 
 
-def column_type(name: str) -> Type | None:
+def column_type(name: str) -> schema.Type | None:
     """What a column of DuckDB's type ``name`` holds; None if conditions cannot look at it."""
     if re.fullmatch(r"DECIMAL\(\d+,\s*\d+\)", name):
-        return NUMBER
+        return schema.NUMBER
     return _TYPES.get(name)
 
 
@@ -143,7 +126,14 @@ class DuckDBTerms(SqlTerms):
     natives = MappingProxyType({"text": "VARCHAR", "number": "DOUBLE", "wide": "HUGEINT"})
     # DuckDB itself makes a chain of = of a short IN.
     repeats = frozenset(
-        ["between", "LOWER", "UPPER", "non_zero", "extract", *(f"one_of {kind}" for kind in KINDS)]
+        [
+            "between",
+            "LOWER",
+            "UPPER",
+            "non_zero",
+            "extract",
+            *(f"one_of {kind}" for kind in schema.KINDS),
+        ]
     )
 
     def __init__(self, types: Mapping[str, str]) -> None:
@@ -155,10 +145,10 @@ class DuckDBTerms(SqlTerms):
         given = ", ".join(f"'{name}': {part}" for name, part in zip(names, parts, strict=True))
         return f"list_transform([{{{given}}}], lambda {NAMED}: {body})[1]"
 
-    def native(self, kind: Type) -> str:
+    def native(self, kind: schema.Type) -> str:
         return _NAMES.get(kind) or super().native(kind)
 
-    def column(self, name: str, kind: Type) -> str:
+    def column(self, name: str, kind: schema.Type) -> str:
         found, native = quoted(name), self._types[name]
         if kind.fine:
             return f"TRY(epoch_ns({found}))"
@@ -198,7 +188,7 @@ class DuckDBTerms(SqlTerms):
         other = f"translate({part}, '{old}', '{new}')"
         return f"(CASE WHEN {plain} THEN {small}({part}) ELSE {other} END)"
 
-    def extract(self, unit: str, part: str, kind: Type) -> str:
+    def extract(self, unit: str, part: str, kind: schema.Type) -> str:
         if kind.fine:
             micros = f"({part} // 1000 - CASE WHEN {part} % 1000 < 0 THEN 1 ELSE 0 END)"
             return f"{unit.lower()}(make_timestamp({micros}))"
@@ -206,16 +196,16 @@ class DuckDBTerms(SqlTerms):
             return f"{unit.lower()}(make_timestamp(epoch_us({part})))"
         return f"{unit.lower()}({part})"
 
-    def midnight(self, part: str, kind: Type) -> str:
+    def midnight(self, part: str, kind: schema.Type) -> str:
         if not kind.zoned:
             return f"CAST({part} AS TIMESTAMP)"
         start = "TIMESTAMPTZ '1970-01-01 00:00:00+00'"
         return f"({start} + to_microseconds(({part} - DATE '1970-01-01') * 86400000000))"
 
-    def finer(self, part: str, kind: Type) -> str:  # noqa: ARG002
+    def finer(self, part: str, kind: schema.Type) -> str:  # noqa: ARG002
         return f"TRY(epoch_us({part}) * CAST(1000 AS BIGINT))"
 
-    def later(self, part: str, amount: int, kind: Type) -> str:
+    def later(self, part: str, amount: int, kind: schema.Type) -> str:
         if kind.fine:
             return f"TRY_CAST(CAST({part} AS HUGEINT) + CAST('{amount}' AS HUGEINT) AS BIGINT)"
         if kind.kind == "date":
@@ -234,7 +224,8 @@ _CASTS: Final[Mapping[str, tuple[str, str]]] = {
     "datetime": ("TIMESTAMP", ""),
     "datetime with zone": (
         "TIMESTAMP WITH TIME ZONE",
-        f"epoch_us({{0}}) BETWEEN {FIRST_DAY * DAY} AND {(LAST_DAY + 1) * DAY - 1}",
+        "epoch_us({0}) BETWEEN "
+        f"{schema.FIRST_DAY * schema.DAY} AND {(schema.LAST_DAY + 1) * schema.DAY - 1}",
     ),
     "time": ("TIME", ""),
 }
@@ -246,7 +237,7 @@ def lost(text: str, made: str) -> str:
     return f"({text} IS NOT NULL AND {made} IS NULL)"
 
 
-def known(name: str, reading: Reading) -> str:
+def known(name: str, reading: schema.Reading) -> str:
     """SQL for a column of text, in which words for no value are null."""
     column = quoted(name)
     if not reading.missing:
@@ -256,7 +247,7 @@ def known(name: str, reading: Reading) -> str:
     )
 
 
-def canonical(name: str, reading: Reading) -> str:
+def canonical(name: str, reading: schema.Reading) -> str:
     """SQL for a column of text in the canonical form of its type; null for other forms."""
     made = column = quoted(name)
     if reading.words:
@@ -282,7 +273,7 @@ def _group(column: str, pattern: str, piece: int) -> str:
     return found if piece > 0 else f"lpad({found}, 2, '0')"
 
 
-def value(name: str, reading: Reading) -> str:
+def value(name: str, reading: schema.Reading) -> str:
     """SQL for a column in canonical form as its type; null for what is not of its form."""
     made = strict(name, reading.kind)
     if not reading.zone:
@@ -292,7 +283,7 @@ def value(name: str, reading: Reading) -> str:
 
 def _instant(local: str, zone: str) -> str:
     """A moment of a place's clock as an instant, by halves of the list of its changes."""
-    changes, offsets = local_offsets(zone)
+    changes, offsets = schema.local_offsets(zone)
     micros = f"epoch_us({local})"
 
     def between(first: int, last: int) -> str:
@@ -311,7 +302,7 @@ def strict(name: str, kind: str) -> str:
     """SQL for a column of text read as ``kind``; null for what is not of its form."""
     if kind == "text":
         return quoted(name)
-    column, pattern = quoted(name), PATTERNS[kind].replace("'", "''")
+    column, pattern = quoted(name), schema.PATTERNS[kind].replace("'", "''")
     form = f"regexp_full_match({column}, '{pattern}')"
     if kind == "duration":
         empty = f"ends_with({column}, 'T') OR {column} = 'P'"
@@ -330,8 +321,8 @@ def _micros(column: str) -> str:
 
     fraction = f"rpad(regexp_extract({column}, '\\.([0-9]+)S', 1), 6, '0')"
     parts = [
-        *(part(f"([0-9]+){unit}", UNITS[unit]) for unit in "DHM"),
-        part("([0-9]+)(\\.[0-9]+)?S", UNITS["S"]),
+        *(part(f"([0-9]+){unit}", schema.UNITS[unit]) for unit in "DHM"),
+        part("([0-9]+)(\\.[0-9]+)?S", schema.UNITS["S"]),
         f"CAST({fraction} AS BIGINT)",
     ]
     return f"CAST({' + '.join(parts)} AS BIGINT)"

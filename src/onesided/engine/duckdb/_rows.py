@@ -29,13 +29,7 @@ class DuckDBRows(Rows):
     beside: makes a relation of an Arrow table on the same connection.
     """
 
-    def __init__(
-        self,
-        subject: Subject,
-        *,
-        caller: Caller,
-        beside: Callable[[Any], Any],
-    ) -> None:
+    def __init__(self, subject: Subject, *, caller: Caller, beside: Callable[[Any], Any]) -> None:
         super().__init__(subject)
         self._caller, self._beside = caller, beside
 
@@ -86,34 +80,29 @@ class DuckDBRows(Rows):
 
     def finish(self, parts: Sequence[Any]) -> Any:
         empty = _reader(self.native.limit(0)).read_all()
-        kept = _anew(pa.concat_tables([empty, *parts]))
+        # The table from what it shows and no more: written to Parquet and read back. A filtered
+        # column may still hold bits beyond its end, and values under its nulls. Moments in seconds
+        # pass as numbers: Parquet has milliseconds, in which the far ones do not fit.
+        table = pa.concat_tables([empty, *parts])
+        # Parquet has no such type: those few columns are made of Python's own values.
+        aside = [
+            name for name in table.column_names if "interval" in str(table.schema.field(name).type)
+        ]
+        passing = table.drop_columns(aside)
+        written = passing.cast(
+            pa.schema([field.with_type(_stored(field.type)) for field in passing.schema])
+        )
+        store = pa.BufferOutputStream()
+        parquet.write_table(written, store, compression="none", write_statistics=False)
+        read = parquet.read_table(pa.BufferReader(store.getvalue())).combine_chunks()
+        columns = {
+            field.name: pa.array(table[field.name].to_pylist(), field.type)
+            if field.name in aside
+            else read[field.name].cast(field.type)
+            for field in table.schema
+        }
+        kept = pa.table(columns)
         return self._caller.sample(kept.rename_columns(list(self.names.values())))
-
-
-def _anew(table: Any) -> Any:
-    """The table from what it shows and no more: written to Parquet and read back.
-
-    A filtered column may still hold bits beyond its end, and values under its nulls. Moments in
-    seconds pass as numbers: Parquet has milliseconds, in which the far ones do not fit.
-    """
-    # Parquet has no such type: those few columns are made of Python's own values.
-    aside = [
-        name for name in table.column_names if "interval" in str(table.schema.field(name).type)
-    ]
-    passing = table.drop_columns(aside)
-    written = passing.cast(
-        pa.schema([field.with_type(_stored(field.type)) for field in passing.schema])
-    )
-    store = pa.BufferOutputStream()
-    parquet.write_table(written, store, compression="none", write_statistics=False)
-    read = parquet.read_table(pa.BufferReader(store.getvalue())).combine_chunks()
-    columns = {
-        field.name: pa.array(table[field.name].to_pylist(), field.type)
-        if field.name in aside
-        else read[field.name].cast(field.type)
-        for field in table.schema
-    }
-    return pa.table(columns)
 
 
 def _stored(kind: Any) -> Any:

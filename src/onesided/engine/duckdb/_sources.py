@@ -26,13 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # Extreme values of each type, and some between, as DuckDB writes them.
-_WHOLE: Final = {
-    "TINYINT": 7,
-    "SMALLINT": 15,
-    "INTEGER": 31,
-    "BIGINT": 63,
-    "HUGEINT": 127,
-}
+_WHOLE: Final = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63, "HUGEINT": 127}
 _EXTREMES: Final[Mapping[str, tuple[str, ...]]] = {
     **{kind: (str(-(2**bits)), "0", str(2**bits - 1)) for kind, bits in _WHOLE.items()},
     **{
@@ -163,7 +157,13 @@ class RelationSource(Source):
             yield self._without_rows(connection, columns, steps)
             return
         if not columns:
-            yield _nothing_of(connection, self._height(connection))
+            # How many rows there are, by a constant for each: no column is read.
+            connection.register("rows_all", self._native.project("1").__arrow_c_stream__())
+            try:
+                ((found,),) = connection.sql("SELECT count(*) FROM rows_all").fetchall()
+            finally:
+                connection.unregister("rows_all")
+            yield _nothing_of(connection, int(found))
             return
         name = f"rows_{next(self._numbers)}"
         self._copy(connection, name, columns, steps, rows=True)
@@ -171,15 +171,6 @@ class RelationSource(Source):
             yield connection.table(name)
         finally:
             connection.execute(f"DROP TABLE {name}")
-
-    def _height(self, connection: Any) -> int:
-        """How many rows there are, by a constant for each: no column is read."""
-        connection.register("rows_all", self._native.project("1").__arrow_c_stream__())
-        try:
-            ((rows,),) = connection.sql("SELECT count(*) FROM rows_all").fetchall()
-        finally:
-            connection.unregister("rows_all")
-        return int(rows)
 
     def _without_rows(self, connection: Any, columns: Sequence[str], steps: Steps) -> Any:
         empty, places = connection.table(_EMPTY), places_of(len(columns))

@@ -17,22 +17,11 @@ import sqlglot as sg
 import sqlglot.expressions as sge
 from ibis.backends.sql.compilers import PostgresCompiler
 
+from onesided import schema
 from onesided.conditions import Scalar
 from onesided.engine._sql import CAPITALS, NAMED, SqlTerms
 from onesided.engine.duckdb._engine import Caller, DuckDBEngine, relation_engine
 from onesided.errors import ConditionError
-from onesided.schema import (
-    BOOLEAN,
-    DATE,
-    LARGEST,
-    NUMBER,
-    TEXT,
-    TIME,
-    Type,
-    bits,
-    clock_text,
-    moment_type,
-)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,19 +38,19 @@ _PLACES: Final = 300
 _COLUMN: Final = re.compile(r"'[^']*'|\{(\w+)\}")
 
 
-def column_type(kind: Any) -> Type | None:
+def column_type(kind: Any) -> schema.Type | None:
     """What a column of a type of Ibis holds; None if conditions cannot look at it."""
     if kind.is_integer():
-        return bits(kind.nbytes * 8, signed=kind.is_signed_integer())
+        return schema.bits(kind.nbytes * 8, signed=kind.is_signed_integer())
     if kind.is_timestamp():
-        return moment_type(zoned=kind.timezone is not None)
+        return schema.moment_type(zoned=kind.timezone is not None)
     plain = (
-        (kind.is_boolean, BOOLEAN),
-        (kind.is_string, TEXT),
-        (kind.is_floating, NUMBER),
-        (kind.is_decimal, NUMBER),
-        (kind.is_date, DATE),
-        (kind.is_time, TIME),
+        (kind.is_boolean, schema.BOOLEAN),
+        (kind.is_string, schema.TEXT),
+        (kind.is_floating, schema.NUMBER),
+        (kind.is_decimal, schema.NUMBER),
+        (kind.is_date, schema.DATE),
+        (kind.is_time, schema.TIME),
     )
     return next((held for holds, held in plain if holds()), None)
 
@@ -101,7 +90,7 @@ class PostgresTerms(SqlTerms):
         given = ", ".join(f"{part} AS {name}" for name, part in zip(names, parts, strict=True))
         return f"(SELECT {body} FROM (SELECT {given} OFFSET 0) AS {NAMED})"  # noqa: S608 - ours
 
-    def column(self, name: str, kind: Type) -> str:
+    def column(self, name: str, kind: schema.Type) -> str:
         found, held = f"{{{name}}}", self._types[name]
         if kind.kind == "text":
             return f'({found} COLLATE "C")'
@@ -117,7 +106,7 @@ class PostgresTerms(SqlTerms):
                 )
         return self.number(found, wide=True)
 
-    def literal(self, value: Scalar, kind: Type) -> str:
+    def literal(self, value: Scalar, kind: schema.Type) -> str:
         made = super().literal(value, kind)
         return f'({made} COLLATE "C")' if kind.kind == "text" else made
 
@@ -133,7 +122,7 @@ class PostgresTerms(SqlTerms):
 
     def whole(self, op: str, left: str, right: str, *, wide: bool, checked: bool) -> str:  # noqa: ARG002
         made = f"({left} {op} {right})"
-        return f"(CASE WHEN abs{made} <= {LARGEST} THEN {made} END)" if checked else made
+        return f"(CASE WHEN abs{made} <= {schema.LARGEST} THEN {made} END)" if checked else made
 
     def divided(self, op: str, left: str, right: str, *, wide: bool, positive: bool) -> str:  # noqa: ARG002
         function = "div" if op == "/" else "mod"
@@ -151,22 +140,22 @@ class PostgresTerms(SqlTerms):
         old, new = ends if function == "LOWER" else ends[::-1]
         return f"translate({part}, '{old}', '{new}')"
 
-    def extract(self, unit: str, part: str, kind: Type) -> str:
+    def extract(self, unit: str, part: str, kind: schema.Type) -> str:
         held = f"timezone('UTC', {part})" if kind.zoned else part
         return self.long(f"floor(EXTRACT({unit} FROM {held}))")
 
-    def midnight(self, part: str, kind: Type) -> str:
+    def midnight(self, part: str, kind: schema.Type) -> str:
         moment = f"CAST({part} AS TIMESTAMP)"
         return f"timezone('UTC', {moment})" if kind.zoned else moment
 
-    def finer(self, part: str, kind: Type) -> str:  # noqa: ARG002
+    def finer(self, part: str, kind: schema.Type) -> str:  # noqa: ARG002
         return part  # no moments are finer than a microsecond
 
-    def later(self, part: str, amount: int, kind: Type) -> str:
+    def later(self, part: str, amount: int, kind: schema.Type) -> str:
         if kind.kind == "date":
             return f"({part} + CAST('{amount}' AS INTEGER))"
         sign = "-" if amount < 0 else ""
-        return f"({part} + CAST('{sign}{clock_text(abs(amount))}' AS INTERVAL))"
+        return f"({part} + CAST('{sign}{schema.clock_text(abs(amount))}' AS INTERVAL))"
 
 
 # SQL of Ibis for PostgreSQL that rounds nothing and leaves out no bracket.

@@ -11,54 +11,36 @@ from typing import Any, Final
 
 import polars as pl
 
+from onesided import schema
 from onesided.conditions import Scalar
 from onesided.engine._sql import OPERATORS, Operators
-from onesided.schema import (
-    BOOLEAN,
-    DATE,
-    DAY,
-    DURATION,
-    FIRST_DAY,
-    LARGEST,
-    LAST_DAY,
-    NUMBER,
-    PATTERNS,
-    TEXT,
-    TIME,
-    UNITS,
-    Reading,
-    Type,
-    bits,
-    local_offsets,
-    moment_type,
-)
 
 # Conditions as Polars' expressions.
 
 
-_SIZES: Final[Mapping[type[pl.DataType], Type]] = {
-    pl.Int8: bits(8),
-    pl.Int16: bits(16),
-    pl.Int32: bits(32),
-    pl.Int64: bits(64),
-    pl.Int128: bits(128),
-    pl.UInt8: bits(8, signed=False),
-    pl.UInt16: bits(16, signed=False),
-    pl.UInt32: bits(32, signed=False),
-    pl.UInt64: bits(64, signed=False),
+_SIZES: Final[Mapping[type[pl.DataType], schema.Type]] = {
+    pl.Int8: schema.bits(8),
+    pl.Int16: schema.bits(16),
+    pl.Int32: schema.bits(32),
+    pl.Int64: schema.bits(64),
+    pl.Int128: schema.bits(128),
+    pl.UInt8: schema.bits(8, signed=False),
+    pl.UInt16: schema.bits(16, signed=False),
+    pl.UInt32: schema.bits(32, signed=False),
+    pl.UInt64: schema.bits(64, signed=False),
 }
-_TYPES: Final[Mapping[type[pl.DataType], Type]] = {
+_TYPES: Final[Mapping[type[pl.DataType], schema.Type]] = {
     **_SIZES,
-    pl.Boolean: BOOLEAN,
-    pl.String: TEXT,
-    pl.Categorical: TEXT,
-    pl.Enum: TEXT,
-    pl.Float32: NUMBER,
-    pl.Float64: NUMBER,
-    pl.Decimal: NUMBER,
-    pl.Date: DATE,
-    pl.Time: TIME,
-    pl.Duration: DURATION,
+    pl.Boolean: schema.BOOLEAN,
+    pl.String: schema.TEXT,
+    pl.Categorical: schema.TEXT,
+    pl.Enum: schema.TEXT,
+    pl.Float32: schema.NUMBER,
+    pl.Float64: schema.NUMBER,
+    pl.Decimal: schema.NUMBER,
+    pl.Date: schema.DATE,
+    pl.Time: schema.TIME,
+    pl.Duration: schema.DURATION,
 }
 _DTYPES: Final = {kind: dtype for dtype, kind in _SIZES.items()}
 _CAPITALS: Final = [chr(code) for code in range(ord("A"), ord("Z") + 1)]
@@ -67,10 +49,10 @@ _SAFE: Final = 2**63 // 1000 - 1  # milliseconds that are microseconds in 64 bit
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - zones are the columns' own
 
 
-def column_type(dtype: pl.DataType) -> Type | None:
+def column_type(dtype: pl.DataType) -> schema.Type | None:
     """What a column of this type holds; None if conditions cannot look at it."""
     if isinstance(dtype, pl.Datetime):
-        return moment_type(zoned=dtype.time_zone is not None, fine=dtype.time_unit == "ns")
+        return schema.moment_type(zoned=dtype.time_zone is not None, fine=dtype.time_unit == "ns")
     return _TYPES.get(dtype.base_type())
 
 
@@ -89,7 +71,7 @@ class PolarsTerms(Operators):
         made = use(*map(pl.field, names)).alias("made")
         return held.struct.with_fields(made).struct.field("made")
 
-    def column(self, name: str, kind: Type) -> pl.Expr:
+    def column(self, name: str, kind: schema.Type) -> pl.Expr:
         found, native = pl.col(name), self._types[name]
         if isinstance(native, pl.Datetime):
             return _moment(found, native, kind)
@@ -104,7 +86,7 @@ class PolarsTerms(Operators):
             return found.cast(pl.String).cast(pl.Float64)
         return found.cast(pl.Float64) if native == pl.Float32 else found
 
-    def literal(self, value: Scalar, kind: Type) -> pl.Expr:
+    def literal(self, value: Scalar, kind: schema.Type) -> pl.Expr:
         return pl.lit(_python(value, kind), dtype=_dtype(kind))
 
     def between(self, part: pl.Expr, low: pl.Expr, high: pl.Expr, closed: Any) -> pl.Expr:
@@ -113,7 +95,7 @@ class PolarsTerms(Operators):
     def is_null(self, part: pl.Expr) -> pl.Expr:
         return part.is_null()
 
-    def one_of(self, part: pl.Expr, values: Sequence[Scalar], kind: Type) -> pl.Expr:
+    def one_of(self, part: pl.Expr, values: Sequence[Scalar], kind: schema.Type) -> pl.Expr:
         if kind.kind == "number":
             made: pl.Expr = self.equals_one(part, values, kind)
             return made
@@ -126,7 +108,7 @@ class PolarsTerms(Operators):
             ends = (pattern.startswith("%"), pattern.endswith("%"))
             if not inner:
                 known = pl.when(part.is_not_null()).then(pl.lit(True))  # noqa: FBT003 - it is the value
-                return known if pattern else part.eq(self.literal("", TEXT))
+                return known if pattern else part.eq(self.literal("", schema.TEXT))
             if ends == (True, True):
                 return part.str.contains(inner, literal=True)
             if ends == (False, True):
@@ -138,7 +120,10 @@ class PolarsTerms(Operators):
         return part.str.contains(rf"(?s)\A{pieces}\z")
 
     def case(
-        self, branches: Sequence[tuple[pl.Expr, pl.Expr]], otherwise: pl.Expr | None, kind: Type
+        self,
+        branches: Sequence[tuple[pl.Expr, pl.Expr]],
+        otherwise: pl.Expr | None,
+        kind: schema.Type,
     ) -> pl.Expr:
         made = self.literal(None, kind) if otherwise is None else otherwise
         for when, then in reversed(branches):
@@ -159,11 +144,11 @@ class PolarsTerms(Operators):
         if not (wide and checked):
             return made
         # Sums of two bounded numbers that wrap around end outside the bounds, too.
-        limits = [pl.lit(limit, dtype=pl.Int128) for limit in (-LARGEST, LARGEST)]
+        limits = [pl.lit(limit, dtype=pl.Int128) for limit in (-schema.LARGEST, schema.LARGEST)]
         fits = made.ge(limits[0]) & made.le(limits[1])
         if op == "*":
             near = left.cast(pl.Float64) * right.cast(pl.Float64)
-            fits &= near.abs() < 1.5 * float(LARGEST)
+            fits &= near.abs() < 1.5 * float(schema.LARGEST)
         return pl.when(fits).then(made)
 
     def divided(
@@ -196,7 +181,7 @@ class PolarsTerms(Operators):
         old, new = (_CAPITALS, _SMALL) if function == "LOWER" else (_SMALL, _CAPITALS)
         return part.str.replace_many(old, new)
 
-    def extract(self, unit: str, part: pl.Expr, kind: Type) -> pl.Expr:
+    def extract(self, unit: str, part: pl.Expr, kind: schema.Type) -> pl.Expr:
         moment = part
         if kind.fine:
             moment = part.cast(pl.Datetime("ns"))
@@ -206,16 +191,16 @@ class PolarsTerms(Operators):
         made: pl.Expr = getattr(moment.dt, name)()
         return made.cast(pl.Int64)
 
-    def midnight(self, part: pl.Expr, kind: Type) -> pl.Expr:
+    def midnight(self, part: pl.Expr, kind: schema.Type) -> pl.Expr:
         made = part.cast(pl.Datetime("us"))
         return made.dt.replace_time_zone("UTC") if kind.zoned else made
 
-    def finer(self, part: pl.Expr, kind: Type) -> pl.Expr:  # noqa: ARG002
+    def finer(self, part: pl.Expr, kind: schema.Type) -> pl.Expr:  # noqa: ARG002
         micros = part.to_physical()
         fits = micros.is_between(-(2**63) // 1000 + 1, (2**63 - 1) // 1000)
         return pl.when(fits).then(micros * pl.lit(1000, dtype=pl.Int64))
 
-    def later(self, part: pl.Expr, amount: int, kind: Type) -> pl.Expr:
+    def later(self, part: pl.Expr, amount: int, kind: schema.Type) -> pl.Expr:
         if kind.fine:
             moved = part.cast(pl.Int128) + pl.lit(amount, dtype=pl.Int128)
             return moved.cast(pl.Int64, strict=False)
@@ -226,7 +211,7 @@ class PolarsTerms(Operators):
         return micros.cast(pl.Datetime("us", "UTC" if kind.zoned else None))
 
 
-def _moment(found: pl.Expr, native: pl.Datetime, kind: Type) -> pl.Expr:
+def _moment(found: pl.Expr, native: pl.Datetime, kind: schema.Type) -> pl.Expr:
     """A moment in microseconds, in UTC if it has a zone; in nanoseconds, as a whole number."""
     if kind.fine:
         return found.to_physical()
@@ -238,7 +223,7 @@ def _moment(found: pl.Expr, native: pl.Datetime, kind: Type) -> pl.Expr:
     return found if native.time_zone in (None, "UTC") else found.dt.convert_time_zone("UTC")
 
 
-def _dtype(kind: Type) -> pl.DataType:
+def _dtype(kind: schema.Type) -> pl.DataType:
     """Polars' type for literals."""
     if kind.kind == "integer":
         exact = _DTYPES.get(kind)
@@ -257,7 +242,7 @@ def _dtype(kind: Type) -> pl.DataType:
     }[kind.kind]
 
 
-def _python(value: Scalar, kind: Type) -> object:
+def _python(value: Scalar, kind: schema.Type) -> object:
     """A literal as Python's own value."""
     if value is None or kind.kind in ("text", "boolean"):
         return value
@@ -270,7 +255,7 @@ def _python(value: Scalar, kind: Type) -> object:
         moment = _EPOCH + dt.timedelta(microseconds=number)
         return moment.replace(tzinfo=dt.UTC) if kind.zoned else moment
     if kind.kind == "time":
-        return (_EPOCH + dt.timedelta(microseconds=number % DAY)).time()
+        return (_EPOCH + dt.timedelta(microseconds=number % schema.DAY)).time()
     return dt.timedelta(microseconds=number) if kind.kind == "duration" else number
 
 
@@ -285,13 +270,13 @@ def lost(text: str, made: pl.Expr) -> pl.Expr:
     return pl.col(text).is_not_null() & made.is_null()
 
 
-def known(name: str, reading: Reading) -> pl.Expr:
+def known(name: str, reading: schema.Reading) -> pl.Expr:
     """A column of text, in which words for no value are null."""
     text = pl.col(name).cast(pl.String)
     return pl.when(~text.is_in(reading.missing)).then(text) if reading.missing else text
 
 
-def canonical(name: str, reading: Reading) -> pl.Expr:
+def canonical(name: str, reading: schema.Reading) -> pl.Expr:
     """A column of text in the canonical form of its type; null for other forms."""
     text = made = pl.col(name)
     if reading.words:
@@ -314,12 +299,12 @@ def _group(text: pl.Expr, pattern: str, piece: int) -> pl.Expr:
     return found if piece > 0 else found.str.pad_start(2, "0")
 
 
-def value(name: str, reading: Reading) -> pl.Expr:
+def value(name: str, reading: schema.Reading) -> pl.Expr:
     """A column in canonical form as its type; null for what is not of its form."""
     made = strict(name, reading.kind)
     if not reading.zone:
         return made
-    changes, offsets = local_offsets(reading.zone)
+    changes, offsets = schema.local_offsets(reading.zone)
     local = strict(name, "datetime").to_physical()
     at = pl.lit(pl.Series(changes)).search_sorted(local, side="right")
     away = pl.lit(pl.Series(offsets, dtype=pl.Int64)).gather(at)
@@ -332,7 +317,7 @@ def strict(name: str, kind: str) -> pl.Expr:
     text = pl.col(name)
     if kind == "text":
         return text
-    formed = pl.when(text.str.contains(rf"\A(?:{PATTERNS[kind]})\z")).then(text)
+    formed = pl.when(text.str.contains(rf"\A(?:{schema.PATTERNS[kind]})\z")).then(text)
     return _READERS[kind](formed)
 
 
@@ -362,7 +347,7 @@ def _fraction(text: pl.Expr) -> pl.Expr:
 
 
 def _micros(text: pl.Expr) -> pl.Expr:
-    return _date(text).cast(pl.Int32).cast(pl.Int64) * DAY + _clock(text)
+    return _date(text).cast(pl.Int32).cast(pl.Int64) * schema.DAY + _clock(text)
 
 
 def _instant(text: pl.Expr) -> pl.Expr:
@@ -370,14 +355,14 @@ def _instant(text: pl.Expr) -> pl.Expr:
     away = _clock(offset).fill_null(0)
     west = text.str.contains(r"-[0-9]{2}:[0-9]{2}\z")
     found = _micros(text) + pl.when(west).then(away).otherwise(-away)
-    inside = found.is_between(FIRST_DAY * DAY, (LAST_DAY + 1) * DAY - 1)
+    inside = found.is_between(schema.FIRST_DAY * schema.DAY, (schema.LAST_DAY + 1) * schema.DAY - 1)
     return pl.when(inside).then(found).cast(pl.Datetime("us", "UTC"))
 
 
 def _duration(text: pl.Expr) -> pl.Expr:
     """Whole microseconds: days have 24 hours."""
-    parts = [_whole(text.str.extract(rf"([0-9]+){unit}")) * UNITS[unit] for unit in "DHM"]
-    seconds = _whole(text.str.extract(r"([0-9]+)(?:\.[0-9]+)?S")) * UNITS["S"]
+    parts = [_whole(text.str.extract(rf"([0-9]+){unit}")) * schema.UNITS[unit] for unit in "DHM"]
+    seconds = _whole(text.str.extract(r"([0-9]+)(?:\.[0-9]+)?S")) * schema.UNITS["S"]
     empty = text.str.ends_with("T") | (text == "P")
     return pl.when(~empty).then(reduce(add, [*parts, seconds, _fraction(text)]))
 

@@ -9,43 +9,26 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from onesided import schema
 from onesided.conditions import Scalar
 from onesided.engine._sql import OPERATORS, Operators
 from onesided.errors import SchemaError
-from onesided.schema import (
-    BOOLEAN,
-    DATE,
-    DAY,
-    FIRST_DAY,
-    LAST_DAY,
-    NUMBER,
-    PATTERNS,
-    TEXT,
-    UNITS,
-    Reading,
-    Type,
-    bits,
-    date_text,
-    local_offsets,
-    moment_text,
-    moment_type,
-)
 
 # Conditions as Spark's columns.
 
 
-_TYPES: Final[Mapping[str, Type]] = {
-    "tinyint": bits(8),
-    "smallint": bits(16),
-    "int": bits(32),
-    "bigint": bits(64),
-    "boolean": BOOLEAN,
-    "string": TEXT,
-    "float": NUMBER,
-    "double": NUMBER,
-    "date": DATE,
-    "timestamp": moment_type(zoned=True),
-    "timestamp_ntz": moment_type(),
+_TYPES: Final[Mapping[str, schema.Type]] = {
+    "tinyint": schema.bits(8),
+    "smallint": schema.bits(16),
+    "int": schema.bits(32),
+    "bigint": schema.bits(64),
+    "boolean": schema.BOOLEAN,
+    "string": schema.TEXT,
+    "float": schema.NUMBER,
+    "double": schema.NUMBER,
+    "date": schema.DATE,
+    "timestamp": schema.moment_type(zoned=True),
+    "timestamp_ntz": schema.moment_type(),
 }
 _NAMES: Final = {kind: name for name, kind in _TYPES.items() if kind.kind == "integer"}
 _WIDE: Final = "decimal(38,0)"
@@ -53,9 +36,9 @@ _CAPITALS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _HALF: Final = 10**19  # splits 38 digits
 
 
-def column_type(name: str) -> Type | None:
+def column_type(name: str) -> schema.Type | None:
     """What a column of Spark's type (``simpleString()``) holds; None if conditions cannot look."""
-    return NUMBER if name.startswith("decimal(") else _TYPES.get(name)
+    return schema.NUMBER if name.startswith("decimal(") else _TYPES.get(name)
 
 
 class SparkTerms(Operators):
@@ -73,23 +56,23 @@ class SparkTerms(Operators):
         held = F.struct(*(part.alias(name) for part, name in zip(parts, names, strict=True)))
         return F.transform(F.array(held), lambda one: use(*(one[name] for name in names)))[0]
 
-    def column(self, name: str, kind: Type) -> Column:
+    def column(self, name: str, kind: schema.Type) -> Column:
         found = F.col("`" + name.replace("`", "``") + "`")
         if kind.kind == "text":
             return F.try_validate_utf8(found)
         native = self._types[name]
         return found.cast("double") if native.startswith(("decimal", "float")) else found
 
-    def literal(self, value: Scalar, kind: Type) -> Column:
+    def literal(self, value: Scalar, kind: schema.Type) -> Column:
         native = _native(kind)
         if value is None:
             return F.lit(None).cast(native)
         if kind.kind == "date":
-            return F.lit(date_text(int(value))).cast("date")
+            return F.lit(schema.date_text(int(value))).cast("date")
         if kind.kind == "datetime":
             if kind.zoned:
                 return F.timestamp_micros(F.lit(int(value)).cast("bigint"))
-            return F.lit(moment_text(int(value))).cast(native)
+            return F.lit(schema.moment_text(int(value))).cast(native)
         if native == _WIDE:
             return F.lit(Decimal(int(value))).cast(native)
         plain = {"integer": int, "number": float}.get(kind.kind, lambda given: given)
@@ -98,7 +81,7 @@ class SparkTerms(Operators):
     def is_null(self, part: Column) -> Column:
         return part.isNull()
 
-    def one_of(self, part: Column, values: Sequence[Scalar], kind: Type) -> Column:
+    def one_of(self, part: Column, values: Sequence[Scalar], kind: schema.Type) -> Column:
         if kind.kind == "number":
             return self.equals_one(part, values, kind)
         return part.isin(*(self.literal(value, kind) for value in values))
@@ -107,7 +90,7 @@ class SparkTerms(Operators):
         return F.like(part, F.lit(pattern.replace("\\", "\\\\")))
 
     def case(
-        self, branches: Sequence[tuple[Column, Column]], otherwise: Column | None, kind: Type
+        self, branches: Sequence[tuple[Column, Column]], otherwise: Column | None, kind: schema.Type
     ) -> Column:
         (when, then), *others = branches
         made = F.when(when, then)
@@ -158,16 +141,16 @@ class SparkTerms(Operators):
         old, new = (_CAPITALS, small) if function == "LOWER" else (small, _CAPITALS)
         return F.translate(part, old, new)
 
-    def extract(self, unit: str, part: Column, kind: Type) -> Column:
+    def extract(self, unit: str, part: Column, kind: schema.Type) -> Column:
         if kind.zoned:
             # A part of an instant in UTC, whatever the session's zone.
             micros = F.unix_micros(part)
-            clock = F.pmod(micros, F.lit(DAY))
+            clock = F.pmod(micros, F.lit(schema.DAY))
             day = F.date_from_unix_date(
-                F.call_function("div", micros - clock, F.lit(DAY)).cast("int")
+                F.call_function("div", micros - clock, F.lit(schema.DAY)).cast("int")
             )
             if unit in ("YEAR", "MONTH", "DAY", "ISODOW"):
-                return SparkTerms({}).extract(unit, day, DATE)
+                return SparkTerms({}).extract(unit, day, schema.DATE)
             size, most = {
                 "HOUR": (3_600_000_000, 24),
                 "MINUTE": (60_000_000, 60),
@@ -179,20 +162,20 @@ class SparkTerms(Operators):
         made: Column = getattr(F, "dayofmonth" if unit == "DAY" else unit.lower())(part)
         return made.cast("bigint")
 
-    def midnight(self, part: Column, kind: Type) -> Column:
+    def midnight(self, part: Column, kind: schema.Type) -> Column:
         if kind.zoned:
-            return F.timestamp_micros(F.unix_date(part).cast("bigint") * F.lit(DAY))
+            return F.timestamp_micros(F.unix_date(part).cast("bigint") * F.lit(schema.DAY))
         return part.cast("timestamp_ntz")
 
-    def finer(self, part: Column, kind: Type) -> Column:  # noqa: ARG002
+    def finer(self, part: Column, kind: schema.Type) -> Column:  # noqa: ARG002
         return part  # Spark has no moments finer than a microsecond
 
-    def later(self, part: Column, amount: int, kind: Type) -> Column:
+    def later(self, part: Column, amount: int, kind: schema.Type) -> Column:
         if kind.kind == "date":
             return F.date_add(part, F.lit(amount).cast("int"))
         if kind.zoned:
             return F.timestamp_micros(F.unix_micros(part) + F.lit(amount).cast("bigint"))
-        days, micros = divmod(amount, DAY)
+        days, micros = divmod(amount, schema.DAY)
         seconds = F.lit(Decimal(micros).scaleb(-6)).cast("decimal(18,6)")
         zero = F.lit(0)
         return part + F.make_dt_interval(F.lit(days).cast("int"), zero, zero, seconds)
@@ -215,7 +198,7 @@ def _long_division(left: Column, divisor: Column) -> Column:
     return F.when(small, long).otherwise(exact(left, divisor))
 
 
-def _native(kind: Type) -> str:
+def _native(kind: schema.Type) -> str:
     """Spark's type for literals."""
     if kind.kind == "integer":
         return _NAMES.get(kind) or ("bigint" if kind.is_long else _WIDE)
@@ -235,7 +218,7 @@ def lost(text: str, made: Column) -> Column:
     return F.col(text).isNotNull() & made.isNull()
 
 
-def value(name: str, reading: Reading) -> Column:
+def value(name: str, reading: schema.Reading) -> Column:
     """A column in canonical form as its type; null for what is not of its form."""
     made = strict(name, reading.kind)
     return F.coalesce(made, _local(F.col(name), reading.zone)) if reading.zone else made
@@ -243,7 +226,7 @@ def value(name: str, reading: Reading) -> Column:
 
 def _local(text: Column, zone: str) -> Column:
     """A moment of a place's clock as an instant, by halves of our own list of its changes."""
-    changes, offsets = local_offsets(zone)
+    changes, offsets = schema.local_offsets(zone)
 
     def away(at: Column, first: int, last: int) -> Column:
         if first == last:
@@ -252,19 +235,19 @@ def _local(text: Column, zone: str) -> Column:
         below, above = away(at, first, middle), away(at, middle + 1, last)
         return F.when(at < changes[middle], below).otherwise(above)
 
-    micros = _micros(F.when(text.rlike(rf"\A(?:{PATTERNS['datetime']})\z"), text))
+    micros = _micros(F.when(text.rlike(rf"\A(?:{schema.PATTERNS['datetime']})\z"), text))
     # Within a list of one, the moment has a name.
     found = F.transform(F.array(micros), lambda at: at - away(at, 0, len(offsets) - 1))
     return F.timestamp_micros(found[0])
 
 
-def known(name: str, reading: Reading) -> Column:
+def known(name: str, reading: schema.Reading) -> Column:
     """A column of text, in which words for no value are null."""
     text = F.col(name).cast("string")
     return F.when(~text.isin(*reading.missing), text) if reading.missing else text
 
 
-def canonical(name: str, reading: Reading) -> Column:
+def canonical(name: str, reading: schema.Reading) -> Column:
     """A column of text in the canonical form of its type; null for other forms."""
     text = made = F.col(name)
     if reading.words:
@@ -302,7 +285,7 @@ def strict(name: str, kind: str) -> Column:
             column=name,
         )
     text = F.col(name)
-    formed = F.when(text.rlike(rf"\A(?:{PATTERNS[kind]})\z"), text)
+    formed = F.when(text.rlike(rf"\A(?:{schema.PATTERNS[kind]})\z"), text)
     return _READERS[kind](formed)
 
 
@@ -334,7 +317,7 @@ def _fraction(text: Column) -> Column:
 
 
 def _micros(text: Column) -> Column:
-    return F.unix_date(_date(text)).cast("bigint") * DAY + _clock(text)
+    return F.unix_date(_date(text)).cast("bigint") * schema.DAY + _clock(text)
 
 
 def _moment(text: Column) -> Column:
@@ -349,7 +332,7 @@ def _instant(text: Column) -> Column:
     away = F.coalesce(_clock(offset), F.lit(0))
     west = text.rlike(r"-[0-9]{2}:[0-9]{2}\z")
     found = _micros(text) + F.when(west, away).otherwise(-away)
-    inside = found.between(FIRST_DAY * DAY, (LAST_DAY + 1) * DAY - 1)
+    inside = found.between(schema.FIRST_DAY * schema.DAY, (schema.LAST_DAY + 1) * schema.DAY - 1)
     return F.timestamp_micros(F.when(inside, found))
 
 
@@ -357,8 +340,8 @@ def _duration(text: Column) -> Column:
     """Whole microseconds: days have 24 hours."""
     found = _fraction(text)
     for unit in "DHM":
-        found += _whole(F.regexp_extract(text, rf"([0-9]+){unit}", 1)) * UNITS[unit]
-    found += _whole(F.regexp_extract(text, r"([0-9]+)(\.[0-9]+)?S", 1)) * UNITS["S"]
+        found += _whole(F.regexp_extract(text, rf"([0-9]+){unit}", 1)) * schema.UNITS[unit]
+    found += _whole(F.regexp_extract(text, r"([0-9]+)(\.[0-9]+)?S", 1)) * schema.UNITS["S"]
     empty = F.endswith(text, F.lit("T")) | (text == "P")
     return F.when(~empty, found)
 

@@ -273,7 +273,23 @@ class SparkEngine(SteppedEngine):
     reader: ClassVar[Any] = _condition
 
     def __init__(self, native: Any) -> None:
-        _refuse_unreadable(native)
+        # Refuse tables without an end, and text that is not compared byte by byte. Errors:
+        # DataError with the reason.
+        if native.isStreaming:
+            raise DataError(
+                "This table is a stream: it has no end, so nothing can be counted in it.",
+                hint="Read a finished part of it with spark.read, or use onesided.Monitor for "
+                "batches.",
+            )
+        for column in native.schema:
+            typed = column.dataType.simpleString()
+            if _COLLATED in typed:
+                raise DataError(
+                    f"The column {column.name!r} holds {typed}, in which texts that differ count "
+                    "as equal.",
+                    hint="Keys are told apart byte by byte: use collate(column, 'UTF8_BINARY').",
+                    column=column.name,
+                )
         self.native = native
         self.places = {field.name: place for place, field in enumerate(native.schema)}
         self.types = {}
@@ -409,24 +425,3 @@ def _type_of(values: Column) -> Any:
         dt.datetime: types.TimestampNTZType,
     }
     return kinds.get(type(first), types.StringType)()
-
-
-def _refuse_unreadable(native: Any) -> None:
-    """Refuse tables without an end, and text that is not compared byte by byte.
-
-    Errors: DataError with the reason.
-    """
-    if native.isStreaming:
-        raise DataError(
-            "This table is a stream: it has no end, so nothing can be counted in it.",
-            hint="Read a finished part of it with spark.read, or use onesided.Monitor for batches.",
-        )
-    for column in native.schema:
-        kind = column.dataType.simpleString()
-        if _COLLATED in kind:
-            raise DataError(
-                f"The column {column.name!r} holds {kind}, in which texts that differ count as "
-                "equal.",
-                hint="Keys are told apart byte by byte: use collate(column, 'UTF8_BINARY').",
-                column=column.name,
-            )

@@ -8,21 +8,7 @@ from onesided.mechanism.histograms._split import SplitCounts, SplitHistogram
 from onesided.mechanism.histograms._two_phase import Partition, TwoPhase, Zeroed, Zeros, zeros
 
 __all__ = [
-    "AGrid",
-    "Ahp",
-    "Dawa",
-    "Hierarchical",
-    "Look",
-    "Marginals",
-    "OpenShape",
-    "OpenShapeCounts",
-    "Partition",
-    "SplitCounts",
-    "SplitHistogram",
-    "TreeModel",
-    "TwoPhase",
-    "UniformGrid",
-    "Zeroed",
-    "Zeros",
-    "zeros",
-]
+    "AGrid", "Ahp", "Dawa", "Hierarchical", "Look", "Marginals", "OpenShape", "OpenShapeCounts",
+    "Partition", "SplitCounts", "SplitHistogram", "TreeModel", "TwoPhase", "UniformGrid", "Zeroed",
+    "Zeros", "zeros",
+]  # fmt: skip

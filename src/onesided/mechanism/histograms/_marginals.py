@@ -151,12 +151,7 @@ class Marginals(Fitted):
 
     @classmethod
     def fit(
-        cls,
-        policy: Policy,
-        moves: Sequence[Move],
-        *,
-        sizes: Sequence[int],
-        share: Number = "1/2",
+        cls, policy: Policy, moves: Sequence[Move], *, sizes: Sequence[int], share: Number = "1/2"
     ) -> Self:
         """The least noise of both phases; ``share`` of ε goes to phase 1."""
         known, part = _sizes(sizes), strict_share(share, name="share")

@@ -7,14 +7,6 @@ from onesided.mechanism.histograms._split import Parts
 from onesided.mechanism.histograms._two_phase import histogram_of
 
 __all__ = [
-    "Edges",
-    "GridPartition",
-    "Parts",
-    "Prices",
-    "cheapest",
-    "coarse_cells",
-    "deviations",
-    "histogram_of",
-    "least",
-    "refine",
-]
+    "Edges", "GridPartition", "Parts", "Prices", "cheapest", "coarse_cells", "deviations",
+    "histogram_of", "least", "refine",
+]  # fmt: skip

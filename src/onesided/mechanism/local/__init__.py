@@ -16,21 +16,7 @@ from onesided.mechanism.local._response import (
 from onesided.mechanism.local._shuffled import ShuffledCounts
 
 __all__ = [
-    "Channel",
-    "Estimate",
-    "RandomisedResponse",
-    "Randomiser",
-    "Report",
-    "ShuffledCounts",
-    "Tally",
-    "UnaryResponse",
-    "context_aware",
-    "for_policy",
-    "k_ary_response",
-    "mangat",
-    "optimised_unary",
-    "rappor",
-    "utility_optimised_rappor",
-    "utility_optimised_response",
-    "warner",
-]
+    "Channel", "Estimate", "RandomisedResponse", "Randomiser", "Report", "ShuffledCounts", "Tally",
+    "UnaryResponse", "context_aware", "for_policy", "k_ary_response", "mangat", "optimised_unary",
+    "rappor", "utility_optimised_rappor", "utility_optimised_response", "warner",
+]  # fmt: skip

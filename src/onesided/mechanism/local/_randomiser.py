@@ -205,11 +205,7 @@ class Report:
 
     def to_dict(self) -> dict[str, str]:
         """For JSON."""
-        return {
-            "answer": self.answer,
-            "configuration": self.configuration,
-            "format": FORMAT,
-        }
+        return {"answer": self.answer, "configuration": self.configuration, "format": FORMAT}
 
     def to_json(self) -> str:
         """The report as one line of JSON; equal reports give equal text."""
@@ -224,8 +220,7 @@ class Report:
             raise DataError(f"A report is not JSON: {_short(text)}.", hint=_HINT) from None
         if not isinstance(found, dict) or set(found) != {"answer", "configuration", "format"}:
             raise DataError(
-                f"A report needs answer, configuration and format, got {_short(text)}.",
-                hint=_HINT,
+                f"A report needs answer, configuration and format, got {_short(text)}.", hint=_HINT
             )
         if found["format"] != FORMAT:
             raise DataError(
@@ -487,8 +482,7 @@ class Randomiser(ABC):
             return Tally(self.fingerprint, len(reports), seen)
         if isinstance(reports, str | bytes | Report | Mapping):
             raise DataError(
-                "Reports must be a list of reports, got a single one.",
-                hint="Put it into a list.",
+                "Reports must be a list of reports, got a single one.", hint="Put it into a list."
             )
         seen, people = np.zeros(self._outputs, dtype=np.int64), 0
         arriving = _iterator(reports)

@@ -112,10 +112,7 @@ class RandomisedResponse(Marked):
         letters = letters_of(alphabet)
         chance = strict_share(truth, name="truth", hint="0 tells nothing and 1 hides nothing.")
         settle(
-            self,
-            alphabet=letters,
-            decoys=chosen_of(decoys, letters, name="decoy"),
-            truth=chance,
+            self, alphabet=letters, decoys=chosen_of(decoys, letters, name="decoy"), truth=chance
         )
 
     def _marks(self) -> tuple[Sequence[Fraction], Sequence[Fraction]]:
@@ -341,7 +338,11 @@ class UnaryResponse(Marked):
         width = len(self.alphabet)
         for answer in answers:
             if len(answer) != width or answer.strip("01"):
-                raise _not_bits(answer, width)
+                raise DataError(
+                    f"A report answers {answer[:40]!r}, not {width} bits.",
+                    hint="It was changed on its way, or not made by this library.",
+                    answer=answer,
+                )
         text = "".join(answers).encode()
         bits = (np.frombuffer(text, dtype=np.uint8) - ord("0")).reshape(-1, width)
         if (where := self._impossible(bits)) is not None:
@@ -402,14 +403,6 @@ def _two_holders(who: str) -> DataError:
     return DataError(
         f"{who} sets two bits that only their own letters set: nobody holds both.",
         hint="It was changed on its way, or not made by this library.",
-    )
-
-
-def _not_bits(answer: str, width: int) -> DataError:
-    return DataError(
-        f"A report answers {answer[:40]!r}, not {width} bits.",
-        hint="It was changed on its way, or not made by this library.",
-        answer=answer,
     )
 
 
