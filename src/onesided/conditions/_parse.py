@@ -218,7 +218,7 @@ def _around(line: str, at: int, width: int = 60) -> tuple[str, int]:
 
 
 @lru_cache(maxsize=256, typed=True)
-def parse(text: str) -> Node:
+def parse(text: str) -> syntax.Node:
     """The tree of a condition's text.
 
     Errors: ConditionError, showing the place, for anything that is not in the language.
