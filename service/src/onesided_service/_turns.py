@@ -56,7 +56,7 @@ class Turns:
                 f"Your questions under way already fill the {LONGEST} seconds that you may use.",
                 min(own)[0] - now,
             )
-        if ahead and sum(min(one, LONGEST) for _, (_, one) in ahead) + takes > DEEPEST:
+        if ahead and sum(min(one, Fraction(LONGEST)) for _, (_, one) in ahead) + takes > DEEPEST:
             raise _busy(
                 f"Questions under way already fill the {DEEPEST} seconds of this dataset.",
                 min(end for _, (end, _) in ahead) - now,
