@@ -245,7 +245,8 @@ def test_a_turn_is_admitted_in_the_transaction_that_takes_it(tmp_path):
 
     def take(number):
         try:
-            turns.take(f"ask {number}", "ann", Fraction(10), now=now, admit=True)
+            with state.write() as connection:
+                turns.admit(connection, f"ask {number}", "ann", Fraction(10), now=now)
         except ServiceError as error:
             return error.status
         return 200
@@ -262,11 +263,16 @@ def test_what_everybody_waits_for_is_bounded(tmp_path):
 
     state = State.open(str(tmp_path / "service.db"))
     turns, now = Turns(state, "visits"), Fraction(1000)
+
+    def admit(ask, who, takes):
+        with state.write() as connection:
+            turns.admit(connection, ask, who, Fraction(takes), now=now)
+
     for number in range(DEEPEST // LONGEST):
-        turns.take(f"ask {number}", f"person {number}", Fraction(LONGEST), now=now, admit=True)
+        admit(f"ask {number}", f"person {number}", LONGEST)
     with pytest.raises(ServiceError, match="of this dataset") as caught:
-        turns.take("more", "bob", Fraction(1), now=now, admit=True)
+        admit("more", "bob", 1)
     assert caught.value.status == 429
     turns.leave("ask 0")
-    turns.take("more", "bob", Fraction(1), now=now, admit=True)
+    admit("more", "bob", 1)
     state.close()

@@ -41,11 +41,11 @@ def half_width(question: Any, plan: Plan) -> float | None:
     >>> half_width(asked, session.plan(asked))
     3.0
     """
-    mechanism = plan.mechanism
-    if not (isinstance(question, ASKED) and isinstance(mechanism, _DRAWN)):
+    if not isinstance(question, ASKED) or not isinstance(plan.mechanism, _DRAWN):
         return None
     if plan.standard_deviation is None:
         return None
+    mechanism = plan.mechanism
     noisy = np.array([_FAR], dtype=np.int64)
     middle = int(mechanism.estimate(noisy)[0])
     sides = mechanism.interval(noisy, confidence=SURE)

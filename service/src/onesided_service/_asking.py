@@ -85,7 +85,6 @@ class Asking:
         if ask.answer and now >= ask.due and not tells_again(body):
             raise _stored(ask)
         if not ask.charged:
-            self._admit(ask, dataset, fresh=fresh)
             self._charge(ask, session, self.allowance(person, dataset), dataset)
         timed = self._in_turn(ask, dataset) if fresh else None
         if fresh and timed is None:  # another worker took it up meanwhile
@@ -109,18 +108,6 @@ class Asking:
         takes = self._takes(question, dataset)
         dataset.turns.require(person.name, takes, now=Fraction(self.clock.now()))
         return session, question, name
-
-    def _admit(self, ask: Ask, dataset: Dataset, *, fresh: bool) -> None:
-        """Take a turn before the charge, so that two at once cannot both take the last one."""
-        if not fresh:
-            return
-        takes = self._takes(self.question_of(ask), dataset)
-        now = Fraction(self.clock.now())
-        try:
-            dataset.turns.take(ask.id, ask.person, takes, now=now, admit=True)
-        except ServiceError:
-            self._refused(ask)
-            raise
 
     def _charge(self, ask: Ask, session: Any, allowance: Any, dataset: Dataset) -> None:
         try:
@@ -252,10 +239,12 @@ class Asking:
                 _refuse_other(connection, ask)
             own = {"due": str(ask.due), "charged": _UNSURE}
             row = {**{key: getattr(ask, key) for key in _COLUMNS}, **own}
-            if put_if_absent(connection, asks, row):
-                return ask, True
             refused = asks.c.id == ask.id, asks.c.charged == _REFUSED
-            if connection.execute(update(asks).where(*refused).values(**own)).rowcount:
+            again = update(asks).where(*refused).values(**own)
+            if put_if_absent(connection, asks, row) or connection.execute(again).rowcount:
+                # In one step: of two at once, one alone takes the last turn.
+                takes, now = self._takes(question, dataset), Fraction(self.clock.now())
+                dataset.turns.admit(connection, ask.id, person.name, takes, now=now)
                 return ask, True
         return self.found(ask.id), False
 

@@ -68,8 +68,8 @@ async def act(request: Request, name: str, path: str) -> Response:
         told = await service.run(lambda: act.run(service, found, person, act.read(given)))
     except (ServiceError, OnesidedError) as error:
         refusal = refusal_of(error)
-        words = {"error": error_words(refusal), "status": refusal.status}
-        return await _curating(request, found, person, **words)
+        error_told = error_words(refusal)
+        return await _curating(request, found, person, status=refusal.status, error=error_told)
     if path.startswith("people/") and "token" in told:
         return await _curating(request, found, person, told=told)
     return see(f"/curator/{found.name}")

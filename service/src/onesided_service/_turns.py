@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
 from onesided_service._errors import ServiceError
 from onesided_service._store import State
@@ -56,35 +56,45 @@ class Turns:
                 f"Your questions under way already fill the {LONGEST} seconds that you may use.",
                 min(own)[0] - now,
             )
-        if ahead and sum(min(one, LONGEST) for _, (_, one) in ahead) + takes > DEEPEST:
+        if ahead and sum(min(one, Fraction(LONGEST)) for _, (_, one) in ahead) + takes > DEEPEST:
             raise _busy(
                 f"Questions under way already fill the {DEEPEST} seconds of this dataset.",
                 min(end for _, (end, _) in ahead) - now,
             )
 
-    def take(
-        self, ask: str, who: str, takes: Fraction, *, now: Fraction, admit: bool = False
-    ) -> Fraction:
-        """When an ask that may take so long is through, behind those before it.
+    def admit(
+        self, connection: Connection, ask: str, who: str, takes: Fraction, *, now: Fraction
+    ) -> None:
+        """Take a turn in the transaction that records the ask. Errors: as :meth:`require`."""
+        rows = connection.execute(select(table).where(self._of_dataset)).mappings().all()
+        self._refuse_busy(rows, who, takes, now)
+        self._taken(connection, rows, ask, who, takes=takes, now=now)
 
-        admit: as :meth:`require`, in the transaction that takes the turn. Errors: as there.
-        """
+    def take(self, ask: str, who: str, takes: Fraction, *, now: Fraction) -> Fraction:
+        """When an ask that may take so long is through, behind those before it."""
         with self._state.write() as connection:
-            every = connection.execute(select(table).where(self._of_dataset)).mappings()
-            rows = list(every)
-            if admit:
-                self._refuse_busy(rows, who, takes, now)
-            found = {row["ask"]: (Fraction(row["through"]), Fraction(row["takes"])) for row in rows}
-            over = [one for one, (end, _) in found.items() if end <= now or one == ask]
-            ahead = [one for name, one in found.items() if name not in over]
-            # However a clock was set, no more is ahead than what the others may take together.
-            last = min(max([now, *(end for end, _ in ahead)]), now + sum(own for _, own in ahead))
-            through = last + takes
-            connection.execute(delete(table).where(table.c.ask.in_(over)))
-            own = {"takes": str(takes), "through": str(through)}
-            connection.execute(
-                insert(table).values(ask=ask, dataset=self._dataset, person=who, **own)
-            )
+            rows = connection.execute(select(table).where(self._of_dataset)).mappings().all()
+            return self._taken(connection, rows, ask, who, takes=takes, now=now)
+
+    def _taken(
+        self,
+        connection: Connection,
+        rows: Any,
+        ask: str,
+        who: str,
+        *,
+        takes: Fraction,
+        now: Fraction,
+    ) -> Fraction:
+        found = {row["ask"]: _instants(row) for row in rows}
+        over = [one for one, (end, _) in found.items() if end <= now or one == ask]
+        ahead = [one for name, one in found.items() if name not in over]
+        # However a clock was set, no more is ahead than what the others may take together.
+        last = min(max([now, *(end for end, _ in ahead)]), now + sum(own for _, own in ahead))
+        through = last + takes
+        connection.execute(delete(table).where(table.c.ask.in_(over)))
+        own = {"takes": str(takes), "through": str(through)}
+        connection.execute(insert(table).values(ask=ask, dataset=self._dataset, person=who, **own))
         return through
 
     def leave(self, ask: str) -> None:

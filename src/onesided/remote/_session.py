@@ -72,9 +72,10 @@ class RemoteSession(Asks):
     def suggest(self, question: Any, **wanted: Any) -> RemoteSuggestion:
         """The question with the least ε for what is wanted, from public facts. Free.
 
-        wanted: ``error``; ``relative`` with ``guess``; ``certified`` with ``count``; or
-        ``groups_of_units``, as in :meth:`onesided.Session.suggest`. A look at the data is no part
-        of it: it would be charged, and a service charges questions alone.
+        wanted: ``within``, how far off it may be 95 of 100 times; or, as in
+        :meth:`onesided.Session.suggest`, ``error``; ``relative`` with ``guess``; ``certified`` with
+        ``count``; or ``groups_of_units``. A look at the data is no part of it: it would be charged,
+        and a service charges questions alone.
         """
         require_question(question)
         body = {**_body(question), "wanted": {key: plain(one) for key, one in wanted.items()}}
