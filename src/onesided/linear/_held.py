@@ -93,7 +93,7 @@ def held_factors(strategy: Operator, workload: Operator, public: Totals | None) 
     """
     found = error_factors(strategy, workload)
     held = None if public is None else Held.of(strategy, workload, public)
-    return found if held is None else held.less(found)
+    return np.asarray(found if held is None else held.less(found))
 
 
 def _known(workload: Operator, totals: Totals) -> Array:
@@ -105,7 +105,7 @@ def _known(workload: Operator, totals: Totals) -> Array:
         within = np.asarray(workload.apply(totals.adjoint(np.ones(totals.shape[0], np.int64))))
         every = np.asarray(workload.apply(np.ones(workload.shape[1], dtype=np.int64)))
         parts = np.asarray(workload.apply(totals.adjoint(np.eye(totals.shape[0], dtype=np.int64))))
-        return (within == every) & ((parts == 0) | (parts == totals.sizes)).all(axis=1)
+        return np.asarray((within == every) & ((parts == 0) | (parts == totals.sizes)).all(axis=1))
     else:
         return np.zeros(workload.shape[0], dtype=bool)
     first = np.zeros(totals.shape[0], dtype=np.int64)
