@@ -443,3 +443,19 @@ def test_a_forked_child_refuses_at_once(engine, tmp_path):
     os.waitpid(child, 0)
     assert b"opened before this process was forked" in os.read(told, 1000)
     assert made.spent["record -> absent"] == 0
+
+
+def test_a_condition_is_checked_once_on_the_columns_that_it_names(monkeypatch):
+    table, taken, take = Table(relation({"a": [1], "b": ["x"]})), [], Table.take
+    monkeypatch.setattr(Table, "take", lambda *a, **k: taken.append(a[1]) or take(*a, **k))
+    wanted = od.policy.Predicate.of("a > 0")
+    table.require_conditions([wanted])
+    table.require_conditions([od.policy.Predicate.of("a > 0")])
+    assert taken == [["a"]]
+    for wrong in ("c > 0", "a > 0 and c > 0", "b > 0"):
+        for _ in range(2):  # what was refused is refused again
+            with pytest.raises(od.errors.OnesidedError):
+                table.require_conditions([wanted, od.policy.Predicate.of(wrong)])
+    assert taken[1:] == [["a", "b"]] * 4 + [["b"]] * 2
+    table.of_somebody("a").require_conditions([wanted])
+    assert len(taken) == 8

@@ -83,7 +83,7 @@ class Table:
     read_as: the columns of text that it had read as other types. joined: what tells public tables
     that were joined with it from others. step: how it is made of another one. owner: the column of
     units without which a row is left out wherever rows are looked at; None leaves none out. home:
-    the process that opened it.
+    the process that opened it. answers: conditions that its columns were found to answer.
 
     >>> import polars as pl
     >>> sorted(Table(pl.DataFrame({"person": [1, 1, None], "age": [7.0, None, 9.0]})).schema)
@@ -97,6 +97,7 @@ class Table:
     step: Step | None
     owner: str | None = None
     home: tuple[int, int] = field(init=False)
+    answers: set[Predicate] = field(init=False, repr=False)
 
     def __init__(
         self,
@@ -109,7 +110,7 @@ class Table:
         engine, schema = enter(data), Schema() if declared is None else declared
         texts = declare(engine, schema, unit=unit, complete=complete)
         settle(self, engine=engine, schema=dict(engine.types), read_as=texts, joined="", step=None)
-        settle(self, home=this_process())
+        settle(self, home=this_process(), answers=set())
 
     def made_by(
         self, step: Step, *, schema: Mapping[str, nw.dtypes.DType], joined: str | None = None
@@ -134,7 +135,7 @@ class Table:
         """The same engine's table, of which something else is so."""
         made = object.__new__(Table)
         held = {one.name: getattr(self, one.name) for one in fields(self)}
-        settle(made, **{**held, **changed})
+        settle(made, **{**held, "answers": set(), **changed})
         return made
 
     @property
@@ -180,17 +181,19 @@ class Table:
         Found here, and not when they are first asked, nothing was charged for what nobody meant.
         Errors: as :class:`Conditions`.
         """
-        if not predicates:
+        new = [one for one in predicates if one not in self.answers]
+        if not new:
             return
         plain = [name for name, dtype in self.schema.items() if not dtype.is_nested()]
         usable = [name for name in plain if name not in self.engine.refused]
-        named = {name for one in predicates for name in one.readable().columns}
+        named = {name for one in new for name in one.readable().columns}
         # Only where one is missing do the others help to say what was meant.
         wanted = [name for name in usable if name in named] if named <= {*usable} else usable
         with self.take(wanted, rows=False) as empty:
-            for predicate in predicates:
+            for predicate in new:
                 empty.check(predicate)
                 self.refuse_collated(*predicate.readable().columns)
+        self.answers.update(new)
 
     def sources(self, columns: Sequence[str]) -> tuple[str, ...]:
         """The caller's own columns that these are made of.
