@@ -127,10 +127,21 @@ def noise_note(
     known = _own_steps(mechanism) if steps is None else steps
     if known is None:
         return {}
-    found = {edge: OneOf(tuple(dict.fromkeys(map(known, many)))) for edge, many in shifts.items()}
-    if not any(one.gains for one in found.values()):
+    return steps_note(
+        {edge: OneOf(tuple(dict.fromkeys(map(known, many)))) for edge, many in shifts.items()}
+    )
+
+
+def steps_note(steps: Mapping[str, Steps]) -> dict[str, object]:
+    """What a charge says of steps that are known per edge; empty where that gains nothing.
+
+    >>> from onesided.mechanism.kit import both_ways
+    >>> steps_note({"a -> b": both_ways(Fraction(1, 2))})["edges"]
+    {'a -> b': {'forward': '1/2', 'backward': '1/2'}}
+    """
+    if not any(one.gains for one in steps.values()):
         return {}
-    written = {edge: one.written() for edge, one in found.items()}
+    written = {edge: one.written() for edge, one in steps.items()}
     return {"version": VERSION, "kind": "steps", "edges": written}
 
 
