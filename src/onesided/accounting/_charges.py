@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, Protocol
 
 from onesided._english import many
@@ -244,11 +245,16 @@ def _added(groups: Mapping[tuple[str, Fraction, Fraction], int]) -> Bound:
 def _tight(
     groups: Mapping[tuple[str, Fraction, Fraction], int], notes: Mapping[str, object], *, edge: str
 ) -> LossDistribution:
-    total = certain_loss(0)
+    laws: Counter[LossDistribution] = Counter()
     for (key, epsilon, delta), count in groups.items():
-        one = charge_loss(notes[key], edge=edge, epsilon=epsilon, delta=delta)
-        total = total + one.times(count)
-    return total
+        laws[charge_loss(notes[key], edge=edge, epsilon=epsilon, delta=delta)] += count
+    return _composed(tuple(laws.items()))
+
+
+@lru_cache(maxsize=4)
+def _composed(laws: tuple[tuple[LossDistribution, int], ...]) -> LossDistribution:
+    """Each law so many times; the way back often has the same ones."""
+    return total_loss([one.times(count) for one, count in laws])
 
 
 def _less(plain: Bound, loss: LossDistribution, allowed: Fraction) -> Bound:
