@@ -657,7 +657,8 @@ def _plan(context: QueryContext, groups: Groups, fits: Sequence[Fit]) -> Plan:
         why=first.made.why,
         alternatives=alternatives,
     )
-    if len({part.mechanism for part in moving}) != 1:
+    corners = len(moving) > 1 and any(len(many) > 1 for many in first.shifts.values())
+    if corners or len({part.mechanism for part in moving}) != 1:
         return replace(plan, noise=_noise(first, moving))
     one = moving[0]
     # Of several sums that move together, no law loses more than that of one which moves as far.
