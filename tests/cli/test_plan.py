@@ -105,7 +105,9 @@ def test_what_a_year_of_days_costs_three_ways():
         assert 10 < fixed < filtered < 13
 
 
-@pytest.mark.parametrize("wrong", [("--days", "0"), ("--days", "3", "--delta", "2")])
+@pytest.mark.parametrize(
+    "wrong", [("--days", "0"), ("--days", "3", "--delta", "2"), ("--days", "3", "--times", "4")]
+)
 def test_no_days_or_no_delta_is_refused(wrong):
     done = planned("unbounded", *wrong)
     assert isinstance(done.exception, errors.ParameterError | SystemExit)

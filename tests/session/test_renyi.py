@@ -106,6 +106,7 @@ BINS = {"bins": list(range(0, 101, 10)), "epsilon": "1/100"}
         od.Quantile("age", "1/2", candidates=[20, 30], method="cumulative", epsilon="1/100"),
         od.Quantile("age", [f"{n}/20" for n in range(1, 20)], candidates=[2, 30], epsilon="1/100"),
         od.session.TopK(1, by="place", keys=["a", "b"], epsilon="1/100"),
+        od.session.Variance("age", bounds=(0, 100), epsilon="1/100"),
         *(od.session.Histogram("age", method=one, **BINS) for one in ("dawa", "ahp")),
         od.session.Histogram("age", method="hierarchical", **BINS),
     ],

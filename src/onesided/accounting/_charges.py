@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, Protocol
 
 from onesided._english import many
@@ -127,10 +128,21 @@ def noise_note(
     known = _own_steps(mechanism) if steps is None else steps
     if known is None:
         return {}
-    found = {edge: OneOf(tuple(dict.fromkeys(map(known, many)))) for edge, many in shifts.items()}
-    if not any(one.gains for one in found.values()):
+    return steps_note(
+        {edge: OneOf(tuple(dict.fromkeys(map(known, many)))) for edge, many in shifts.items()}
+    )
+
+
+def steps_note(steps: Mapping[str, Steps]) -> dict[str, object]:
+    """What a charge says of steps that are known per edge; empty where that gains nothing.
+
+    >>> from onesided.mechanism.kit import both_ways
+    >>> steps_note({"a -> b": both_ways(Fraction(1, 2))})["edges"]
+    {'a -> b': {'forward': '1/2', 'backward': '1/2'}}
+    """
+    if not any(one.gains for one in steps.values()):
         return {}
-    written = {edge: one.written() for edge, one in found.items()}
+    written = {edge: one.written() for edge, one in steps.items()}
     return {"version": VERSION, "kind": "steps", "edges": written}
 
 
@@ -233,11 +245,16 @@ def _added(groups: Mapping[tuple[str, Fraction, Fraction], int]) -> Bound:
 def _tight(
     groups: Mapping[tuple[str, Fraction, Fraction], int], notes: Mapping[str, object], *, edge: str
 ) -> LossDistribution:
-    total = certain_loss(0)
+    laws: Counter[LossDistribution] = Counter()
     for (key, epsilon, delta), count in groups.items():
-        one = charge_loss(notes[key], edge=edge, epsilon=epsilon, delta=delta)
-        total = total + one.times(count)
-    return total
+        laws[charge_loss(notes[key], edge=edge, epsilon=epsilon, delta=delta)] += count
+    return _composed(tuple(laws.items()))
+
+
+@lru_cache(maxsize=4)
+def _composed(laws: tuple[tuple[LossDistribution, int], ...]) -> LossDistribution:
+    """Each law so many times; the way back often has the same ones."""
+    return total_loss([one.times(count) for one, count in laws])
 
 
 def _less(plain: Bound, loss: LossDistribution, allowed: Fraction) -> Bound:

@@ -76,6 +76,8 @@ def plan(wanted: Wanted) -> None:
 
     Example: onesided plan presence --max-groups 3 --epsilon 1 --at-most 5
     """
+    if wanted.days is not None and wanted.times != _DAYS:
+        raise ParameterError("--times and --days exclude each other.", hint="Choose one.")
     times = whole(wanted.times if wanted.days is None else wanted.days, name="times", least=1)
     epsilon = positive(wanted.epsilon, name="epsilon")
     policy = read_policy(wanted.policy, max_groups=wanted.max_groups, sensitive=None)

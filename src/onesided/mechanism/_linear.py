@@ -50,7 +50,6 @@ from onesided.linear.kit import (
 )
 from onesided.mechanism._fit import counts_of, rates_over
 from onesided.mechanism._reach import reaches
-from onesided.mechanism._steps import Counted
 from onesided.mechanism.law import CONFIDENCE, shared, tail_bound
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import Edge, Policy, Shift
@@ -392,10 +391,6 @@ class Linear:
     def loss(self, shift: Shift) -> Loss:
         """Exactly ``upper_rate * fall + lower_rate * rise``, for a shift of the strategy's rows."""
         return self.upper_rate * shift.fall + self.lower_rate * shift.rise
-
-    def steps(self, shift: Shift) -> Counted:
-        """Counts of the strategy's rows, of which the answers are a function."""
-        return Counted(self.upper_rate, self.lower_rate, shift)
 
     @property
     def losses(self) -> dict[Edge, Loss]:

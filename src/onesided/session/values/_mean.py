@@ -25,9 +25,10 @@ from onesided._numbers import (
     round_down,
     round_up,
 )
+from onesided.accounting import steps_note
 from onesided.errors import ParameterError
 from onesided.mechanism import Interval, Sums
-from onesided.mechanism.kit import shared
+from onesided.mechanism.kit import Chosen, shared
 from onesided.noise import Noise
 from onesided.policy import Edge, Shift
 from onesided.session._confidence import Confidence
@@ -677,12 +678,29 @@ def _plan(context: QueryContext, groups: Groups, fits: Sequence[Fit]) -> Plan:
         why=first.made.why,
         alternatives=alternatives,
     )
-    if len({part.mechanism for part in moving}) != 1:  # of sums with rates of their own: no law
-        return plan
+    corners = len(moving) > 1 and any(len(many) > 1 for many in first.shifts.values())
+    if corners or len({part.mechanism for part in moving}) != 1:
+        return replace(plan, noise=_noise(first, moving))
     one = moving[0]
     # Of several sums that move together, no law loses more than that of one which moves as far.
     shifts = one.shifts if len(moving) == 1 else first.shifts
     return replace(plan, noise=priced(context, one.mechanism, shifts).noise)
+
+
+def _noise(fit: Fit, moving: Sequence[Part]) -> Mapping[str, object]:
+    """Of sums with rates of their own: by what all lose together along a move, and back.
+
+    A move lies between the extreme shifts, and either loss is linear, so one of them loses most.
+    """
+    if any(certain_sides(part.mechanism) for part in moving):
+        return {}
+    found = {}
+    for edge, many in fit.shifts.items():
+        forward, back = (
+            max(map(fit.loss, some)) for some in (many, [shift.negated for shift in many])
+        )
+        found[edge.name] = Chosen(forward, back)
+    return steps_note(found)
 
 
 def _open_ended(steps: Interval) -> Interval:

@@ -14,12 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from onesided._english import many
 from onesided._numbers import MAX_COUNT, Infinite, Loss, Number, positive
+from onesided.accounting import steps_note
 from onesided.engine.kit import MOST_ROWS
 from onesided.errors import ParameterError
 from onesided.linear import Dense, Grid, Operator
 from onesided.linear.kit import notes_of
 from onesided.mechanism import Linear as Mechanism
-from onesided.mechanism.kit import CONFIDENCE
+from onesided.mechanism.kit import CONFIDENCE, Chosen, Counted, Steps
 from onesided.noise import IntArray, Noise
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
@@ -326,7 +327,7 @@ def _plan(
     sides = {"upper": mechanism.lower_rate, "lower": mechanism.upper_rate}
     clear = mechanism.of_cells
     certain = tuple(s for s, rate in sides.items() if clear and isinstance(rate, Infinite))
-    return priced(
+    plan = priced(
         context,
         mechanism,
         choice.shifts,
@@ -337,3 +338,11 @@ def _plan(
         why=choice.why,
         alternatives=lambda: choice.others,
     )
+    # Several shifts are corners: moves lie between them, and what is linear is most at one of them.
+    upper, lower = mechanism.upper_rate, mechanism.lower_rate
+    steps: dict[str, Steps] = {}
+    for edge, many in choice.shifts.items():
+        corners = [Counted(upper, lower, shift) for shift in many]
+        both = Chosen(max(o.epsilon for o in corners), max(o.backward for o in corners))
+        steps[edge.name] = corners[0] if len(corners) == 1 else both
+    return replace(plan, noise=steps_note(steps))
