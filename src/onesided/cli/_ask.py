@@ -63,7 +63,7 @@ _MOST_FILES: Final = 20
 _NEVER: Final = "none: this policy allows no certain upper bound"
 _OWN: Final = ("epsilon", "by", "keys", "id", "again", "title", *Count.later)
 OF_COUNTS: Final = arguments([Count], without=_OWN)
-OF_QUERIES: Final = arguments(QUERIES, without={*IN_SQL, *_OWN})
+OF_QUERIES: Final = arguments(QUERIES, without={*IN_SQL, *_OWN, "interval"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
