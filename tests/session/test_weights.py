@@ -87,6 +87,12 @@ def test_plans_try_it_on_a_public_table():
     assert plan.options[0].error > 0
 
 
+def test_a_histogram_has_no_weights():
+    session = opened(pl.DataFrame(ROWS))
+    with pytest.raises(errors.ParameterError, match="not for histograms"):
+        session.histogram("x", bins=[0, 3, 9], epsilon=1, max_groups=1, **WEIGHTS)
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
