@@ -187,7 +187,7 @@ def test_a_renyi_account_takes_parts_by_their_charge_alone():
 )
 def test_parts_that_are_not_shown_to_be_disjoint_are_refused(wheres):
     session = opened(p.addition_only())
-    with pytest.raises(errors.ParameterError, match=r"shown to be disjoint|has no where"):
+    with pytest.raises(errors.ParameterError, match=r"shown to be disjoint|no where= says"):
         session.ask_all([Count(where=one, epsilon=1) for one in wheres], disjoint=True)
     with pytest.raises(errors.ParameterError, match="True or False"):
         session.ask_all(counts(["age < 18"]), disjoint="yes")

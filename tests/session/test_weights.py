@@ -76,10 +76,21 @@ def test_a_ratio_to_weights_takes_no_unit_for_a_whole_one():
     assert told.upper[0] >= 8
 
 
+def test_a_look_at_the_rows_says_how_many_weights_lie_outside():
+    told = opened(pl.DataFrame(ROWS)).inspect(Count(**WEIGHTS, **BY, max_groups=1, epsilon=1))
+    assert (told.values_outside_bounds, told.values_missing) == (2, 1)
+
+
 def test_plans_try_it_on_a_public_table():
     session = opened(pl.DataFrame(ROWS))
     plan = session.plan(Count(**WEIGHTS, **BY, max_groups=1, epsilon=1), like=pl.DataFrame(ROWS))
     assert plan.options[0].error > 0
+
+
+def test_a_histogram_has_no_weights():
+    session = opened(pl.DataFrame(ROWS))
+    with pytest.raises(errors.ParameterError, match="not for histograms"):
+        session.histogram("x", bins=[0, 3, 9], epsilon=1, max_groups=1, **WEIGHTS)
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,8 @@ _STEPS: Final = ("reading", "looking at bounds", "counting, charging and drawing
 _BYTES_PER_KEY: Final = 1024  # in the files of a release
 _MOST_FILES: Final = 20
 _NEVER: Final = "none: this policy allows no certain upper bound"
-_OWN: Final = ("epsilon", "by", "keys", "id", "again", "title", *Count.later)
-OF_COUNTS: Final = arguments([Count], without=_OWN)
+_OWN: Final = ("epsilon", "by", "keys", "id", "again", "title")
+OF_COUNTS: Final = arguments([Count], without={*_OWN, *Count.later})
 OF_QUERIES: Final = arguments(QUERIES, without={*IN_SQL, *_OWN})
 
 

@@ -50,6 +50,7 @@ _WORDS: Final = {
     "guesses": "Public guesses of the size of each answer, such as 100,7.",
     "id": "Name of this answer in the ledger; refused if it has an answer already.",
     "input": "Instead of DATA: a folder, or a pattern such as 'visits/*.parquet'.",
+    "interval": "Bounds of a quantile in its column's own unit, for part of ε.",
     "keys": "File of the public groups; by default the schema's.",
     "ledger": "Ledger file or URL; by default beside the configuration, the schema or the data.",
     "max_groups": "Groups of one unit that ε hides together.",
@@ -71,6 +72,9 @@ _WORDS: Final = {
     "total_bounds": "Lowest and highest total of one unit, for SUM_PER_UNIT, such as 0,500.",
     "unit": "Column that says whose row it is.",
     "unknown": "Rows for which the condition is unknown: possible counts them, recorded does not.",
+    "weight": "Column of weights by which units are counted.",
+    "weight_bounds": "Lowest and highest weight, such as 0,10; others are clipped.",
+    "weight_step": "The grid that weights are rounded to.",
     "weights": "How ε is shared among several answers, such as 2,1.",
     "where": "Condition that selects rows.",
 }

@@ -32,6 +32,7 @@ from onesided.errors import OnesidedError, ParameterError
 from onesided.schema import Column, Schema, proposals
 from onesided.session._completed import Completer
 from onesided.session._context import QueryContext, Taken
+from onesided.session._count import Count
 from onesided.session._groups import Grouped, Groups
 from onesided.session.histograms._binned import BinEdges, Binned
 from onesided.session.histograms._histogram import Histogram
@@ -358,6 +359,8 @@ def inspected(context: QueryContext, question: Inspected) -> Diagnostics:
         value = question.values(context).value
     elif isinstance(question, Valued):
         value = question.value(context)
+    elif isinstance(question, Count) and question.weight is not None:
+        value = Valued.value(question.weights(), context)
     more = (*(binned.bins if binned else ()), *(value.columns if value else ()))
     every = context.using(counted=frozenset())
     columns = dict.fromkeys([*groups.columns(context, *more), *every])

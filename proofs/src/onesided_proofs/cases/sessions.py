@@ -288,6 +288,9 @@ def _by_place() -> Iterator[Line]:
         own = {} if policy is two else {"max_groups": 2}
         nearest = questions.Quantile("v", candidates=[0, 1], **asked, **own)
         yield _line(policy, nearest, _world(policy, 0, 1), "by place")
+    for policy in (added, policies.bounded()):
+        bounded = questions.Quantile("v", candidates=[0, 1], interval=True, epsilon=_EPSILON)
+        yield _line(policy, bounded, _world(policy, 0, 1), "with bounds")
 
 
 def _weighted(policy: Policy, **more: Any) -> questions.Count:

@@ -174,6 +174,11 @@ class Histogram(Count):
                 "others=True is for counts and sums, not for histograms.",
                 hint="A histogram's bins can reach outwards: give wider ends.",
             )
+        if (self.weight, self.weight_bounds, self.weight_step) != (None, None, None):
+            raise ParameterError(
+                f"weight={self.weight!r} is for counts, not for histograms.",
+                hint="Count by a column of the bins.",
+            )
         return with_bins(context, self, self._bins(), missing=self.missing)
 
     @property

@@ -24,6 +24,7 @@ from fractions import Fraction
 from itertools import permutations
 from typing import Any, Final
 
+from onesided._english import a
 from onesided._numbers import Loss
 from onesided.conditions import apart
 from onesided.errors import ParameterError
@@ -65,7 +66,7 @@ def column_apart(context: QueryContext, questions: Sequence[Any]) -> str:
     for place, one in enumerate(questions, 1):
         if not isinstance(one, Grouped) or one.where is None:
             raise ParameterError(
-                f"Question {place} has no where=, so that nothing says which part it is about.",
+                f"Question {place} is {a(type(one).__name__)} of which no where= says the part.",
                 hint="Give each question a condition of its own, such as where=\"county = 'Uri'\"; "
                 "or leave disjoint= out, and the charges add up.",
                 question=place,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
-from math import lcm
+from math import ceil, lcm
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from onesided._english import many
 from onesided._numbers import (
     INFINITE,
+    MAX_COUNT,
     Infinite,
     Loss,
     Number,
@@ -28,7 +29,7 @@ from onesided._numbers import (
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
 from onesided.mechanism import NoisyMaxQuantile, SeveralQuantiles
-from onesided.mechanism.kit import Move, Together, both_ways, largest_rate
+from onesided.mechanism.kit import Move, Together, both_ways, largest_rate, shared
 from onesided.noise import IntArray, Noise
 from onesided.policy import Shift
 from onesided.session._context import QueryContext, Taken
@@ -48,6 +49,7 @@ _TIES: Final = 1000
 _SMALL: Final = 2**20
 _FEW: Final = 16
 _SIDE_BY_SIDE: Final = 32  # so many groups are drawn at once
+_ROUNDED: Final = 1 + Fraction(1, 2**30)  # more than a logarithm's last digits
 _MOST_LISTED: Final = 2**17  # candidates one by one: what is written down, no engine's work
 _PARTS: Final = 2**13  # of a value: ranks of as many values as a table may have fit 62 bits in them
 
@@ -58,7 +60,7 @@ class Shares:
 
     estimates: a row per group, a column per share; they rise with the share. rank_error: per share,
     by how many ranks an estimate misses the quantile at most, with ``confidence`` for each on its
-    own.
+    own. bounds: lower and upper ones as the estimates, which hold with ``confidence``; or None.
     """
 
     keys: PublicKeys
@@ -66,6 +68,7 @@ class Shares:
     estimates: Floats
     rank_error: tuple[float, ...]
     confidence: Number
+    bounds: tuple[Floats, Floats] | None = None
 
     @property
     def told(self) -> dict[str, Any]:
@@ -73,8 +76,13 @@ class Shares:
         number, share = len(self.q), text(exact(self.confidence, name="confidence") * 100)
         keys = self.keys.part(np.repeat(np.arange(self.keys.size), number))
         shares = list(map(text, self.q)) * self.keys.size if number > 1 else None
-        numbers = {"q": shares, "estimate": self.estimates.reshape(-1)}
-        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "keys"}
+        numbers: dict[str, Any] = {"q": shares, "estimate": self.estimates.reshape(-1)}
+        if self.bounds is not None:
+            lower, upper = (ends.reshape(-1) for ends in self.bounds)
+            sides = {"lower_certain": False, "upper_certain": False}
+            numbers |= {"lower": lower, "upper": upper, **sides}
+        kept = ("keys", "bounds")
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in kept}
         return {
             "told": of_groups(keys, numbers),
             "summary": f"Within {rough(max(self.rank_error))} ranks ({share} %).",
@@ -172,6 +180,77 @@ class NoisyQuantiles:
     def why(self) -> str:
         """How the shares are answered."""
         return "noisy maximum"
+
+
+@dataclass(frozen=True, slots=True)
+class EnclosedQuantiles:
+    """A noisy maximum for each share, and two more that lie below and above the quantile.
+
+    all: of each share thrice, for itself, below and above. beside: for each, how many values are
+    added at the first candidate, and at the last.
+
+    Claim. The values that are added are the same for everybody, so a move changes each distance as
+    it does without them, and the loss is that of three. Let r be the error in ranks of a noisy
+    maximum, q the share, n the number of values and h = q (n - 1) the quantile's rank from 0. Of
+    n + k values, k of them at the first candidate, let c be found: unless it is the first, with L
+    values below, ``L + k < q (n + k) + r``; with ``k >= (r + 1) / (1 - q)`` that is
+    ``L < q n - 1 < h``, so that the value of rank floor(h) is no lower than c. Of n + m, m of them
+    at the last one and ``m >= (r + 1) / q``, more than ``q (n + m) - r >= q n + 1 > h + 1`` are at
+    or below c, so that the one of rank ceil(h) is no higher. Each misses half as often as both.
+    """
+
+    all: NoisyQuantiles
+    beside: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, thrice: NoisyQuantiles, confidence: Fraction) -> EnclosedQuantiles:
+        """With as many values beside as this confidence of each share's interval takes.
+
+        Errors: ParameterError where ranks would no longer fit 62 bits.
+        """
+        number, each = len(thrice.parts) // 3, shared(confidence, 2)
+        first, below = thrice.parts[:number], []
+        for part in first:
+            ranks = Fraction(part.rank_error(confidence=each)) * _ROUNDED + 1
+            below.append((ceil(ranks / (1 - part.q)), ceil(ranks / part.q)))
+            if max(below[-1]) * part.q.denominator > MAX_COUNT // 2:
+                raise ParameterError(
+                    f"At this ε a bound of the quantile {text(part.q)} lies too many ranks away.",
+                    hint="Give a larger ε, or leave interval= out.",
+                )
+        return cls(
+            thrice, (*[(0, 0)] * number, *((k, 0) for k, _ in below), *((0, m) for _, m in below))
+        )
+
+    @property
+    def number(self) -> int:
+        """How many shares were asked for."""
+        return len(self.all.parts) // 3
+
+    def release(self, secret: list[tuple[IntArray, ...]], noise: Noise | None) -> Answer:
+        """Places of candidates, group by group: of all shares, and below and above them."""
+        ranks = [
+            [self.ranks(beside, part.candidates - 1, *held) for held in secret]
+            for part, beside in zip(self.all.parts, self.beside, strict=True)
+        ]
+        return _chosen(self.all.parts, ranks, noise)
+
+    def ranks(
+        self, beside: tuple[int, int], last: int, places: IntArray, counts: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """Where the values lie, with those beside them. Secret."""
+        added = [(place, many) for place, many in zip((0, last), beside, strict=True) if many]
+        ends, more = (np.array([one[at] for one in added], dtype=np.int64) for at in (0, 1))
+        return _added(np.concatenate([places, ends]), np.concatenate([counts, more]))
+
+    def rank_errors(self, confidence: Fraction) -> tuple[float, ...]:
+        """Per share, by how many ranks an answer misses at most, with this confidence."""
+        return self.all.rank_errors(confidence)[: self.number]
+
+    @property
+    def why(self) -> str:
+        """How the shares are answered."""
+        return "noisy maximum, with one below and one above each,"
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,9 +445,12 @@ def plan_of(
     ]
     rising = tuple(sorted(set(shares)))
     several = SeveralQuantiles.pays(len(rising)) and question.interpolate is None
+    several &= not question.interval
     made = _shared if several else partial(_apart, interpolate=question.interpolate)
-    grouped = bool(groups.by)
-    mechanism, steps = made(moves, shares, found.number, grouped=grouped, dropped=dropped)
+    asked = [*shares] * 3 if question.interval else shares
+    told: Any
+    told, steps = made(moves, asked, found.number, grouped=bool(groups.by), dropped=dropped)
+    mechanism = EnclosedQuantiles.of(told, confidence) if question.interval else told
     ranks = max(mechanism.rank_errors(confidence))
     return priced(
         context,
@@ -499,13 +581,27 @@ def told(
     found: Candidates,
     shares: Sequence[Fraction],
     errors: tuple[float, ...],
+    *,
+    enclosed: bool = False,
 ) -> Mapping[str, Any]:
-    """What an answer says, with estimates that rise with the shares."""
-    places = np.asarray(answer["places"], dtype=np.int64).reshape(-1, len(shares))
+    """What an answer says, with estimates that rise with the shares.
+
+    enclosed: whether it is of :class:`EnclosedQuantiles`.
+    """
+    all_places = np.asarray(answer["places"], dtype=np.int64)
+    number = len(shares)
+    wide = all_places.reshape(-1, 3 * number if enclosed else number)
+    places = wide[:, :number]
     order = np.argsort(np.array([float(share) for share in shares]), kind="stable")
     rising = np.empty_like(places)
     rising[:, order] = np.sort(places, axis=1)
+    bounds = None
+    if enclosed:
+        ends = np.sort(wide[:, number:].reshape(-1, 2, number), axis=1)
+        rising = np.clip(rising, ends[:, 0], ends[:, 1])
+        bounds = found.numbers(ends[:, 0]), found.numbers(ends[:, 1])
     return {
+        "bounds": bounds,
         "q": tuple(shares),
         "estimates": found.numbers(rising),
         "rank_error": errors,

@@ -164,6 +164,9 @@ class Quantile(Grouped):
     interpolate: between the values on either side of the quantile, True takes the step on the line
         between them at the rank ``q (n - 1)``, as SQL's PERCENTILE_CONT, False the lower one, as
         PERCENTILE_DISC; None takes any step from one to the other.
+    interval: True adds bounds in the column's own unit, at ``confidence``: ε is shared by the
+        estimate, a candidate below the quantile and one above it. They are about values as
+        rounded and clipped, or taken up to the next candidate. Not with interpolate=.
     method: "noisy_max" is near in rank; no bound is certain. "cumulative" counts who is at or
         below each of the candidates, up to 1,024, with certain sides where the policy has them;
         a unit there counts with each of its rows, so that 0 and 1 are the table's own smallest
@@ -195,6 +198,7 @@ class Quantile(Grouped):
     missing: Missing = field(default="refuse", kw_only=True)
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     simultaneous: bool = field(default=False, kw_only=True)
+    interval: bool = field(default=False, kw_only=True)
 
     work: ClassVar = 3  # as many counts may take
     groups_at_once: ClassVar = 2_000  # each is drawn on its own
@@ -213,7 +217,7 @@ class Quantile(Grouped):
         "MIN": {"q": 0},
         "MAX": {"q": 1},
     }
-    later: ClassVar = ("of", "max_rows", "interpolate")  # than JSON of version 1
+    later: ClassVar = ("of", "max_rows", "interpolate", "interval")  # than JSON of version 1
 
     def __post_init__(self) -> None:
         """A float names a place on the grid at its decimal value: 0.1 is a tenth."""
@@ -250,6 +254,10 @@ class Quantile(Grouped):
         """Check and price the question. Looks at no row."""
         shares = _shares(self.q)
         if self.chosen_method == "cumulative":
+            if self.interval:
+                raise ParameterError(
+                    "Cumulative counts have bounds already.", hint="Leave interval= out."
+                )
             if (self.of, self.max_rows, self.interpolate) != ("units", None, None):
                 raise ParameterError(
                     "The smallest and the largest value, and cumulative counts, are of all rows.",
@@ -368,15 +376,21 @@ class Quantile(Grouped):
             raise ParameterError(
                 f"interpolate={self.interpolate!r} is unknown.", hint="Use True, False or None."
             )
+        if self.interval and self.interpolate is not None:
+            raise ParameterError(
+                "interval= has no meaning beside interpolate=.",
+                hint="Leave interpolate= out: the bounds hold for either.",
+            )
         sure = Confidence(self.confidence, self.simultaneous)
         sure_of_each = sure.of_each(groups.keys.size * len(shares))
         plan = plan_of(context, groups, found, shares, self, confidence=sure_of_each, most=most)
         ranks = plan.mechanism.rank_errors(sure_of_each)
 
         def result(answer: Answer, entry: int | None) -> Release:
-            made = told(answer, found, shares, ranks)
+            made = told(answer, found, shares, ranks, enclosed=self.interval)
             return Release(
                 kind="QuantileEstimates",
+                bound_words=sure.words if self.interval else "",
                 **Shares(keys=groups.keys, confidence=self.confidence, **made).told,
                 **groups.published(context, plan, entry),
             )

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from onesided._english import a
 from onesided._numbers import Number, exact
 from onesided.errors import ParameterError
 from onesided.mechanism import Interval
@@ -40,7 +41,7 @@ def halves(
     for name, one in {"numerator": numerator, "denominator": denominator}.items():
         if type(one) not in (Count, RowCount, Sum):
             raise ParameterError(
-                f"The {name} is a {type(one).__name__}, of which no ratio is told.",
+                f"The {name} is {a(type(one).__name__)}, of which no ratio is told.",
                 hint="Give a Count, a RowCount or a Sum; a mean is a question of its own.",
             )
     low = _least(denominator)
