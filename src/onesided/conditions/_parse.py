@@ -29,7 +29,6 @@ from onesided.schema import (
 
 # A condition's text: its size, its words, and the place that an error is about.
 
-
 LONGEST: Final = 100_000  # characters
 MOST_WORDS: Final = 20_000
 DEEPEST: Final = 64
