@@ -27,7 +27,10 @@ from onesided.policy import Guarantee, from_toml
 from onesided.session import total_guarantee
 from onesided.show import csv_text
 
-app = typer.Typer(help="Look at a ledger, and check that nobody edited it.", no_args_is_help=True)
+app = typer.Typer(
+    help="Look at a ledger, and check that nobody edited it.",
+    no_args_is_help=True,
+)
 
 Location = Annotated[
     str, typer.Argument(help="A ledger file, or a database URL.", envvar="ONESIDED_LEDGER")
