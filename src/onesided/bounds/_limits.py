@@ -35,7 +35,6 @@ from onesided.policy import ABSENT, Policy
 # Every number of ``onesided.bounds`` and ``onesided.accounting`` is rounded one way only; the two
 # ends here differ by less than one part in 2^90.
 
-
 _BITS: Final = 128
 _DIGITS: Final = 96
 # Beyond this e^x is taken as INFINITE and e^-x as 0 from below: 10^889 decides nothing.

@@ -204,7 +204,10 @@ def _needed(wanted: Wanted, asked: MadeUp, epsilon: Fraction) -> tuple[str, Frac
 
 
 def _print(
-    console: Terminal, wanted: Wanted, bought: Sequence[Bought], needed: tuple[str, Fraction] | None
+    console: Terminal,
+    wanted: Wanted,
+    bought: Sequence[Bought],
+    needed: tuple[str, Fraction] | None,
 ) -> None:
     one = bought[0].count
     for remark in one.remarks:
@@ -229,6 +232,22 @@ def _print(
     console.print(table)
     if needed is not None:
         console.print(f"For {needed[0]}: ε = {readable(needed[1])}.")
+
+
+def _document(
+    bought: Sequence[Bought], needed: tuple[str, Fraction] | None, times: int
+) -> dict[str, Any]:
+    one, shared = bought
+    return {
+        "policy": one.count.guarantee.policy,
+        "certain": list(one.count.certain),
+        "remarks": list(one.count.remarks),
+        "one": _told(one),
+        "times": times,
+        "together": {edge: text(loss * times) for edge, loss in one.count.charge.items()},
+        "each_of_them_sharing": _told(shared),
+        "needed": None if needed is None else {"for": needed[0], "epsilon": text(needed[1])},
+    }
 
 
 def _told(bought: Bought) -> dict[str, Any]:

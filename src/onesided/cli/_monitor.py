@@ -449,16 +449,9 @@ class Layout:
         picked += [self._moment(name, types[name], file) for name in wanted[2:]]
         named = zip(picked, ("person", "place", "time"), strict=False)
         try:
-            # All rows in columns: of Arrow where PyArrow is there, of numpy elsewhere.
-            relation = relation.project(", ".join(f"{one} AS {name}" for one, name in named))
-            if find_spec("pyarrow") is not None:
-                table = nw.from_native(relation.to_arrow_table(), eager_only=True)
-                return {name: table[name] for name in table.columns}
-            found = relation.fetchnumpy()
-            return {
-                name: one.tolist() if np.ma.isMaskedArray(one) or one.dtype.kind == "O" else one
-                for name, one in found.items()
-            }
+            return _columns_of(
+                relation.project(", ".join(f"{one} AS {name}" for one, name in named))
+            )
         except duckdb.Error as error:
             raise _damaged(file.path, error) from error
 
@@ -512,6 +505,18 @@ class Layout:
         if not self.scale.dated and self.source is not BatchTime.NAME:
             return None
         return time_in_name(stem(file.path), self.scale)
+
+
+def _columns_of(relation: duckdb.DuckDBPyRelation) -> dict[str, Column]:
+    """All rows in columns: of Arrow where PyArrow is there, of numpy elsewhere."""
+    if find_spec("pyarrow") is not None:
+        table = nw.from_native(relation.to_arrow_table(), eager_only=True)
+        return {name: table[name] for name in table.columns}
+    found = relation.fetchnumpy()
+    return {
+        name: one.tolist() if np.ma.isMaskedArray(one) or one.dtype.kind == "O" else one
+        for name, one in found.items()
+    }
 
 
 def _refuse_ambiguous(kind: str, file: str, column: str) -> None:

@@ -22,7 +22,7 @@ import narwhals as nw
 
 from onesided import policy as policies
 from onesided.engine import Table
-from onesided.engine.kit import Snapshot, position_columns, quoted
+from onesided.engine.kit import Snapshot, literal, position_columns, quoted
 from onesided.errors import (
     DataError,
     KeysError,
@@ -167,7 +167,6 @@ def _named(family: Family, given: Mapping[str, object]) -> Policy:
 
 
 # Files that other tools write, made into what the one reader of tables reads: CSV in UTF-8.
-
 
 SUFFIXES: Final = (".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
 # What is unpacked may fill no disk: text of people shrinks to a hundredth at best.
@@ -524,8 +523,8 @@ def _engine(folder: Path, files: Sequence[Path]) -> Iterator[duckdb.DuckDBPyConn
     with duckdb.connect(config=settings) as connection:
         # DuckDB takes a backslash in a path for a slash, and then knows no such file.
         odd = [path.parent for path in files if "\\" in str(path)]
-        known = ", ".join(_literal(str(path)) for path in files)
-        inside = ", ".join(_literal(str(path)) for path in (folder.resolve(), *odd))
+        known = ", ".join(literal(str(path)) for path in files)
+        inside = ", ".join(literal(str(path)) for path in (folder.resolve(), *odd))
         connection.execute(f"SET allowed_paths = [{known}]")
         connection.execute(f"SET allowed_directories = [{inside}]")
         connection.execute("SET enable_external_access = false")
@@ -533,10 +532,6 @@ def _engine(folder: Path, files: Sequence[Path]) -> Iterator[duckdb.DuckDBPyConn
         connection.execute("SET enable_progress_bar = false")
         connection.execute("SET lock_configuration = true")
         yield connection
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _part(path: Path, alias: Path, encoding: str | None, base: Path | None) -> Part:
@@ -606,7 +601,7 @@ def _relation(connection: duckdb.DuckDBPyConnection, part: Part) -> duckdb.DuckD
                     hint="Move the file, or remove the column.",
                     column=name,
                 )
-        values = ("NULL" if value is None else _literal(value) for value in part.fixed.values())
+        values = ("NULL" if value is None else literal(value) for value in part.fixed.values())
         told = (
             f"CAST({value} AS VARCHAR) AS {quoted(name)}"
             for name, value in zip(part.fixed, values, strict=True)
@@ -683,7 +678,7 @@ def _has_quotes(part: Part, delimiter: str) -> bool:
 
 def _refuse_bomb(connection: duckdb.DuckDBPyConnection, part: Part) -> None:
     """By what the file declares of itself: nothing of its content is unpacked for this."""
-    name = _literal(str(part.alias))
+    name = literal(str(part.alias))
     ((rows, unpacked),) = connection.sql(
         f"SELECT (SELECT sum(num_rows) FROM parquet_file_metadata({name})), "  # noqa: S608 - ours
         f"(SELECT sum(total_uncompressed_size) FROM parquet_metadata({name}))"

@@ -18,7 +18,6 @@ from onesided.schema import DAY, FIRST_DAY, LARGEST, LAST_DAY, Type
 # Values are as :mod:`onesided.schema` describes them; ``None`` is unknown. Every operation gives a
 # value for every row: where an engine might stop with an error, the value is unknown.
 
-
 Row: TypeAlias = Mapping[str, object]
 _LOWER: Final = {ord(c): ord(c) + 32 for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 _UPPER: Final = {small: large for large, small in _LOWER.items()}

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from onesided._english import a
 from onesided.conditions import _tree as syntax
+from onesided.conditions._tree import Node
 from onesided.errors import ConditionError
 from onesided.schema import (
     BOOLEAN,
@@ -29,7 +30,6 @@ from onesided.schema import (
 )
 
 # A condition's text: its size, its words, and the place that an error is about.
-
 
 LONGEST: Final = 100_000  # characters
 MOST_WORDS: Final = 20_000
@@ -249,7 +249,7 @@ def parse(text: str) -> syntax.Node:
 _CONNECTIVES: Final = ("AND", "OR", "NOT")
 
 
-def _written_size(node: syntax.Node, known: dict[int, int]) -> int:
+def _written_size(node: Node, known: dict[int, int]) -> int:
     """How many nodes the canonical text has, in which shared parts are written each time."""
     if id(node) not in known:
         known[id(node)] = 1 + sum(_written_size(part, known) for part in node.parts)
@@ -306,7 +306,7 @@ class _Reader:
                 return str(one.text)
         return ""
 
-    def read(self, node: Any, depth: int) -> syntax.Node:
+    def read(self, node: Any, depth: int) -> Node:
         """One node and all below it."""
         handler = _HANDLERS.get(type(node).__name__)
         if handler is None:
@@ -333,7 +333,7 @@ class _Reader:
                 raise self.refused(node, f"{_named(node)} cannot have {shown} here.")
         return tuple(node.args.get(name) for name in names)
 
-    def both(self, node: Any, depth: int) -> syntax.Node:
+    def both(self, node: Any, depth: int) -> Node:
         """AND or OR, with all members of a chain at one level."""
         kind, members, waiting = type(node), [], [node]
         while waiting:
@@ -351,7 +351,7 @@ class _Reader:
                 members.append(self.read(part, depth))
         return syntax.Both(op=kind.__name__.upper(), members=tuple(members), place=self.place(node))
 
-    def compare(self, node: Any, depth: int) -> syntax.Node:
+    def compare(self, node: Any, depth: int) -> Node:
         left, right = self.arguments(node, "this", "expression")
         op = _COMPARISONS[type(node).__name__]
         if {type(left).__name__, type(right).__name__} & _COMPARISONS.keys():
@@ -367,7 +367,7 @@ class _Reader:
             place=self.place(node),
         )
 
-    def arithmetic(self, node: Any, depth: int) -> syntax.Node:
+    def arithmetic(self, node: Any, depth: int) -> Node:
         # safe and typed: what the dialect says about division; here it is the same for all.
         left, right, *_ = self.arguments(node, "this", "expression", "safe", "typed")
         op = _ARITHMETIC[type(node).__name__]
@@ -378,15 +378,15 @@ class _Reader:
             place=self.place(node),
         )
 
-    def paren(self, node: Any, depth: int) -> syntax.Node:
+    def paren(self, node: Any, depth: int) -> Node:
         (inner,) = self.arguments(node, "this")
         return self.read(inner, depth)
 
-    def negation(self, node: Any, depth: int) -> syntax.Node:
+    def negation(self, node: Any, depth: int) -> Node:
         (inner,) = self.arguments(node, "this")
         return syntax.Not(part=self.read(inner, depth), place=self.place(node))
 
-    def minus(self, node: Any, depth: int) -> syntax.Node:
+    def minus(self, node: Any, depth: int) -> Node:
         (inner,) = self.arguments(node, "this")
         part, place = self.read(inner, depth), self.place(node)
         if isinstance(part, syntax.Literal) and isinstance(part.value, int | Decimal):
@@ -394,7 +394,7 @@ class _Reader:
         zero = syntax.Literal(value=0, type=whole(0, 0), place=place)
         return syntax.Arithmetic(op="-", left=zero, right=part, place=place)
 
-    def is_null(self, node: Any, depth: int) -> syntax.Node:
+    def is_null(self, node: Any, depth: int) -> Node:
         left, right = self.arguments(node, "this", "expression")
         if type(right).__name__ != "Null":
             raise self.refused(
@@ -402,7 +402,7 @@ class _Reader:
             )
         return syntax.IsNull(part=self.read(left, depth), place=self.place(node))
 
-    def one_of(self, node: Any, depth: int) -> syntax.Node:
+    def one_of(self, node: Any, depth: int) -> Node:
         left, values = self.arguments(node, "this", "expressions")
         if not values:
             raise self.refused(
@@ -417,12 +417,12 @@ class _Reader:
                 )
         return syntax.OneOf(part=self.read(left, depth), values=literal, place=self.place(node))
 
-    def between(self, node: Any, depth: int) -> syntax.Node:
+    def between(self, node: Any, depth: int) -> Node:
         inner = (self.read(part, depth) for part in self.arguments(node, "this", "low", "high"))
         part, low, high = inner
         return syntax.Between(part=part, low=low, high=high, place=self.place(node))
 
-    def like(self, node: Any, depth: int) -> syntax.Node:
+    def like(self, node: Any, depth: int) -> Node:
         left, right, negate = self.arguments(node, "this", "expression", "negate")
         pattern = self.read(right, depth)
         if not (isinstance(pattern, syntax.Literal) and isinstance(pattern.value, str)):
@@ -431,7 +431,7 @@ class _Reader:
         found = syntax.Like(part=self.read(left, depth), pattern=pattern.value, place=place)
         return syntax.Not(part=found, place=place) if negate else found
 
-    def case(self, node: Any, depth: int) -> syntax.Node:
+    def case(self, node: Any, depth: int) -> Node:
         subject, ifs, default = self.arguments(node, "this", "ifs", "default")
         left = self.read(subject, depth) if subject is not None else None
         branches = []
@@ -448,17 +448,17 @@ class _Reader:
             place=self.place(node),
         )
 
-    def coalesce(self, node: Any, depth: int) -> syntax.Node:
+    def coalesce(self, node: Any, depth: int) -> Node:
         first, others = self.arguments(node, "this", "expressions")
         members = tuple(self.read(part, depth) for part in (first, *(others or ())))
         return syntax.Coalesce(members=members, place=self.place(node))
 
-    def function(self, node: Any, depth: int) -> syntax.Node:
+    def function(self, node: Any, depth: int) -> Node:
         (inner,) = self.arguments(node, "this")
         name = _FUNCTIONS[type(node).__name__]
         return syntax.Call(function=name, part=self.read(inner, depth), place=self.place(node))
 
-    def extract(self, node: Any, depth: int) -> syntax.Node:
+    def extract(self, node: Any, depth: int) -> Node:
         unit, inner = self.arguments(node, "this", "expression")
         name = str(getattr(unit, "this", unit)).upper()
         if name not in PARTS or type(unit).__name__ != "Var":
@@ -466,7 +466,7 @@ class _Reader:
             raise self.refused(node, f"EXTRACT does not know the part {name[:40]}.", hint)
         return syntax.Call(function=name, part=self.read(inner, depth), place=self.place(node))
 
-    def substring(self, node: Any, depth: int) -> syntax.Node:
+    def substring(self, node: Any, depth: int) -> Node:
         inner, *numbers = self.arguments(node, "this", "start", "length")
         given = [self.read(number, depth) for number in numbers if number is not None]
         values = [v.value for v in given if isinstance(v, syntax.Literal) and type(v.value) is int]
@@ -489,25 +489,25 @@ class _Reader:
             place=self.place(node),
         )
 
-    def column(self, node: Any, _: int) -> syntax.Node:
+    def column(self, node: Any, _: int) -> Node:
         (identifier,) = self.arguments(node, "this")
         if type(identifier).__name__ != "Identifier":
             raise self.refused(node, f"{_named(identifier)} is not a column.")
         name, _quoted = self.arguments(identifier, "this", "quoted")
         return syntax.Column(name=str(name), place=self.place(node))
 
-    def literal(self, node: Any, _: int) -> syntax.Node:
+    def literal(self, node: Any, _: int) -> Node:
         text, is_text = self.arguments(node, "this", "is_string")
         place = self.place(node)
         if is_text:
             return syntax.Literal(value=str(text), type=TEXT, place=place)
         return number(str(text), source=self._source, place=place)
 
-    def boolean(self, node: Any, _: int) -> syntax.Node:
+    def boolean(self, node: Any, _: int) -> Node:
         (value,) = self.arguments(node, "this")
         return syntax.Literal(value=bool(value), type=BOOLEAN, place=self.place(node))
 
-    def cast(self, node: Any, _: int) -> syntax.Node:
+    def cast(self, node: Any, _: int) -> Node:
         text, to, *_rest = self.arguments(node, "this", "to", "safe")
         kind = str(getattr(to.this, "name", to.this)).upper()
         is_text = type(text).__name__ == "Literal" and text.args.get("is_string")
@@ -518,7 +518,7 @@ class _Reader:
         self.arguments(to, "this", "nested")
         return moment(str(text.this), kind, source=self._source, place=self.place(node))
 
-    def interval(self, node: Any, _: int) -> syntax.Node:
+    def interval(self, node: Any, _: int) -> Node:
         amount, unit = self.arguments(node, "this", "unit")
         text = str(amount.this) if type(amount).__name__ == "Literal" else ""
         name = str(getattr(unit, "this", "")).upper()
@@ -559,7 +559,7 @@ _FUNCTIONS: Final = {
     "Second": "SECOND",
     "DayOfWeekIso": "ISODOW",
 }
-_HANDLERS: Final[Mapping[str, Callable[[_Reader, Any, int], syntax.Node]]] = {
+_HANDLERS: Final[Mapping[str, Callable[[_Reader, Any, int], Node]]] = {
     **dict.fromkeys(_COMPARISONS, _Reader.compare),
     **dict.fromkeys(_ARITHMETIC, _Reader.arithmetic),
     **dict.fromkeys(_FUNCTIONS, _Reader.function),

@@ -12,7 +12,6 @@ from onesided.schema import DAY, Type, clock_text, date_text, moment_text
 
 # Names and literals as canonical text.
 
-
 _UNITS: Final = ((DAY, "DAY"), (3_600_000_000, "HOUR"), (60_000_000, "MINUTE"))
 
 

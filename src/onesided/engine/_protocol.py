@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 # An engine's own errors as ours, with what became of the charge.
 
-
 BEFORE: Final = "Nothing was drawn and nothing was recorded."
 STANDS: Final = "The charge stands, and nothing was drawn: ask for its answer again."
 AFTER: Final = "The charge stands, and nothing was published."

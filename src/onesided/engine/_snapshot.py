@@ -44,7 +44,6 @@ from onesided.policy import Policy, Predicate, Rule
 # Keys of several narrow columns are one whole number: an engine sorts and compares one faster than
 # a row of columns, and only the columns of keys that are published are ever made again.
 
-
 CODE: Final = "onesided_code"
 _HASH: Final = "onesided_hash"
 _BITS: Final[Mapping[type, int]] = {

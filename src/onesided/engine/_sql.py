@@ -14,7 +14,6 @@ from onesided.schema import TEXT, Type, clock_text, date_text, moment_text
 #
 # Spark is one of them: how it would read SQL text is a setting of the caller's session.
 
-
 OPERATORS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "=": operator.eq,
     "<>": operator.ne,

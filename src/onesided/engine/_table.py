@@ -41,7 +41,6 @@ from onesided.schema import Schema
 # Rows are looked at by :meth:`Table.take` alone, which takes a snapshot of the columns it is given.
 # Grouping and counting run inside the engine; what comes back is one number per group.
 
-
 __all__ = ["KIND", "LENGTH", "ORDER", "Lazy", "Step", "Table"]
 
 OBJECTS: Final = (

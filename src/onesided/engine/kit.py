@@ -34,7 +34,7 @@ from onesided.engine._snapshot import (
     look,
     whole_of,
 )
-from onesided.engine._sql import quoted
+from onesided.engine._sql import literal, quoted
 from onesided.engine._table import (
     KIND,
     ORDER,

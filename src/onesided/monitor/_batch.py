@@ -32,7 +32,6 @@ from onesided.store import plain_text
 
 # The columns of a batch as whole numbers, whatever they come in. Nothing is drawn here.
 
-
 Column: TypeAlias = Any  # a series of narwhals, an array of numpy, or a list
 OnUnknown = Literal["error", "ignore"]
 NOTHING: Final = "Nothing was drawn or stored."

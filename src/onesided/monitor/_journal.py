@@ -21,7 +21,6 @@ from onesided.store import canonical
 # same answers after any crash or restored copy, and another batch, or another past, gives
 # independent noise. One noise on two counts would tell their difference.
 
-
 _ROWS: Final = b"onesided monitor rows, version 2"
 _STEP: Final = b"onesided monitor step, version 2"
 _NOISE: Final = b"onesided monitor noise, version 2"

@@ -20,7 +20,6 @@ from onesided.show import RoleTable
 
 # What one step publishes, as arrays, as bytes in the store, and as words.
 
-
 CERTIFIED: Final = "certified"
 UNKNOWN: Final = "unknown"
 RESTING: Final = "resting"

@@ -31,7 +31,6 @@ from onesided.store import remove_drafts, replace_file
 # A state that was restored from an old copy stands behind it. It then publishes exactly these steps
 # again, from the same batches, and nothing else in their place.
 
-
 NAME: Final = "steps.jsonl"
 _LOCK: Final = ".onesided.lock"
 

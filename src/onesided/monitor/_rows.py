@@ -31,7 +31,6 @@ from onesided.noise import IntArray
 # It is as secret as the rows: whoever has it can confirm a guess at all of them. It is kept
 # nowhere; what is kept is keyed by a secret (:mod:`onesided.monitor._journal`).
 
-
 Person = int | str
 Leaf = tuple[int, bytes]
 LENGTH: Final = 4  # bytes that say how long a person is

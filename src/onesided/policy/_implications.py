@@ -15,7 +15,6 @@ from onesided.policy._shift import listed_edges
 
 # Directed, weighted arrows between values.
 
-
 Value: TypeAlias = str | int
 _ONE: Final = Fraction(1)
 

@@ -16,7 +16,6 @@ from onesided.fields import settle
 
 # Words that the sentences of all families share.
 
-
 COMMON: Final = "This holds whatever else the observer knows about the other people in the data."
 PUBLIC_NUMBER: Final = "How many records there are in total is treated as public."
 

@@ -22,7 +22,6 @@ from onesided.store import plain_text
 
 # The closed list of types that a column can have; conditions, schemas and engines share it.
 
-
 KINDS: Final = ("text", "boolean", "integer", "number", "date", "datetime", "time", "duration")
 # Whole numbers are exact up to here: what 128 bits and decimals of 38 digits both hold.
 LARGEST: Final = 10**38 - 1

@@ -29,7 +29,6 @@ from onesided.errors import DataError, SchemaError
 # are days and moments microseconds since 1970-01-01 (zoned ones in UTC), times of day and
 # durations are microseconds. What cannot be read is ``None``: unknown.
 
-
 Value: TypeAlias = str | bool | int | float
 
 DAY: Final = 86_400_000_000  # microseconds
@@ -428,7 +427,6 @@ def instant(local: int, zone: str) -> int | None:
 
 
 # What the first line of a CSV file decides for all others, and that the file is UTF-8.
-
 
 _DELIMITERS: Final = {",": "comma", ";": "semicolon", "|": "bar", "\t": "tab"}
 _LONGEST: Final = 10**6

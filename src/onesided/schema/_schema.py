@@ -39,7 +39,6 @@ from onesided.store import canonical, first_bytes, plain_text, toml_document
 
 # Schemas as TOML, both ways; what is wrong in one is told with its line.
 
-
 LONGEST: Final = 500_000
 TABLE: Final = (
     "unit",

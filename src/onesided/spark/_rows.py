@@ -33,7 +33,6 @@ from onesided.store import plain_text
 
 # Folders wherever Spark has its files: on a disk, in HDFS, in an object store.
 
-
 _PIECE: Final = 2**20  # bytes handed over to Java at once
 _PATTERN: Final = re.compile(r"[][{}*?\\]")
 # A file that cannot be read is no file without rows, whatever the session's settings say.

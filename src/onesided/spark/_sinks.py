@@ -36,7 +36,6 @@ from onesided.store import DatabaseUrl, address
 # is there is what the public has seen: a state that was restored from an old copy publishes that
 # again and nothing else in its place.
 
-
 _CHAIN: Final = "_step.json"  # Spark and its kin leave out names that begin so
 _DRAFTS: Final = "_drafts"
 

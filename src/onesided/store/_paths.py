@@ -195,7 +195,6 @@ def tell_if_open_to_others(path: Path, *, noun: str) -> None:
 
 # What was found of files once, kept for as long as they stay as they are.
 
-
 _SUFFIX: Final = ".checked"
 _END: Final = 2**16
 _LARGEST_END: Final = 2**26  # of a footer
@@ -293,7 +292,6 @@ def _mark(given: Path) -> tuple[Any, ...]:
 
 
 # The address of a PostgreSQL database, which never shows its password.
-
 
 Place = TypeVar("Place")
 _POSTGRES: Final = frozenset({"postgresql", "postgres"})

@@ -98,7 +98,6 @@ def plain_text(value: object, *, name: str, empty: bool = True) -> str:
 
 # TOML that somebody wrote: its table, and on which line of it something wrong stands.
 
-
 Path: TypeAlias = tuple[str | int, ...]
 _LONGEST_TOML: Final = 2**23
 _MOST_TABLES: Final = 2 * 10**5

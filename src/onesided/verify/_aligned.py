@@ -28,7 +28,6 @@ from onesided.verify._universe import Universe
 
 # One path of noise: how likely it is, kept while it is drawn, or given and followed.
 
-
 Draws = tuple[NDArray[Any], ...]
 
 

@@ -22,7 +22,6 @@ from onesided.verify._seal import Form, form, numbers, shown
 
 # Distribution tests with a stated false-alarm rate and a shown power, for samplers of integers.
 
-
 FALSE_ALARM: Final = 1e-6
 _LEAST_EXPECTED: Final = 20.0
 

@@ -23,7 +23,6 @@ from onesided.verify._seal import PATIENCE, Seal, Watch, form
 
 # The values of one call for noise, each with its probability; what was cut off is counted.
 
-
 Request: TypeAlias = tuple[Any, ...]
 MAX_OUTCOMES: Final = 5_000_000
 MOST_DRAWS: Final = 10_000

@@ -40,7 +40,6 @@ from onesided.noise.kit import NotPrivateSeededBits, SecureBits
 # ignores the order of a dictionary and the fields that a dataclass leaves out of its comparison.
 # A program that hides a secret in any of these would pass.
 
-
 Form: TypeAlias = tuple[Hashable, ...]
 
 # The real order of bases and the real contents of a class, whatever its own class says.
@@ -380,7 +379,6 @@ CLASSES: Final = Classes()
 # are devices, other threads and other processes, which might draw. Names are replaced for the
 # thread that enumerates and no other; names that a program imported earlier are found by watching
 # a few of its runs call by call.
-
 
 _CLOCKS: Final = tuple(
     f"{clock}{unit}"

@@ -330,7 +330,6 @@ class Households:
 # families. Nothing in production imports this. It knows no ``edge_between``, ``relaxes`` or
 # ``shifts``, but only a policy's name and its parameters as they are stored.
 
-
 _MOST_TABLES: Final = 5_000
 _GONE: Final = "absent"
 

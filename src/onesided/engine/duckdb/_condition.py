@@ -27,7 +27,6 @@ from onesided.errors import MissingDependencyError
 # lies in one folder that this user alone can enter, and that goes when the process does; what a
 # process left that was stopped goes at the next start.
 
-
 _CLOSED: Final = {"enable_external_access": "false", "python_enable_replacements": "false"}
 _FOLDER: Final = "onesided-rows-"
 _LOCK: Final = "lock"

@@ -20,7 +20,6 @@ from onesided.engine.duckdb._sources import ArrowSource
 #
 # What no mapping keeps exactly is refused by name: rounded or merged, two values could become one.
 
-
 _WIDEST: Final = 38
 
 

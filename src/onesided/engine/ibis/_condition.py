@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 # Conditions as PostgreSQL's SQL: what the server computes exactly, and never stops at.
 
-
 _EVERY: Final = 2**31 - 1
 # Decimals beyond these ends are no float of 64 bits; the server would stop at them.
 _LARGEST: Final = "17976931348623157" + "0" * 292

@@ -34,7 +34,6 @@ from onesided.schema import Reading
 
 # What a table of Ibis is made of: steps that give the same rows whenever they are taken.
 
-
 _STEPS: Final = frozenset(
     re.findall(
         r"\w+",

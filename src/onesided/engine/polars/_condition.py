@@ -13,10 +13,9 @@ import polars as pl
 
 from onesided import schema
 from onesided.conditions import Scalar
-from onesided.engine._sql import OPERATORS, Operators
+from onesided.engine._sql import CAPITALS, OPERATORS, Operators
 
 # Conditions as Polars' expressions.
-
 
 _SIZES: Final[Mapping[type[pl.DataType], schema.Type]] = {
     pl.Int8: schema.bits(8),
@@ -43,8 +42,6 @@ _TYPES: Final[Mapping[type[pl.DataType], schema.Type]] = {
     pl.Duration: schema.DURATION,
 }
 _DTYPES: Final = {kind: dtype for dtype, kind in _SIZES.items()}
-_CAPITALS: Final = [chr(code) for code in range(ord("A"), ord("Z") + 1)]
-_SMALL: Final = [letter.lower() for letter in _CAPITALS]
 _SAFE: Final = 2**63 // 1000 - 1  # milliseconds that are microseconds in 64 bits
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - zones are the columns' own
 
@@ -178,8 +175,8 @@ class PolarsTerms(Operators):
         if function == "SUBSTRING":
             start, *length = arguments
             return part.str.slice(start - 1, length[0] if length else None)
-        old, new = (_CAPITALS, _SMALL) if function == "LOWER" else (_SMALL, _CAPITALS)
-        return part.str.replace_many(old, new)
+        ends = list(CAPITALS), list(CAPITALS.lower())
+        return part.str.replace_many(*(ends if function == "LOWER" else ends[::-1]))
 
     def extract(self, unit: str, part: pl.Expr, kind: schema.Type) -> pl.Expr:
         moment = part

@@ -11,11 +11,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from onesided import schema
 from onesided.conditions import Scalar
-from onesided.engine._sql import OPERATORS, Operators
+from onesided.engine._sql import CAPITALS, OPERATORS, Operators
 from onesided.errors import SchemaError
 
 # Conditions as Spark's columns.
-
 
 _TYPES: Final[Mapping[str, schema.Type]] = {
     "tinyint": schema.bits(8),
@@ -32,7 +31,6 @@ _TYPES: Final[Mapping[str, schema.Type]] = {
 }
 _NAMES: Final = {kind: name for name, kind in _TYPES.items() if kind.kind == "integer"}
 _WIDE: Final = "decimal(38,0)"
-_CAPITALS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _HALF: Final = 10**19  # splits 38 digits
 
 
@@ -137,8 +135,8 @@ class SparkTerms(Operators):
         if function == "SUBSTRING":
             start, length = (*arguments, 2**31 - 1)[:2]
             return F.substring(part, start, length)
-        small = _CAPITALS.lower()
-        old, new = (_CAPITALS, small) if function == "LOWER" else (small, _CAPITALS)
+        small = CAPITALS.lower()
+        old, new = (CAPITALS, small) if function == "LOWER" else (small, CAPITALS)
         return F.translate(part, old, new)
 
     def extract(self, unit: str, part: Column, kind: schema.Type) -> Column:

@@ -60,7 +60,6 @@ from onesided.noise.kit import PartNoise, new_secret
 # Who could learn the secret: whoever reads the memory, or Spark's own traffic and temporary files,
 # of the driver and the executors while the sample is drawn. They hold the table itself too.
 
-
 _PART: Final = "onesided_part"
 _COIN: Final = "onesided_coin"
 _NUMBER: Final = "onesided_number"
