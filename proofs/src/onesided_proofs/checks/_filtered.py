@@ -190,10 +190,7 @@ def filtered_checks(name: str) -> Iterator[Sampled]:
         ("full δ at each order, by the tighter conversion", _tighter()),
         ("one-way noise priced as two-way", _two_way()),
         ("two directions folded into one", _folded()),
-        (
-            "δ added along a path without e^ε",
-            ("" if lost <= 2 / 16 else f"δ = {lost:.3g} along two moves, added up 0.125"),
-        ),
+        ("δ added along a path without e^ε", _path()),
         ("a tight total of laws that were chosen from answers", _chosen()),
     ):
         yield Sampled(name, f"filter: {subject}", fault, sound=False)
