@@ -317,8 +317,8 @@ def _plan(
     # Several shifts are corners: moves lie between them, and what is linear is most at one of them.
     upper, lower = mechanism.upper_rate, mechanism.lower_rate
     steps: dict[str, Steps] = {}
-    for edge, many in choice.shifts.items():
-        corners = [Counted(upper, lower, shift) for shift in many]
+    for edge, some in choice.shifts.items():
+        corners = [Counted(upper, lower, shift) for shift in some]
         both = Chosen(max(o.epsilon for o in corners), max(o.backward for o in corners))
         steps[edge.name] = corners[0] if len(corners) == 1 else both
     return replace(plan, noise=steps_note(steps))
