@@ -98,6 +98,9 @@ class Repeated(NamedTuple):
 
     added: ε times their number. filtered: the least ε of a renyi account that holds them, however
     they are chosen. planned: the tight total, where nothing but they was planned beforehand.
+
+    >>> Repeated(added=Fraction(1), filtered=Fraction(1, 2), planned=Fraction(2, 5)).planned
+    Fraction(2, 5)
     """
 
     added: Fraction
