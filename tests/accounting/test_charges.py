@@ -12,6 +12,7 @@ import onesided as od
 from onesided import accounting as acc
 from onesided import errors
 from onesided.accounting import NOTE, charge_loss, noise_note, total_of
+from onesided.accounting._charges import noted
 from onesided.mechanism import Counts, NoisyTopK, PeeledTopK, Sums
 from onesided.mechanism.kit import steps_in
 from onesided.policy import Shift
@@ -229,3 +230,12 @@ def test_steps_that_hide_one_way_gain_nothing():
     one_way = PeeledTopK(2, pick_rate=od.INFINITE, upper_rate=1, lower_rate=od.INFINITE)
     assert noise_note(one_way, {EDGE: [Shift(rise=0, fall=0)]}) == {}
     assert noise_note(NoisyTopK(1, upper_rate=1, lower_rate=od.INFINITE), SHIFTS) == {}
+
+
+def test_a_note_that_nests_too_deep_or_loses_one_way_alone_is_none():
+    deep = {"forward": "1", "backward": "1"}
+    for _ in range(900):
+        deep = {"together": [deep], "times": 1}
+    for steps in (deep, {"forward": "1", "backward": "0"}, {"forward": "0", "backward": "1"}):
+        note = {"version": 1, "kind": "steps", "edges": {"a -> b": steps}}
+        assert noted(note, edge="a -> b") is None

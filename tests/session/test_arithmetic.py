@@ -11,6 +11,7 @@ import onesided as od
 from onesided.errors import ParameterError
 from onesided.session import release_from_json, release_to_json
 from onesided.session._arithmetic import Bounds, _Interval
+from onesided.session._confidence import Confidence, miss_of
 from onesided.show import EMPTY
 
 UNSURE = (False, True)
@@ -164,37 +165,121 @@ def test_two_answers_about_one_number_tighten_each_other():
     for label, found in both.rows.items():
         assert found.upper == min(one.rows[label].upper, two.rows[label].upper)
     assert len(both.sources) == 2
+    assert both.asked == one.asked
 
 
 def made(low, up, *sure):
-    return Bounds(about="x", by=(), rows={(): interval(low, up, *sure)}, sources=())
+    return Bounds(
+        about="x", by=(), rows={(): interval(low, up, *sure)}, sources=(), asked=("a question",)
+    )
 
 
 def test_bounds_that_contradict_each_other():
     with pytest.raises(ParameterError, match="contradict"):
         made(3, None).tightened(made(None, 2))
-    crossed = made(3, None).tightened(made(None, 2, *UNSURE[::-1]))
+    crossed = made(3, None, *UNSURE).tightened(made(None, 2, *UNSURE[::-1]))
     assert "cross" in crossed.first[0]
     assert str(crossed).startswith("Likely bounds cross")
+    ratio = made(1, 2) / (made(1, None, *UNSURE).tightened(made(None, -1, *UNSURE[::-1])))
+    assert (ratio.rows[()].lower, ratio.rows[()].upper) == (None, None)
+    assert (1 / made(2, 4)).at_most("1/2") == [()]
+
+
+def session_of(policy=None, **columns):
+    table = pl.DataFrame(
+        {"place": ["a"] * 3 + ["b"] * 4 + ["c"] * 5, "n": [1, 2, 3] * 4, **columns}
+    )
+    policy = od.policy.presence(max_groups=1) if policy is None else policy
+    return od.Session(table, policy=policy, budget=10_000)
 
 
 def test_answers_about_other_numbers_do_not_tighten_each_other():
-    """Of cut people, with a condition, by other keys or of a sum: each is another number."""
-    table = pl.DataFrame({"person": [0, 0, 1], "place": ["gym", "bar", "gym"], "age": [3, 4, 5]})
-    policy = od.policy.presence(max_groups=1)
-    session = od.Session(table, unit="person", policy=policy, budget=1000)
-    asked = {"by": "place", "keys": ["gym", "bar"], "epsilon": 20, "on_excess": "truncate"}
-    cut = od.certain(session.count(**asked))
+    """Other keys, bins, cuts or conditions, what was computed, and what chose its own keys."""
+    session = session_of()
+    asked = {"by": "place", "epsilon": 60}
+    every = od.certain(session.count(keys=["a", "b", "c"], **asked))
+    others = [
+        od.certain(session.count(keys=["a", "b"], **asked)),
+        od.certain(session.count(keys=["a", "b", "c"], where="n = 1", **asked)),
+        od.certain(session.count(keys=["c", "b", "a"], **asked)),
+        every.sum(),
+        every * 1,
+        every + 0,
+        od.certain(session.top_k(3, keys=["a", "b", "c"], **asked)),
+    ]
+    for other in others:
+        for one, two in ((every, other), (other, every), (every.sum(), other), (other, other * 1)):
+            with pytest.raises(ParameterError, match="same numbers"):
+                one.tightened(two)
+    bins = [od.certain(session.histogram("n", bins=b, epsilon=60)) for b in ([0, 2, 4], [0, 2])]
+    with pytest.raises(ParameterError, match="same numbers"):
+        bins[0].tightened(bins[1])
+    long = "n = 1 OR " + " OR ".join(f"n = {value}" for value in range(100, 160))
+    one, two = (
+        od.certain(session.count(epsilon=90, where=long + end))
+        for end in (" OR n = 2", " OR n = 9")
+    )
+    with pytest.raises(ParameterError, match="same numbers"):
+        one.tightened(two)
+
+
+def test_cut_data_are_said_first_and_tighten_nothing_else():
+    table = pl.DataFrame({"person": [0, 0, 1], "place": ["gym", "bar", "gym"]})
+    asked = {"by": "place", "keys": ["gym", "bar"], "epsilon": 20}
+    found = []
+    for most in (1, 2):
+        policy = od.policy.presence(max_groups=most)
+        session = od.Session(table, unit="person", policy=policy, budget=1000)
+        found.append(od.certain(session.count(**asked, on_excess="truncate")))
+    cut, uncut = found
     assert any("cut" in words for words in cut.first)
     assert str(cut).startswith(cut.first[0])
-    whole = od.certain(session.count(**asked, where="age < 4"))
-    session = od.Session(table, unit="person", policy=od.policy.presence(max_groups=2), budget=1000)
-    uncut = od.certain(session.count(by="place", keys=["gym", "bar"], epsilon=20))
-    for other in (whole, uncut):
-        with pytest.raises(ParameterError, match="not about one number"):
-            cut.tightened(other)
-    with pytest.raises(ParameterError, match="not about one number"):
-        cut.tightened(cut.sum())
+    with pytest.raises(ParameterError, match="same numbers"):
+        cut.tightened(uncut)
+
+
+def test_rows_that_an_answer_chose_are_not_summed():
+    """A sparse vector that stopped, the largest groups, compounds, found keys: no named set."""
+    session = session_of()
+    asked = {"by": "place", "epsilon": 90}
+    stopped = od.certain(session.above(4, max_answers=1, keys=["c", "a", "b"], **asked))
+    largest = od.certain(session.top_k(1, keys=["a", "b", "c"], **asked))
+    compound = od.certain(session.above(5, max_answers=2, of={"x": ["a", "b", "c"]}, **asked))
+    assert "more than 5" in compound.about
+    removed = session_of(od.policy.removal_only())
+    nothing = od.certain(removed.discover(by="place", epsilon="1/100"))
+    whole = od.certain(session.count(keys=["a", "b", "c"], **asked))
+    for one in (stopped, largest, compound, nothing, largest * 2, largest - 1):
+        with pytest.raises(ParameterError, match="not all the keys"):
+            one.sum()
+    assert whole.sum().at_most(20) == [()]
+
+
+def test_chances_of_several_answers_are_not_one():
+    """Ten answers whose bounds hold all at once hold each by itself."""
+    told = {}
+    for week in range(3):
+        session = od.Session(
+            pl.DataFrame({"place": ["a"] * 30}), policy=od.policy.unbounded(), budget=100
+        )
+        told[str(week)] = session.count(
+            by="place", keys=["a"], epsilon="1/2", confidence="1/2", simultaneous=True
+        )
+    series = od.Series(told)
+    assert series.bound_words == "50 %, all at once in each"
+    with pytest.raises(ParameterError, match="chances of its own"):
+        od.certain(series, likely=True)
+    joined = sum((od.certain(one, likely=True) for one in told.values()), 0)
+    assert joined.miss == 1
+
+
+@pytest.mark.parametrize("share", ["0.9999996", "0.99999999", "0.9499996", "0.95", 0.95, "2/3"])
+def test_words_of_a_confidence_say_no_more_than_it_does(share):
+    words = Confidence(share, simultaneous=False).words
+    given = Fraction(str(share))
+    miss, _ = miss_of(words)
+    assert 1 - given <= miss <= 1 - given + Fraction(1, 10**6)
+    assert words != "95 %" or given == Fraction(19, 20)
 
 
 def test_answers_from_files_and_of_thresholds():
@@ -205,8 +290,6 @@ def test_answers_from_files_and_of_thresholds():
     told = session.at_most(5, by="place", keys=["gym", "bar"], epsilon=100)
     found = od.certain(told)
     assert found.at_most(5) == ["bar"]
-    upper = dict(zip(told.labels, told.interval.upper.tolist(), strict=True))
-    assert found.sum().rows[()].upper == sum(upper.values())
     assert found.about == "number of units (person) by place"
 
 

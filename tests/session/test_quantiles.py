@@ -216,3 +216,12 @@ def test_an_extreme_lies_within_its_own_interval(policy):
         told = asked("x", candidates=range(0, 1001, 10), epsilon=10)
         found = told.at(1 if asked == session.maximum else 0)
         assert found["lower"] <= found["estimate"] <= found["upper"]
+
+
+def test_an_interval_over_candidates_holds_the_values_themselves():
+    """A value counts as the next candidate upwards: the lower bound is the one before."""
+    table = pl.DataFrame({"age": [30] * 2001})
+    session = od.Session(table, policy=od.policy.bounded(), budget=9999)
+    asked = od.session.Quantile("age", "1/2", candidates=[20, 40, 60], interval=True, epsilon=100)
+    told = session.ask(asked).frame
+    assert told["lower"].item() <= 30 <= told["upper"].item()

@@ -299,7 +299,7 @@ def noted(note: object, *, edge: str) -> Steps | None:
             return None
         rates = {side: text(exact(note.get(side), name=side)) for side in ("upper", "lower")}
         return OneOf(tuple(steps_in({**rates, "rise": r, "fall": f}) for r, f in told))
-    except (ParameterError, TypeError, KeyError, ValueError, RecursionError):
+    except (ParameterError, TypeError, KeyError, ValueError):
         return None
 
 

@@ -140,6 +140,7 @@ class OneOf:
 
 Steps: TypeAlias = Chosen | Counted | Together | OneOf
 _MOST: int = 10**6
+_DEEPEST: int = 8
 
 
 def both_ways(epsilon: Loss) -> Chosen:
@@ -151,27 +152,30 @@ def both_ways(epsilon: Loss) -> Chosen:
     return Chosen(epsilon, epsilon)
 
 
-def steps_in(told: object) -> Steps:
-    """Read what ``written`` wrote.
+def steps_in(told: object, *, within: int = 0) -> Steps:
+    """Read what ``written`` wrote. within: in how many others it stands.
 
     Errors: TypeError, KeyError, ValueError or ParameterError for anything else.
 
     >>> steps_in(both_ways(Fraction(1, 4)).written()) == both_ways(Fraction(1, 4))
     True
     """
-    if not isinstance(told, Mapping):
+    if not isinstance(told, Mapping) or within > _DEEPEST:
         raise TypeError(told)
     if told.keys() == {"forward", "backward"}:
-        return Chosen(_loss(told["forward"]), _loss(told["backward"]))
+        forward, backward = _loss(told["forward"]), _loss(told["backward"])
+        if (forward == 0) != (backward == 0):  # what loses nothing one way is alike both ways
+            raise ValueError(told)
+        return Chosen(forward, backward)
     if told.keys() == {"upper", "lower", "rise", "fall"}:
         moved = {one: whole(told[one], name=one, least=0) for one in ("rise", "fall")}
         upper, lower = (rate(_loss(told[one]), name=one) for one in ("upper", "lower"))
         return Counted(upper, lower, Shift(**moved))
     if told.keys() == {"one_of"} and told["one_of"]:
-        return OneOf(tuple(map(steps_in, told["one_of"])))
+        return OneOf(tuple(steps_in(one, within=within + 1) for one in told["one_of"]))
     if told.keys() == {"together", "times"}:
         times = whole(told["times"], name="times", least=1, most=_MOST)
-        return Together(tuple(map(steps_in, told["together"])), times)
+        return Together(tuple(steps_in(o, within=within + 1) for o in told["together"]), times)
     raise ValueError(told)
 
 

@@ -21,12 +21,15 @@ from onesided._numbers import Number, exact, readable
 from onesided.errors import ParameterError
 from onesided.session._confidence import miss_of
 from onesided.session._release import Release, frame_of
-from onesided.session._statement import Statement
 from onesided.show import Card, RoleTable
 
 _ROWS: Final = 20
 # Whose numbers are at least 0, whatever their bounds say.
 _COUNTS: Final = frozenset({"CountRelease", "AboveRelease", "TopKRelease"})
+# Of which all that tells two answers apart stands in the statement, the cuts and the keys.
+_SAME: Final = frozenset({"CountRelease", "HistogramRelease"})
+# Which have a row for each key that was asked about.
+_WHOLE: Final = _SAME | {"Estimates", "LinearRelease"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,9 +95,9 @@ class _Interval:
         Where 0 ≤ x and 0 < l ≤ y ≤ u, x / y lies in [lower / u, upper / l]. Both sides rest on l,
         without which the ratio may have another sign, and where x may be negative on the corners.
         """
-        if other.upper is not None and other.upper < 0:
+        if other.upper is not None and other.upper < 0 and not other.crossed:
             return (-self).over(-other)
-        if other.lower is None or other.lower <= 0:
+        if other.lower is None or other.lower <= 0 or other.crossed:
             return _Interval(None, None)
         least, most = other.lower, other.upper
         low, low_sure = self._end(self.lower, least, most, falls=True)
@@ -157,7 +160,8 @@ class Bounds:
     nothing. Rows of two are matched by their keys; one without keys goes with every row.
 
     about: what the numbers are. by: the columns of keys. sources: the answers they come from, whose
-    promises they share.
+    promises they share. whole: whether there is a row for each key that was asked about, so that
+    rows can be summed. asked: the question they answer, as long as nothing was computed.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": range(6), "place": ["gym"] * 4 + ["bar"] * 2})
@@ -172,6 +176,8 @@ class Bounds:
     by: tuple[str, ...]
     rows: Mapping[tuple[Any, ...], _Interval]
     sources: tuple[Release, ...]
+    whole: bool = True
+    asked: tuple[Any, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -200,6 +206,9 @@ class Bounds:
         """The ratio of two, or the share of a public number; no bound where it may be over 0."""
         return self._with(other, "/", _Interval.over)
 
+    def __rtruediv__(self, other: Number) -> Bounds:
+        return _constant(other) / self
+
     def sum(self, by: str | Sequence[str] = ()) -> Bounds:
         """The sum over all keys but those of ``by``.
 
@@ -213,37 +222,44 @@ class Bounds:
                 hint=f"Its keys are {', '.join(self.by) or 'none: it is one row'}.",
                 value=unknown[0],
             )
+        if not self.whole or not self.rows:
+            raise ParameterError(
+                f"{self.about}: the rows of this answer are not all the keys that were asked "
+                "about, so their sum is of no set that was named.",
+                hint="Ask a count or a sum by the same keys; its bounds can be summed.",
+            )
         places = [self.by.index(name) for name in kept]
         found: dict[tuple[Any, ...], _Interval] = {}
         for label, one in self.rows.items():
             part = tuple(label[place] for place in places)
             found[part] = found[part] + one if part in found else one
-        if not kept:
-            found = found or {(): _Interval(Fraction(0), Fraction(0))}
         gone = ", ".join(name for name in self.by if name not in kept)
         about = f"sum over {gone} of: {self.about}" if gone else self.about
-        return replace(self, about=about, by=kept, rows=found)
+        return replace(self, about=about, by=kept, rows=found, asked=None)
 
     def tightened(self, other: Bounds) -> Bounds:
         """The tightest bounds that follow from two answers to one question about the same rows.
 
+        Of counts and histograms as they were published, before anything is computed from them.
         That the rows did not change between them is yours to know: another day's count is another
-        number. Errors: ParameterError for answers that differ in what they are about, what was cut
-        or what is missing, or whose certain bounds contradict each other.
+        number.
+        Errors: ParameterError for answers that differ in question, keys or bins, in what was cut
+        or is missing, or whose certain bounds contradict each other.
         """
-        if (self.about, self._meaning) != (other.about, other._meaning):
+        if self.asked is None or self.asked != other.asked:
             raise ParameterError(
-                f"These are not about one number: {self.about}, and {other.about}.",
-                hint="Tighten answers with one condition, one set of groups, and the same cuts.",
+                f"Nothing says that these are the same numbers: {self.about}, and {other.about}.",
+                hint="Tighten two counts or histograms of one question, with the same keys and "
+                "cuts, before you compute with them.",
             )
         found = self._with(other, "and", _Interval.both)
         for label, one in found.rows.items():
             if one.crossed and one.lower_sure and one.upper_sure:
                 raise ParameterError(
                     f"{_named(label)}: two bounds that are certain contradict each other.",
-                    hint="The rows changed between these answers, or they are about others.",
+                    hint="The rows changed between these answers.",
                 )
-        return replace(found, about=self.about)
+        return replace(found, about=self.about, asked=self.asked)
 
     def at_most(self, threshold: Number) -> list[Any]:
         """The keys whose number is certainly at most ``threshold``; the others are unknown."""
@@ -261,11 +277,6 @@ class Bounds:
         return less._where(  # noqa: SLF001 - one of these
             lambda one: one.upper_sure and _told(one.upper, lambda x: x < 0)
         )
-
-    @property
-    def _meaning(self) -> set[tuple[Statement, str]]:
-        """What the answers are about and what was cut, whatever they are called."""
-        return {(replace(one.asked, heading=""), one.cut) for one in self.sources}
 
     @property
     def miss(self) -> Fraction:
@@ -341,7 +352,7 @@ class Bounds:
 
     def _each(self, about: str, made: Callable[[_Interval], _Interval]) -> Bounds:
         rows = {label: made(one) for label, one in self.rows.items()}
-        return replace(self, about=about, rows=rows)
+        return replace(self, about=about, rows=rows, asked=None)
 
     def _where(self, holds: Callable[[_Interval], bool]) -> list[Any]:
         found = [label for label, one in self.rows.items() if holds(one)]
@@ -364,7 +375,7 @@ class Bounds:
                 label: made(one if self.by else mine, its if self.by else one)
                 for label, one in keyed.rows.items()
             }
-            return Bounds(about=about, by=keyed.by, rows=rows, sources=sources)
+            return Bounds(about=about, by=keyed.by, rows=rows, sources=sources, whole=keyed.whole)
         if self.by != two.by or self.rows.keys() != two.rows.keys():
             raise ParameterError(
                 f"The rows do not match: keys {', '.join(self.by)} ({len(self.rows)} rows) and "
@@ -372,7 +383,8 @@ class Bounds:
                 hint="Ask both by the same keys, or sum one down to them: .sum(by=...).",
             )
         rows = {label: made(one, two.rows[label]) for label, one in self.rows.items()}
-        return Bounds(about=about, by=self.by, rows=rows, sources=sources)
+        whole = self.whole and two.whole
+        return Bounds(about=about, by=self.by, rows=rows, sources=sources, whole=whole)
 
 
 def certain(release: Release, *, likely: bool = False) -> Bounds:
@@ -396,6 +408,11 @@ def certain(release: Release, *, likely: bool = False) -> Bounds:
         raise ParameterError(
             f"{release.title}: this answer has no bounds.", hint=f"Take {parts}, or see its frame."
         )
+    if likely and len(release.releases) > 1:
+        raise ParameterError(
+            f"{release.title}: each of these answers has chances of its own.",
+            hint="Take each by itself, likely=True, and join what they give.",
+        )
     miss, together = miss_of(release.bound_words) if likely else (Fraction(1), False)
     lower = _ends(table, "lower", likely=likely)
     upper = _ends(table, "upper", likely=likely)
@@ -416,15 +433,18 @@ def certain(release: Release, *, likely: bool = False) -> Bounds:
             f"{release.title}: two rows have one key.",
             hint="Take an answer with a row for each key.",
         )
-    asked = release.asked
-    if release.kind == "AboveRelease":  # its title asks; its bounds are of this
+    by, asked = tuple(table.names("key")), release.asked
+    same = (replace(asked, heading=""), release.cut, by, tuple(rows))
+    if release.kind == "AboveRelease" and by == asked.by:  # its title asks; its bounds are of this
         asked = replace(asked, heading="", measure=release.counted)
-    title = asked.title()
+    title = asked.whole()
     return Bounds(
         about=f"{title[:1].lower()}{title[1:]}",
-        by=tuple(table.names("key")),
+        by=by,
         rows=rows,
         sources=(release,),
+        whole=all(one.kind in _WHOLE for one in release.releases),
+        asked=same if release.kind in _SAME else None,
     )
 
 

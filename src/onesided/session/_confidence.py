@@ -41,7 +41,10 @@ class Confidence:
         >>> Confidence("0.95", False).words, Confidence("0.9", True).words
         ('95 %', '90 %, all at once')
         """
-        told = f"{float(exact(self.share, name='confidence')) * 100:g} %"
+        # As it was written; where that has more digits, so many that it says no more than holds.
+        given = str(self.share) if isinstance(self.share, float) else self.share
+        share = exact(given, name="confidence") * 10**6 // 1
+        told = f"{float(Fraction(share, 10**4)):.6g} %"
         return f"{told}, all at once" if self.simultaneous else told
 
     @property

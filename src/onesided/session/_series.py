@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
@@ -70,7 +70,7 @@ class Series(Release):
             entry=None,
             told=_long(parts),
             kind="Series",
-            bound_words=" or ".join(dict.fromkeys(one.bound_words for one in told)),
+            bound_words=_sure(one.bound_words for one in told),
             asked=replace(asked, parts=tuple(replace(o.asked, entry=o.entry) for o in told)),
             cut=first.cut if len({one.cut for one in told}) == 1 else " ".join(cuts),
         )
@@ -293,3 +293,9 @@ def _cost(release: Release) -> str:
     ]
     entry = "" if where is None else f"; ledger entry {where}"
     return f"{', '.join(losses)}{entry}{f', drawn {release.drawn[:10]}' * release.told_again}"
+
+
+def _sure(each: Iterable[str]) -> str:
+    """How sure bounds are of several answers, each of which holds by itself."""
+    together = {words: words.replace("all at once", "all at once in each") for words in each}
+    return " or ".join(together.values())

@@ -207,7 +207,7 @@ _READ: Final[Fields] = {
     "parts": Field(listing(of("a table", dict)), default=()),
 }
 # What bounds hold with that are not certain: the words of a confidence, or several.
-_OF_ONE: Final = r"\d[\d.e+-]* %(, all at once)?"
+_OF_ONE: Final = r"\d[\d.e+-]* %(, all at once( in each)?)?"
 _SURE: Final = re.compile(rf"({_OF_ONE}( or {_OF_ONE})*)?")
 
 UNSAID: Final = Statement(measure="Release")

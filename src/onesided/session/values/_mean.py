@@ -455,7 +455,9 @@ class Mean(Valued):
             for part in noisy
         }
         estimate, lower, upper = self._found(parts, centred, bounds, value)
-        if not likely:
+        if likely:
+            lower, upper = _outward(lower, upper, float(value.high * value.step))
+        else:
             lower, upper = self._exactly(noisy, parts.centre, value)
         return {
             "estimate": estimate,
@@ -717,6 +719,13 @@ def _ratio(
     low = np.minimum(total.lower / few, total.lower / many)
     high = np.maximum(total.upper / few, total.upper / many)
     return np.clip(low, least, most), np.clip(high, least, most)
+
+
+def _outward(lower: Floats, upper: Floats, most: float) -> tuple[Floats, Floats]:
+    """The same bounds, further out by more than a few roundings of floats; not beyond 0 or most."""
+    far = 8 * np.spacing(np.maximum(-lower, upper))
+    low = np.where(lower < 0, lower - far, np.maximum(lower - far, 0))
+    return low, np.where(upper < most, np.minimum(upper + far, most), upper)
 
 
 def _part_of(some: Any, others: Any, *, nothing: float) -> Floats:

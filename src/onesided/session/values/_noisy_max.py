@@ -599,7 +599,9 @@ def told(
     if enclosed:
         ends = np.sort(wide[:, number:].reshape(-1, 2, number), axis=1)
         rising = np.clip(rising, ends[:, 0], ends[:, 1])
-        bounds = found.numbers(ends[:, 0]), found.numbers(ends[:, 1])
+        # A value counts as the next candidate upwards, and so lies above the one before.
+        least = ends[:, 0] if found.listed is None else np.maximum(ends[:, 0] - 1, 0)
+        bounds = found.numbers(least), found.numbers(ends[:, 1])
     return {
         "bounds": bounds,
         "q": tuple(shares),

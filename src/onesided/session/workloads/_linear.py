@@ -297,7 +297,10 @@ def _result_maker(
     return result
 
 
-_HELD: Final = "Answers are held to the public totals, which are told exactly and cost nothing."
+_HELD: Final = (
+    "Answers are held to the public totals, which are told exactly and cost nothing: no move of "
+    "the policy changes them. Moves of another policy on the ledger may."
+)
 _CUT: Final = (
     "No counts of at least 0 were found that are surely the nearest to the answers: each answer is "
     "cut at 0 by itself, and sums of answers may differ."
