@@ -134,6 +134,6 @@ def test_bounds_of_a_proportion_hold_it_whatever_floats_round():
     # 300 rounds at 1/10 miss 30; above 60 with a chance below 10^-6.
     assert missed <= 60
     for end in (0.1, 1 / 3, 1.0):
-        low, up = _outward(np.array([end]), np.array([end]), 1.0)
+        low, up = _outward(np.array([end]), np.array([end]), (0.0, 1.0))
         assert low[0] < end
         assert up[0] > end or end == 1.0

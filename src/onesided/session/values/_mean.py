@@ -456,7 +456,7 @@ class Mean(Valued):
         }
         estimate, lower, upper = self._found(parts, centred, bounds, value)
         if likely:
-            lower, upper = _outward(lower, upper, float(value.high * value.step))
+            lower, upper = _outward(lower, upper, self._exact(2, [MAX_COUNT], parts.centre, value))
         else:
             lower, upper = self._exactly(noisy, parts.centre, value)
         return {
@@ -721,11 +721,11 @@ def _ratio(
     return np.clip(low, least, most), np.clip(high, least, most)
 
 
-def _outward(lower: Floats, upper: Floats, most: float) -> tuple[Floats, Floats]:
-    """The same bounds, further out by more than a few roundings of floats; not beyond 0 or most."""
+def _outward(lower: Floats, upper: Floats, ends: tuple[float, float]) -> tuple[Floats, Floats]:
+    """The same bounds, further out by more than a few roundings of floats; not beyond the ends."""
     far = 8 * np.spacing(np.maximum(-lower, upper))
-    low = np.where(lower < 0, lower - far, np.maximum(lower - far, 0))
-    return low, np.where(upper < most, np.minimum(upper + far, most), upper)
+    low, high = np.maximum(lower - far, ends[0]), np.minimum(upper + far, ends[1])
+    return np.minimum(lower, low), np.maximum(upper, high)
 
 
 def _part_of(some: Any, others: Any, *, nothing: float) -> Floats:
