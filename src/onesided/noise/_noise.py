@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from onesided import _numbers
 from onesided._numbers import INFINITE, Infinite, Loss, Number, whole
 from onesided._process import this_process
-from onesided.errors import NoiseError, ParameterError
+from onesided.errors import NoiseError
 from onesided.noise import _arguments, _geometric, _order, _uniforms
 from onesided.noise._geometric import plan
 from onesided.noise._source import (
@@ -178,9 +178,7 @@ class ExactNoise:
     ) -> tuple[IntArray, IntArray]:
         """Of many draws, whose groups stand together up to ``ends``, each one's group and item."""
         number = _arguments.rate(rate, name="rate")
-        if isinstance(number, Infinite):
-            raise ParameterError("rate must be finite.", hint="Take the best of each draw.")
-        return _order.taken_each(number, deficits, sizes, ends, self._bits)
+        return _order.taken_each(number, deficits, sizes, ends, self._bits)  # type: ignore[arg-type] # finite
 
     def _draw(self, uppers: Loss | _arguments.EachRate, lower: Loss, size: int) -> IntArray:
         out = np.empty(size, dtype=np.int64)
