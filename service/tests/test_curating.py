@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -193,6 +195,83 @@ def test_a_dataset_is_closed_for_a_reason_and_opened_by_a_check(service):
     assert done(service)[:4] == ["reopen", "close", "check", "close"]
     page = Browser(service).sign_in("curator").get("/curator/visits").text
     assert "60 rows were checked" in page
+
+
+def test_a_check_waits_for_no_turn_whose_ask_is_answered(service):
+    found, now = service.inner.datasets["visits"], Fraction(service.inner.clock.now())
+    ask = service.ask(COUNT).json()["ask"]
+    found.turns.take(ask, "ann", Fraction(300), now=now)
+    act(service, "close")
+    assert found.turns.free_from(now) > now
+    assert act(service, "check").status_code == 200
+    act(service, "close")
+    found.turns.take("under way", "ann", Fraction(300), now=now)
+    assert act(service, "check").status_code == 409
+
+
+def test_what_a_curator_withdrew_a_curator_alone_publishes_again(service):
+    found = service.inner.datasets["visits"]
+    found.config = replace(found.config, analysts_publish=True)
+    ask = service.ask(COUNT).json()["ask"]
+    mine, browser = f"/api/v1/asks/{ask}/publish", Browser(service).sign_in("ann")
+    release = service.post(mine, {"title": "Mine"}).json()["published"]
+    assert service.post(mine, {"title": "Mine"}).json()["published"] == release
+    act(service, "withdraw", {"release": release, "reason": "wrong"})
+    for told in (
+        service.post(mine, {"title": "Anew"}),
+        browser.post(f"/asks/{ask}/publish", {"title": "Anew"}),
+    ):
+        assert told.status_code == 403
+        assert "curator" in told.text
+        assert service.get(f"/api/v1/published/{release}", None).status_code == 410
+    assert act(service, "publish", {"ask": ask, "title": "Anew"}).status_code == 200
+    assert service.get(f"/api/v1/published/{release}", None).status_code == 200
+
+
+ODD = [
+    "\x1b",
+    "\x85",
+    "\n",
+    "\u061c",
+    "\u202e",
+    "\u2066",
+    "\u2028",
+    "\ufdd0",
+    "\uffff",
+    "\U0010fffe",
+]
+
+
+@pytest.mark.parametrize("sign", ODD, ids=ascii)
+def test_no_sign_that_hides_or_turns_others_is_in_what_people_write(service, folder, sign):
+    """By any way: each field of each act, the asker's own publishing, and commands."""
+    from onesided_service._datasets_command import app as datasets
+    from onesided_service._people_command import app as people
+
+    before, name = done(service), f"a{sign}b"
+    for path, sent in SENT.items():
+        for field in (field for field in sent if field != "ask"):
+            told = act(service, path, {**sent, field: name})
+            assert told.status_code == 422, (path, field)
+            assert told.json()["error"]["hint"]
+    ask, end = (
+        service.ask(COUNT, "curator").json()["ask"],
+        ["--config", str(folder / "onesided.toml")],
+    )
+    for path in (f"/api/v1/asks/{ask}/publish", f"{VISITS}/publish"):
+        assert service.post(path, {"ask": ask, "title": name}, "curator").status_code == 422
+    for app, words in (
+        (people, ["add", name, "--role", "visits:analyst"]),
+        (datasets, ["publish", ask, "--title", name]),
+        (datasets, ["close", "visits", "--reason", name]),
+        (datasets, ["withdraw", "visits", "none", "--reason", name]),
+    ):
+        assert typer_testing.CliRunner().invoke(app, [*words, *end]).exit_code != 0, words
+    assert done(service) == before
+    assert (
+        act(service, "people/add", {"person": "Zoë 👩‍🔬 می‌خواهم", "role": "analyst"}).status_code
+        == 200
+    )
 
 
 def test_a_release_is_published_withdrawn_and_published_again(service):

@@ -1,8 +1,11 @@
 """One analyst can take neither all places nor all of a dataset's time."""
 
+import importlib.util
 import json
 import threading
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -10,14 +13,28 @@ import onesided as od
 
 pytest.importorskip("fastapi")
 
-from onesided_service import _api
-from onesided_service._clock import Clock, asked_of, cells_of, groups_of, refuse_large
+from onesided.session.kit import QUESTIONS
+from onesided_service import _api, _made_up
+from onesided_service._clock import (
+    ALONE,
+    Clock,
+    asked_of,
+    cells_of,
+    groups_of,
+    refuse_large,
+    refuse_slow,
+)
 from onesided_service._config import DatasetConfig
 from onesided_service._errors import ServiceError
 from onesided_service._store import State
-from onesided_service._turns import LONGEST, Places, Turns
+from onesided_service._turns import DEEPEST, LONGEST, Places, Turns
 
 COUNT = {"version": 1, "question": "Count", "fields": {"epsilon": 1, "by": "place"}}
+spec = importlib.util.spec_from_file_location("pages", Path(__file__).with_name("test_pages.py"))
+pages = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(pages)
+FORM, Browser = pages.FORM, pages.Browser
+
 VISITS = "/api/v1/datasets/visits"
 
 
@@ -73,11 +90,76 @@ def test_one_persons_questions_take_so_long_together_and_no_longer():
 
 def test_a_long_question_alone_is_answered():
     turns, now = of_visits(), Fraction(1000)
-    turns.require("ann", Fraction(10 * LONGEST), now=now)
-    turns.take("ask", "ann", Fraction(10 * LONGEST), now=now)
-    turns.require("bob", Fraction(1), now=now)
+    turns.require("ann", Fraction(ALONE), now=now)
+    turns.take("ask", "ann", Fraction(ALONE), now=now)
+    turns.require("bob", Fraction(DEEPEST - ALONE), now=now)
+    with pytest.raises(ServiceError, match="of this dataset"):
+        turns.require("bob", Fraction(DEEPEST - ALONE + 1), now=now)
     with pytest.raises(ServiceError):
         turns.require("ann", Fraction(1), now=now)
+
+
+DEAR = "UPPER(" * 24 + "place" + ")" * 24 + " = 'A'"
+LONG = [
+    {"question": "Several", "fields": {"questions": [count] * 256}}
+    for count in [{"question": "Count", "fields": {"epsilon": "1/100", "where": DEAR}}]
+]
+LONG += [
+    {
+        "question": "Count",
+        "fields": {"epsilon": 1, "by": "place", "keys": [f"a{n}" for n in range(250_000)]},
+    }
+]
+
+
+@pytest.mark.parametrize("question", LONG, ids=["several", "keys"])
+def test_no_request_makes_all_others_wait_for_longer_than_one_may(service, question):
+    """Whatever it is made of: the seconds that it may take are what is bounded."""
+    found = service.inner.datasets["visits"]
+    found.config = replace(found.config, seconds=Fraction(30))
+    body = {"question": {"version": 1, **question}}
+    for way in ("plan", "preview", "ask"):
+        refused = service.post(f"{VISITS}/{way}", body)
+        assert refused.status_code == 422, refused.text
+        assert "seconds; one request here may take 300" in refused.json()["error"]["message"]
+        assert refused.json()["error"]["hint"]
+    assert set(service.get(VISITS).json()["spent"].values()) == {"0"}
+
+
+def test_a_question_of_any_class_is_answered_however_large_the_table():
+    """What one request may take grows with what the smallest one takes."""
+    base = {"name": "v", "data": "", "schema": "", "policy": "", "budget": Fraction(1)}
+    kinds = (getattr(kind, "work", 1) for kind in QUESTIONS.values())
+    assert max(kinds) < 10
+    for rows in (1, 10**6, 10**12):
+        config = DatasetConfig(**base, declared_rows=rows)
+        for one in (od.Count(epsilon=1), od.session.Quantile("age", "1/2", epsilon=1)):
+            refuse_slow(one, None, config)
+        some = od.session.Several([od.Count(epsilon=1)] * (ALONE + 1))
+        with pytest.raises(od.errors.ParameterError, match="seconds"):
+            refuse_slow(some, None, config)
+
+
+@pytest.mark.parametrize("way", ["api", "page"])
+def test_previews_are_bounded_by_what_questions_may_take(service, monkeypatch, way):
+    """They are free: two people who preview without end would leave no plan to others."""
+    made = []
+    monkeypatch.setattr(_made_up, "made_up", lambda *given, **_: made.append(given))
+    where = " OR ".join([DEAR] * 3)
+    asked = {"epsilon": "1", "where": where, "by": "place"}
+    if way == "api":
+        most = {"version": 1, "question": "TopK", "fields": {**asked, "k": 2}}
+        told = service.post(f"{VISITS}/preview", {"question": most})
+        assert service.post(f"{VISITS}/plan", {"question": most}).status_code == 200
+    else:
+        browser = Browser(service).sign_in("ann")
+        told = browser.post(
+            "/datasets/visits/ask",
+            {**FORM, **asked, "kind": "top_k", "number": "2", "do": "preview"},
+        )
+    assert "preview" in told.text
+    assert f"as {_made_up.MOST_TIMES}." in told.text
+    assert not made
 
 
 def test_whoever_has_too_much_under_way_is_told_so_before_any_charge(service, monkeypatch):
@@ -259,8 +341,6 @@ def test_a_turn_is_admitted_in_the_transaction_that_takes_it(tmp_path):
 
 
 def test_what_everybody_waits_for_is_bounded(tmp_path):
-    from onesided_service._turns import DEEPEST
-
     state = State.open(str(tmp_path / "service.db"))
     turns, now = Turns(state, "visits"), Fraction(1000)
 

@@ -25,6 +25,7 @@ SURE: Final = Fraction(19, 20)
 ASKED: Final = (Count, Histogram, Sum)
 _DRAWN: Final = (Counts, CubeEstimates, StairSums, Sums)
 _FAR: Final = 2**50  # so large a count is nowhere near 0, where estimates are cut
+_SLACK: Final = Fraction(1, 10**9)
 _LEAST: Final = 1e-4
 _MOST: Final = 100.0
 _STEPS: Final = 20
@@ -60,7 +61,7 @@ def accurate(plan_of: Callable[[Any], Plan], question: Any, within: Number) -> A
 
     Errors: ParameterError where how far off it is cannot be known before, or no ε is enough.
     """
-    most = float(positive(within, name="within")) * (1 + 1e-9)
+    most = positive(within, name="within") * (1 + _SLACK)  # exactly: it may be beyond all floats
 
     def enough(epsilon: Fraction) -> bool:
         asked = replace(question, epsilon=epsilon)

@@ -25,7 +25,7 @@ from onesided.session import (
 )
 from onesided.session.kit import explains, prepared, refuse_asserting, refuse_changed
 from onesided.store import canonical, plain_text
-from onesided_service._clock import refuse_large
+from onesided_service._clock import refuse_large, refuse_slow
 from onesided_service._config import DatasetConfig
 
 SQL_FIELDS: Final = (
@@ -80,6 +80,7 @@ def asked_in(body: object, session: Session, config: DatasetConfig) -> tuple[Any
     plain_line(name or "", name="id")
     asked = offered(replace(question, id=None, again=False))
     refuse_large(asked, session.schema, most=config.cells)
+    refuse_slow(asked, session.schema, config)
     refuse_asserting(prepared(session, asked))
     for one in getattr(asked, "questions", (asked,)):
         _refuse_amount(one.epsilon, config)

@@ -101,7 +101,7 @@ def reopen(service: Service, found: Dataset, curator: Person, given: Fields) -> 
 def check(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:  # noqa: ARG001 - one shape
     """Check the rows as they are now against the schema, and open the dataset with them."""
     now = Fraction(service.clock.now())
-    if found.open or found.turns.free_from(now) > now:  # it would make questions late
+    if found.open or found.turns.waits(now):  # it would make questions late
         raise ServiceError(
             409, "Open", "Questions may be under way.", hint="Close it first, and wait for them."
         )
