@@ -1,5 +1,6 @@
 """One analyst can take neither all places nor all of a dataset's time."""
 
+import asyncio
 import importlib.util
 import json
 import threading
@@ -8,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 import onesided as od
 
@@ -15,6 +17,7 @@ pytest.importorskip("fastapi")
 
 from onesided.session.kit import QUESTIONS
 from onesided_service import _api, _made_up
+from onesided_service._asking import _REFUSED
 from onesided_service._clock import (
     ALONE,
     Clock,
@@ -26,7 +29,9 @@ from onesided_service._clock import (
 )
 from onesided_service._config import DatasetConfig
 from onesided_service._errors import ServiceError
-from onesided_service._store import State
+from onesided_service._form import Asked
+from onesided_service._pages import settle
+from onesided_service._store import State, asks
 from onesided_service._turns import DEEPEST, LONGEST, Places, Turns
 
 COUNT = {"version": 1, "question": "Count", "fields": {"epsilon": 1, "by": "place"}}
@@ -348,3 +353,35 @@ def test_what_everybody_waits_for_is_bounded(tmp_path):
     turns.leave("ask 0")
     admit("more", "bob", 1)
     state.close()
+
+
+@pytest.mark.parametrize("column", ["age", ["age", "person"]])
+def test_an_epsilon_is_looked_for_by_page_and_program_for_few_cells_alone(
+    service, monkeypatch, column
+):
+    """Some thirty plans are made to find one: what the one refuses, the other does."""
+    bins = 100 if column == "age" else [9, 9]
+    cells = {"question": "Histogram", "fields": {"epsilon": 1, "column": column, "bins": bins}}
+    body = {"question": {"version": 1, **cells}}
+    told = service.post(f"{VISITS}/suggest", {**body, "wanted": {"within": 20}})
+    assert "at most 64" in told.json()["error"]["message"]
+
+    monkeypatch.setattr(Asked, "body", property(lambda _: body))
+    with pytest.raises(od.errors.ParameterError, match="at most 64"):
+        settle(service.inner.datasets["visits"], Asked(within="20"))
+
+
+def test_a_charge_that_another_noted_as_refused_is_answered(service):
+    """Two ask under one name at once: the one is refused, and the other charged."""
+    inner = service.inner
+    found, ann = inner.datasets["visits"], inner.people.named("ann")
+    named = {"question": {**COUNT, "fields": {**COUNT["fields"], "id": "monday"}}}
+    ask, _ = inner.asking.begin(ann, found, named)
+    ask = replace(ask, due=ask.due - 60)
+    row = update(asks).where(asks.c.id == ask.id)
+    inner.state.run(row.values(due=str(ask.due), charged=_REFUSED))
+
+    async def told():
+        return await asyncio.wait_for(inner.told(ask, found), 60)
+
+    assert service.client.run(told()).answer

@@ -20,12 +20,14 @@ from onesided.errors import ParameterError
 from onesided.mechanism import Counts, CubeEstimates, StairSums, Sums
 from onesided.numbers import Number, positive
 from onesided.session import Count, Histogram, Plan, Sum
+from onesided_service._config import DatasetConfig
 
 SURE: Final = Fraction(19, 20)
 ASKED: Final = (Count, Histogram, Sum)
 _DRAWN: Final = (Counts, CubeEstimates, StairSums, Sums)
 _FAR: Final = 2**50  # so large a count is nowhere near 0, where estimates are cut
 _SLACK: Final = Fraction(1, 10**9)
+_CELLS: Final = 64
 _LEAST: Final = 1e-4
 _MOST: Final = 100.0
 _STEPS: Final = 20
@@ -54,6 +56,15 @@ def half_width(question: Any, plan: Plan) -> float | None:
     spread = float(mechanism.distribution.variance() ** 0.5)
     # Sums are drawn in steps of their grid: as many as the plan's own unit has of them.
     return steps * plan.standard_deviation / spread if spread else 0.0
+
+
+def sought(config: DatasetConfig) -> DatasetConfig:
+    """How a question is read whose ε is looked for: of any ε, and of few cells.
+
+    Some thirty plans are made to find one; of larger questions the asker makes them one by one.
+    """
+    cells = min(_CELLS, config.cells)
+    return replace(config, cells=cells, min_epsilon=Fraction(0), max_epsilon=None)
 
 
 def accurate(plan_of: Callable[[Any], Plan], question: Any, within: Number) -> Any:
