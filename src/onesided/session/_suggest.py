@@ -223,7 +223,7 @@ def _enough(
     return lambda plan: _error_of(plan) <= most
 
 
-def _bearable(given: Number, *, name: str) -> float:
+def _bearable(given: object, *, name: str) -> float:
     """A positive number that floats hold with room for what is made of it."""
     found = positive(given, name=name)
     if not Fraction(1, _FARTHEST) <= found <= _FARTHEST:
