@@ -1,6 +1,10 @@
 """Asking by accuracy: what is promised holds, and the price refuses what the ask would."""
 
+import importlib.util
+import json
 import math
+from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import polars as pl
@@ -13,7 +17,13 @@ from onesided.errors import ParameterError
 from onesided.noise import NotPrivateSeededNoise
 from onesided.session import Count, Histogram, Sum
 from onesided_service._accuracy import accurate, half_width
+from onesided_service._api import WANTED
 from onesided_service._examples import examples_of
+
+spec = importlib.util.spec_from_file_location("pages", Path(__file__).with_name("test_pages.py"))
+pages = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(pages)
+Browser = pages.Browser
 
 VISITS = "/api/v1/datasets/visits"
 COUNT = {"version": 1, "question": "Count", "fields": {"epsilon": 1, "by": "place"}}
@@ -90,6 +100,35 @@ def test_it_is_in_the_api_and_free(service):
     for bad in ({"within": 0}, {"within": "nan"}, {"within": 5, "error": 5}, {"within": []}):
         refused = service.post(f"{VISITS}/suggest", {"question": COUNT, "wanted": bad})
         assert refused.status_code == 422, bad
+
+
+FAR = ["1e400", "1e-400", "1" + "0" * 400, "1/" + "9" * 400, "1e99999999999", "-1e400"]
+
+
+@pytest.mark.parametrize("far", FAR, ids=lambda far: far[:8])
+def test_no_number_is_beyond_what_is_worked_with(service, far):
+    """Whatever number is sent, by program or page, is worked with exactly or refused."""
+    for name in WANTED:
+        for value in (far, int(far) if far.isdecimal() else far):
+            given = {value: 1} if name == "groups_of_units" else value
+            told = service.post(f"{VISITS}/suggest", {"question": COUNT, "wanted": {name: given}})
+            assert told.status_code in (200, 422), (name, told.text)
+    for field in ("epsilon", "confidence", "max_groups", "weights"):
+        asked = {"question": {**COUNT, "fields": {**COUNT["fields"], field: far}}}
+        for way in ("plan", "preview", "ask"):
+            assert service.post(f"{VISITS}/{way}", asked).status_code in (200, 403, 422), field
+    raw = f'{{"question": {json.dumps(COUNT)}, "wanted": {{"within": {far}}}}}'
+    headers = {"Authorization": f"Bearer {service.tokens['ann']}"}
+    headers["Content-Type"] = "application/json"
+    told = service.client.post(f"{VISITS}/suggest", content=raw, headers=headers)
+    assert told.status_code in (200, 400, 422), told.text
+    browser = Browser(service).sign_in("ann")
+    for name in ("within", "epsilon", "number", "max_rows", "max_groups"):
+        query = f"?{name}={quote(far)}&by=place"
+        assert browser.get(f"/datasets/visits/ask{query}").status_code == 200, name
+        form = {"how": "form", "kind": "count", "by": "place", "within": "5", name: far}
+        form |= {"within": ""} if name == "epsilon" else {}
+        assert browser.post("/datasets/visits/price", form).status_code == 200, name
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,13 @@ typer_testing = pytest.importorskip("typer.testing")
 spec = importlib.util.spec_from_file_location("pages", Path(__file__).with_name("test_pages.py"))
 pages = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(pages)
+
+from sqlalchemy import delete, select  # noqa: E402
+
+from onesided_service import _store as tables  # noqa: E402
+from onesided_service._errors import ServiceError  # noqa: E402
+from onesided_service._store import State  # noqa: E402
+
 FORM, Browser = pages.FORM, pages.Browser
 
 VISITS = "/api/v1/datasets/visits"
@@ -95,8 +104,9 @@ def test_a_person_is_added_rotated_limited_and_revoked(service):
 def test_a_curator_gets_no_token_that_opens_what_is_not_theirs(service):
     people = service.inner.people
     people.add("walt", {"wages": ["curator"]}, days=1)
-    told = act(service, "people/add", {"person": "walt", "role": "analyst"}).json()
-    assert told == {"person": "walt", "token": None, "roles": ["analyst"]}
+    people.add("walt", {"visits": ["analyst"]}, days=1)  # by the operator, who may
+    told = act(service, "people/add", {"person": "walt", "role": "sender"}).json()
+    assert told == {"person": "walt", "token": None, "roles": ["analyst", "sender"]}
     assert act(service, "people/rotate", {"person": "walt"}).status_code == 403
     assert act(service, "people/rotate", {"person": "eve"}).status_code == 404
     people.add("all", {"*": ["curator"]}, days=1)
@@ -105,6 +115,68 @@ def test_a_curator_gets_no_token_that_opens_what_is_not_theirs(service):
     assert act(service, "people/revoke", {"person": "walt"}).status_code == 200
     assert people.named("walt").told() == {"wages": ["curator"]}
     assert act(service, "people/revoke", {"person": "carol"}).status_code == 409
+
+
+@pytest.mark.parametrize("role", ["analyst", "curator"])
+def test_no_curator_lets_a_token_of_another_open_their_dataset(service, role):
+    """Whoever adds a name first holds its token, whomever others mean by that name."""
+    people, wages = service.inner.people, {"wages": ["curator"]}
+    people.add("walt", wages, days=1)
+    carol, walt = people.named("carol"), people.named("walt")
+    token = people.add("dana", {"visits": [role]}, days=1, by=carol)
+    with pytest.raises(ServiceError, match="more than you curate") as refused:
+        people.add("dana", {"wages": [role]}, days=1, by=walt)
+    assert (refused.value.status, "operator" in refused.value.hint) == (403, True)
+    assert people.of_token(token).told() == {"visits": [role]}
+    people.add("dora", {"wages": [role]}, days=1, by=walt)
+    body = {"person": "dora", "role": role}
+    told = act(service, "people/add", body)
+    assert (told.status_code, told.json()["error"]["type"]) == (403, "Forbidden")
+    page = Browser(service).sign_in("curator").post("/curator/visits/people/add", body)
+    assert page.status_code == 403
+    assert "Ask the operator" in page.text
+    assert people.named("dora").told() == {"wages": [role]}
+    assert act(service, "people/add", {"person": "eve", "role": role}).status_code == 403
+    both = people.add("both", {"visits": ["curator"], **wages}, days=1)
+    people.add("dana", {"wages": [role]}, days=1, by=people.of_token(both))
+
+
+@pytest.mark.parametrize("way", ["people/add", "people/rotate", "people/allowance"])
+@pytest.mark.parametrize("away", ["revoke", "remove"])
+def test_who_is_taken_away_meanwhile_leaves_nothing_that_comes_alive(
+    service, monkeypatch, way, away
+):
+    people, state, real = service.inner.people, service.inner.state, State.write
+    given = {"revoke": ("bob", "visits"), "remove": ("bob",)}[away]
+
+    def write(state):
+        monkeypatch.setattr(State, "write", real)  # just before: after all that came earlier
+        getattr(people, away)(*given)
+        return real(state)
+
+    people.allow("bob", "visits", "1/3")
+    monkeypatch.setattr(State, "write", write)
+    told = act(service, way, {**SENT[way], "person": "bob"})
+    assert State.write is real
+    assert (told.status_code == 200) is (way == "people/add"), told.text
+    there = {row["person"] for row in state.all(select(tables.people))}
+    for table in (tables.tokens, tables.roles, tables.allowances):
+        assert {row["person"] for row in state.all(select(table))} <= there, table
+    assert service.get(VISITS, "bob").status_code == 401
+    assert people.allowed("bob", "visits") is None
+
+
+def test_a_new_person_begins_with_nothing_of_an_earlier_one(service):
+    """However it stayed behind: it is not asked who may have left it."""
+    people, state = service.inner.people, service.inner.state
+    left = people.add("dave", {"wages": ["curator"]}, days=1)
+    people.allow("dave", "wages", "99")
+    state.run(delete(tables.people).where(tables.people.c.person == "dave"))
+    assert people.of_token(left) is None
+    fresh = act(service, "people/add").json()["token"]
+    assert people.of_token(left) is None
+    assert people.of_token(fresh).told() == {"visits": ["analyst"]}
+    assert people.allowed("dave", "wages") is None
 
 
 def test_a_dataset_is_closed_for_a_reason_and_opened_by_a_check(service):
@@ -123,6 +195,83 @@ def test_a_dataset_is_closed_for_a_reason_and_opened_by_a_check(service):
     assert done(service)[:4] == ["reopen", "close", "check", "close"]
     page = Browser(service).sign_in("curator").get("/curator/visits").text
     assert "60 rows were checked" in page
+
+
+def test_a_check_waits_for_no_turn_whose_ask_is_answered(service):
+    found, now = service.inner.datasets["visits"], Fraction(service.inner.clock.now())
+    ask = service.ask(COUNT).json()["ask"]
+    found.turns.take(ask, "ann", Fraction(300), now=now)
+    act(service, "close")
+    assert found.turns.free_from(now) > now
+    assert act(service, "check").status_code == 200
+    act(service, "close")
+    found.turns.take("under way", "ann", Fraction(300), now=now)
+    assert act(service, "check").status_code == 409
+
+
+def test_what_a_curator_withdrew_a_curator_alone_publishes_again(service):
+    found = service.inner.datasets["visits"]
+    found.config = replace(found.config, analysts_publish=True)
+    ask = service.ask(COUNT).json()["ask"]
+    mine, browser = f"/api/v1/asks/{ask}/publish", Browser(service).sign_in("ann")
+    release = service.post(mine, {"title": "Mine"}).json()["published"]
+    assert service.post(mine, {"title": "Mine"}).json()["published"] == release
+    act(service, "withdraw", {"release": release, "reason": "wrong"})
+    for told in (
+        service.post(mine, {"title": "Anew"}),
+        browser.post(f"/asks/{ask}/publish", {"title": "Anew"}),
+    ):
+        assert told.status_code == 403
+        assert "curator" in told.text
+        assert service.get(f"/api/v1/published/{release}", None).status_code == 410
+    assert act(service, "publish", {"ask": ask, "title": "Anew"}).status_code == 200
+    assert service.get(f"/api/v1/published/{release}", None).status_code == 200
+
+
+ODD = [
+    "\x1b",
+    "\x85",
+    "\n",
+    "\u061c",
+    "\u202e",
+    "\u2066",
+    "\u2028",
+    "\ufdd0",
+    "\uffff",
+    "\U0010fffe",
+]
+
+
+@pytest.mark.parametrize("sign", ODD, ids=ascii)
+def test_no_sign_that_hides_or_turns_others_is_in_what_people_write(service, folder, sign):
+    """By any way: each field of each act, the asker's own publishing, and commands."""
+    from onesided_service._datasets_command import app as datasets
+    from onesided_service._people_command import app as people
+
+    before, name = done(service), f"a{sign}b"
+    for path, sent in SENT.items():
+        for field in (field for field in sent if field != "ask"):
+            told = act(service, path, {**sent, field: name})
+            assert told.status_code == 422, (path, field)
+            assert told.json()["error"]["hint"]
+    ask, end = (
+        service.ask(COUNT, "curator").json()["ask"],
+        ["--config", str(folder / "onesided.toml")],
+    )
+    for path in (f"/api/v1/asks/{ask}/publish", f"{VISITS}/publish"):
+        assert service.post(path, {"ask": ask, "title": name}, "curator").status_code == 422
+    for app, words in (
+        (people, ["add", name, "--role", "visits:analyst"]),
+        (datasets, ["publish", ask, "--title", name]),
+        (datasets, ["close", "visits", "--reason", name]),
+        (datasets, ["withdraw", "visits", "none", "--reason", name]),
+    ):
+        assert typer_testing.CliRunner().invoke(app, [*words, *end]).exit_code != 0, words
+    assert done(service) == before
+    assert (
+        act(service, "people/add", {"person": "Zoë 👩‍🔬 می‌خواهم", "role": "analyst"}).status_code
+        == 200
+    )
 
 
 def test_a_release_is_published_withdrawn_and_published_again(service):
@@ -156,7 +305,7 @@ def test_the_page_acts_and_shows_a_token_once(service):
     assert "os1_" not in shown
     for words in ("Table of actions", "Table of charges", "dave", "Publish for everybody"):
         assert words in shown
-    assert shown.count("<svg xmlns=") == 2  # what was spent, wide and narrow
+    assert shown.count("<svg xmlns=") == 2  # for wide windows and for narrow ones
     refused = browser.post("/curator/visits/people/add", {"person": "x", "role": "king"})
     assert refused.status_code == 422
     assert "no role" in refused.text

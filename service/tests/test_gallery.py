@@ -3,10 +3,16 @@
 import io
 import xml.etree.ElementTree as ET
 import zipfile
+from dataclasses import replace
+from html.parser import HTMLParser
 
 import pytest
 
 pytest.importorskip("fastapi")
+
+from sqlalchemy import update
+
+from onesided_service._store import published as published_table
 
 VISITS = "/api/v1/datasets/visits"
 COUNT = {"version": 1, "question": "Count", "fields": {"epsilon": 1, "by": "place"}}
@@ -69,6 +75,56 @@ def test_the_sheet_says_what_it_is_about_and_the_picture_has_no_script(service):
     for ending in ("svg", "xlsx", "csv"):
         assert service.get(f"/api/v1/published/{name}.{ending}?part=2", None).status_code == 404
         assert service.get(f"/api/v1/published/none.{ending}", None).status_code == 404
+
+
+TITLES = [HOSTILE, "</code>&lt;img src=x>", '" onload="alert(1)', "&quot;&#34;", "'>"]
+
+
+class Tags(HTMLParser):
+    """The elements of a page, and the text of each code element."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.codes, self._in = [], [], False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        self._in = tag == "code"
+        if self._in:
+            self.codes.append("")
+
+    def handle_endtag(self, tag):
+        self._in = self._in and tag != "code"
+
+    def handle_data(self, data):
+        if self._in:
+            self.codes[-1] += data
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_what_is_copied_into_other_pages_holds_the_title_as_text_alone(service, title):
+    page = Tags(service.get(f"/published/{published(service, title)}", None).text)
+    copied = [Tags(code).found for code in page.codes if "<" in code]
+    assert [[tag for tag, _ in found] for found in copied] == [["iframe"]]
+    own = copied[0][0][1]
+    assert set(own) == {"src", "title", "width", "height"}
+    assert own["title"] == title
+
+
+def test_the_feed_is_well_formed_whatever_statements_and_titles_hold(service):
+    """Those on record, too: a reader of feeds reads all of it or nothing."""
+    every = "".join(map(chr, [*range(1, 0x20), 0x7F, 0x85, 0xD7FF, 0xE000, 0xFFFD, 0xFFFE, 0xFFFF]))
+    fields = {"epsilon": 1, "where": f"place = '{every}'"}
+    ask = service.ask({**COUNT, "fields": fields}).json()["ask"]
+    sent = {"ask": ask, "title": "Visits"}
+    assert service.post(f"{VISITS}/publish", sent, "curator").status_code == 200
+    service.inner.config = replace(service.inner.config, title=every)
+    service.inner.state.run(update(published_table).values(title=every))
+    atom = "{http://www.w3.org/2005/Atom}"
+    feed = parsed(service.get("/published.atom", None).text)
+    for found in (feed, feed.find(f"{atom}entry")):
+        assert found.find(f"{atom}title").text == "\t\n\n\x7f\x85\ud7ff\ue000\ufffd"
 
 
 def test_the_feed_is_well_formed_and_lists_what_can_be_read(service):

@@ -1,23 +1,45 @@
 """One analyst can take neither all places nor all of a dataset's time."""
 
+import asyncio
+import importlib.util
 import json
 import threading
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 import onesided as od
 
 pytest.importorskip("fastapi")
 
-from onesided_service import _api
-from onesided_service._clock import Clock, asked_of, cells_of, groups_of, refuse_large
+from onesided.session.kit import QUESTIONS
+from onesided_service import _api, _made_up
+from onesided_service._asking import _REFUSED
+from onesided_service._clock import (
+    ALONE,
+    Clock,
+    asked_of,
+    cells_of,
+    groups_of,
+    refuse_large,
+    refuse_slow,
+)
 from onesided_service._config import DatasetConfig
 from onesided_service._errors import ServiceError
-from onesided_service._store import State
-from onesided_service._turns import LONGEST, Places, Turns
+from onesided_service._form import Asked
+from onesided_service._pages import settle
+from onesided_service._store import State, asks
+from onesided_service._turns import DEEPEST, LONGEST, Places, Turns
 
 COUNT = {"version": 1, "question": "Count", "fields": {"epsilon": 1, "by": "place"}}
+spec = importlib.util.spec_from_file_location("pages", Path(__file__).with_name("test_pages.py"))
+pages = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(pages)
+FORM, Browser = pages.FORM, pages.Browser
+
 VISITS = "/api/v1/datasets/visits"
 
 
@@ -73,11 +95,68 @@ def test_one_persons_questions_take_so_long_together_and_no_longer():
 
 def test_a_long_question_alone_is_answered():
     turns, now = of_visits(), Fraction(1000)
-    turns.require("ann", Fraction(10 * LONGEST), now=now)
-    turns.take("ask", "ann", Fraction(10 * LONGEST), now=now)
-    turns.require("bob", Fraction(1), now=now)
+    turns.require("ann", Fraction(ALONE), now=now)
+    turns.take("ask", "ann", Fraction(ALONE), now=now)
+    turns.require("bob", Fraction(DEEPEST - ALONE), now=now)
+    with pytest.raises(ServiceError, match="of this dataset"):
+        turns.require("bob", Fraction(DEEPEST - ALONE + 1), now=now)
     with pytest.raises(ServiceError):
         turns.require("ann", Fraction(1), now=now)
+
+
+DEAR = "UPPER(" * 24 + "place" + ")" * 24 + " = 'A'"
+LONG = [
+    {"question": "Several", "fields": {"questions": [count] * 256}}
+    for count in [{"question": "Count", "fields": {"epsilon": "1/100", "where": DEAR}}]
+]
+MEDIAN = {"question": "Quantile", "fields": {"epsilon": 1, "column": "age", "q": "1/2"}}
+MEDIAN["fields"]["where"] = " OR ".join([DEAR] * 3)
+LONG.append(MEDIAN)
+
+
+@pytest.mark.parametrize("question", LONG, ids=["several", "median"])
+def test_no_request_makes_all_others_wait_for_longer_than_one_may(service, question):
+    """Whatever it is made of: the seconds that it may take are what is bounded."""
+    found = service.inner.datasets["visits"]
+    found.config = replace(found.config, seconds=Fraction(30))
+    body = {"question": {"version": 1, **question}}
+    for way in ("plan", "preview", "ask"):
+        refused = service.post(f"{VISITS}/{way}", body)
+        assert refused.status_code == 422, refused.text
+        assert "seconds; one request here may take 300" in refused.json()["error"]["message"]
+        assert refused.json()["error"]["hint"]
+    assert set(service.get(VISITS).json()["spent"].values()) == {"0"}
+
+
+def test_a_question_of_any_class_is_answered_however_large_the_table():
+    """What one request may take grows with what the smallest one takes."""
+    base = {"name": "v", "data": "", "schema": "", "policy": "", "budget": Fraction(1)}
+    kinds = (getattr(kind, "work", 1) for kind in QUESTIONS.values())
+    assert max(kinds) < 10
+    for rows in (1, 10**6, 10**12):
+        config = DatasetConfig(**base, declared_rows=rows)
+        for one in (od.Count(epsilon=1), od.session.Quantile("age", "1/2", epsilon=1)):
+            refuse_slow(one, None, config)
+        some = od.session.Several([od.Count(epsilon=1)] * (ALONE + 1))
+        with pytest.raises(od.errors.ParameterError, match="seconds"):
+            refuse_slow(some, None, config)
+
+
+@pytest.mark.parametrize("way", ["api", "page"])
+def test_previews_are_bounded_by_what_questions_may_take(service, monkeypatch, way):
+    """They are free: two people who preview without end would leave no plan to others."""
+    made = []
+    monkeypatch.setattr(_made_up, "made_up", lambda *given, **_: made.append(given))
+    if way == "api":
+        median = {"question": {"version": 1, **MEDIAN}}
+        told = service.post(f"{VISITS}/preview", median)
+        assert service.post(f"{VISITS}/plan", median).status_code == 200
+    else:
+        form = {**FORM, **MEDIAN["fields"], "epsilon": "1", "kind": "median", "do": "preview"}
+        told = Browser(service).sign_in("ann").post("/datasets/visits/ask", form)
+    assert "preview" in told.text
+    assert f"as {_made_up.MOST_TIMES}." in told.text
+    assert not made
 
 
 def test_whoever_has_too_much_under_way_is_told_so_before_any_charge(service, monkeypatch):
@@ -259,8 +338,6 @@ def test_a_turn_is_admitted_in_the_transaction_that_takes_it(tmp_path):
 
 
 def test_what_everybody_waits_for_is_bounded(tmp_path):
-    from onesided_service._turns import DEEPEST
-
     state = State.open(str(tmp_path / "service.db"))
     turns, now = Turns(state, "visits"), Fraction(1000)
 
@@ -276,3 +353,35 @@ def test_what_everybody_waits_for_is_bounded(tmp_path):
     turns.leave("ask 0")
     admit("more", "bob", 1)
     state.close()
+
+
+@pytest.mark.parametrize("column", ["age", ["age", "person"]])
+def test_an_epsilon_is_looked_for_by_page_and_program_for_few_cells_alone(
+    service, monkeypatch, column
+):
+    """Some thirty plans are made to find one: what the one refuses, the other does."""
+    bins = 100 if column == "age" else [9, 9]
+    cells = {"question": "Histogram", "fields": {"epsilon": 1, "column": column, "bins": bins}}
+    body = {"question": {"version": 1, **cells}}
+    told = service.post(f"{VISITS}/suggest", {**body, "wanted": {"within": 20}})
+    assert "at most 64" in told.json()["error"]["message"]
+
+    monkeypatch.setattr(Asked, "body", property(lambda _: body))
+    with pytest.raises(od.errors.ParameterError, match="at most 64"):
+        settle(service.inner.datasets["visits"], Asked(within="20"))
+
+
+def test_a_charge_that_another_noted_as_refused_is_answered(service):
+    """Two ask under one name at once: the one is refused, and the other charged."""
+    inner = service.inner
+    found, ann = inner.datasets["visits"], inner.people.named("ann")
+    named = {"question": {**COUNT, "fields": {**COUNT["fields"], "id": "monday"}}}
+    ask, _ = inner.asking.begin(ann, found, named)
+    ask = replace(ask, due=ask.due - 60)
+    row = update(asks).where(asks.c.id == ask.id)
+    inner.state.run(row.values(due=str(ask.due), charged=_REFUSED))
+
+    async def told():
+        return await asyncio.wait_for(inner.told(ask, found), 60)
+
+    assert service.client.run(told()).answer

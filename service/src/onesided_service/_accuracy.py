@@ -20,11 +20,14 @@ from onesided.errors import ParameterError
 from onesided.mechanism import Counts, CubeEstimates, StairSums, Sums
 from onesided.numbers import Number, positive
 from onesided.session import Count, Histogram, Plan, Sum
+from onesided_service._config import DatasetConfig
 
 SURE: Final = Fraction(19, 20)
 ASKED: Final = (Count, Histogram, Sum)
 _DRAWN: Final = (Counts, CubeEstimates, StairSums, Sums)
 _FAR: Final = 2**50  # so large a count is nowhere near 0, where estimates are cut
+_SLACK: Final = Fraction(1, 10**9)
+_CELLS: Final = 64
 _LEAST: Final = 1e-4
 _MOST: Final = 100.0
 _STEPS: Final = 20
@@ -55,12 +58,21 @@ def half_width(question: Any, plan: Plan) -> float | None:
     return steps * plan.standard_deviation / spread if spread else 0.0
 
 
+def sought(config: DatasetConfig) -> DatasetConfig:
+    """How a question is read whose ε is looked for: of any ε, and of few cells.
+
+    Some thirty plans are made to find one; of larger questions the asker makes them one by one.
+    """
+    cells = min(_CELLS, config.cells)
+    return replace(config, cells=cells, min_epsilon=Fraction(0), max_epsilon=None)
+
+
 def accurate(plan_of: Callable[[Any], Plan], question: Any, within: Number) -> Any:
     """The question with the least ε of three digits that is close enough. Free, about no row.
 
     Errors: ParameterError where how far off it is cannot be known before, or no ε is enough.
     """
-    most = float(positive(within, name="within")) * (1 + 1e-9)
+    most = positive(within, name="within") * (1 + _SLACK)  # exactly: it may be beyond all floats
 
     def enough(epsilon: Fraction) -> bool:
         asked = replace(question, epsilon=epsilon)

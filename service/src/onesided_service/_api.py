@@ -6,7 +6,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from fractions import Fraction
 from typing import Annotated, Any, Final
 
@@ -17,7 +17,7 @@ from onesided.errors import ParameterError
 from onesided.numbers import text
 from onesided.session import Plan, Several, Suggestion, question_to_json, release_to_json
 from onesided.session.kit import rehearse
-from onesided_service._accuracy import accurate, half_width
+from onesided_service._accuracy import accurate, half_width, sought
 from onesided_service._asking import Ask
 from onesided_service._border import SQL_FIELDS, asked_in
 from onesided_service._clock import Clock, text_of
@@ -104,8 +104,6 @@ _BODY: Final[dict[str, Any]] = {
     }
 }
 WANTED: Final = ("within", "error", "relative", "guess", "certified", "count", "groups_of_units")
-# Some thirty plans are made to find an ε; of larger questions the asker makes them one by one.
-_CELLS: Final = 64
 
 
 @router.get("/published")
@@ -565,9 +563,7 @@ def suggested(service: Service, found: Dataset, body: object) -> dict[str, Any]:
         wanted["groups_of_units"] = {_whole(most): units for most, units in groups.items()}
     session = found.session()
     rest = {key: value for key, value in body.items() if key != "wanted"}
-    cells = min(_CELLS, found.config.cells)  # its ε is what is looked for
-    free = replace(found.config, cells=cells, min_epsilon=Fraction(0), max_epsilon=None)
-    question, _ = asked_in(rest, session, free)
+    question, _ = asked_in(rest, session, sought(found.config))
     if "within" in wanted:
         if len(wanted) > 1:
             raise ParameterError("within is wanted alone.", hint="Leave the others out.")

@@ -185,7 +185,7 @@ class Asking:
         return self._as_charged(ask, dataset)
 
     def postponed(self, ask: Ask, dataset: Dataset) -> Ask | None:
-        """The ask with a later tick, for the one caller who may draw it; None for others.
+        """The charged ask with a later tick, for the one caller who may draw it; None for others.
 
         Where its reading had begun, another tick tells a bit: it counts, and there is no third.
         """
@@ -195,7 +195,8 @@ class Asking:
             if begun and not dataset.overran(connection, ask.id):
                 connection.execute(self._waiting(ask, _BEGUN).values(charged=_LOST))
                 return None
-            later = self._waiting(ask, _UNSURE, _CHARGED, _BEGUN)
+            # Whoever was refused while another was charged for it noted so: the ledger knows.
+            later = self._waiting(ask, _UNSURE, _REFUSED, _CHARGED, _BEGUN)
             changed = connection.execute(later.values(due=str(timed.due), charged=_CHARGED))
             return timed if changed.rowcount else None
 

@@ -8,6 +8,7 @@ Whether a value is missing is never told: where nothing is said, such rows are l
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, Final
@@ -24,7 +25,7 @@ from onesided.session import (
 )
 from onesided.session.kit import explains, prepared, refuse_asserting, refuse_changed
 from onesided.store import canonical, plain_text
-from onesided_service._clock import refuse_large
+from onesided_service._clock import refuse_large, refuse_slow
 from onesided_service._config import DatasetConfig
 
 SQL_FIELDS: Final = (
@@ -54,6 +55,11 @@ _LARGEST: Final = 100_000
 # Charges are added up exactly: with unrelated denominators the sums would outgrow a ledger's row,
 # and one asker could leave no charge to the others. These have one denominator together.
 _PARTS_OF_ONE: Final = 2**100 * 5**24 * math.lcm(*range(1, 101))
+# Controls, ends of lines, what turns text around, and the code points that are no characters.
+_LAST: Final = "".join(chr(plane << 16 | end) for plane in range(17) for end in (0xFFFE, 0xFFFF))
+_ODD: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufdd0-\ufdef" + _LAST + "]"
+)
 _FILES: Final = ("keys", "workload", "strategy")
 
 
@@ -71,9 +77,10 @@ def asked_in(body: object, session: Session, config: DatasetConfig) -> tuple[Any
     name = question.id
     if name is not None and not (isinstance(name, str) and 0 < len(name) <= _LONGEST):
         raise ParameterError("An id is a text of 1 to 200 characters.", hint="Shorten it.")
-    plain_text(name or "", name="id")
+    plain_line(name or "", name="id")
     asked = offered(replace(question, id=None, again=False))
     refuse_large(asked, session.schema, most=config.cells)
+    refuse_slow(asked, session.schema, config)
     refuse_asserting(prepared(session, asked))
     for one in getattr(asked, "questions", (asked,)):
         _refuse_amount(one.epsilon, config)
@@ -123,6 +130,24 @@ def refuse_explain(body: Any) -> None:
             "EXPLAIN asks for the price alone, which costs nothing.",
             hint="Send it to .../plan, or leave EXPLAIN out.",
         )
+
+
+def plain_line(value: object, *, name: str, empty: bool = True) -> str:
+    r"""Text on one line that every reader shows as it is, and every document of ours may hold.
+
+    Errors: ParameterError, also for controls, noncharacters, and signs that turn what follows.
+
+    >>> plain_line("Visits, 2026", name="title")
+    'Visits, 2026'
+    """
+    text = plain_text(value, name=name, empty=empty)
+    if (odd := _ODD.search(text)) is not None:
+        raise ParameterError(
+            f"The {name.removeprefix('the ')} holds the sign U+{ord(odd[0]):04X}, which is not "
+            "shown, or turns what follows.",
+            hint="Leave it out.",
+        )
+    return text
 
 
 def text_of(question: Question[Any]) -> str:

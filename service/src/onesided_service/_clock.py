@@ -29,6 +29,8 @@ _PAIR: Final = 2  # columns of a map
 _CELLS: Final = 128
 _RANGES: Final = 2**18
 _GROUPS: Final = 20_000
+ALONE: Final = 300  # seconds that one request may take: half of what everybody's may
+_CLASS: Final = 10  # a question of the slowest class takes fewer times as long as a plain count
 # Groups of a whole request; each one of a histogram by groups counts with all of its cells.
 MOST_GROUPS: Final = 2**20
 
@@ -130,6 +132,23 @@ def refuse_large(question: Any, schema: Schema | None, *, most: int) -> None:
             hint="Group by fewer columns, or list fewer keys.",
             groups=groups,
             most=MOST_GROUPS,
+        )
+
+
+def refuse_slow(question: Any, schema: Schema | None, dataset: DatasetConfig) -> None:
+    """Refuse a request for which everybody would wait too long. Errors: ParameterError.
+
+    A question of any class is asked by itself, however long its declared rows make that.
+    """
+    plain = dataset.seconds * size_of(dataset)
+    takes, most = plain * cost_of(question, schema), max(Fraction(ALONE), plain * _CLASS)
+    if takes > most:
+        raise ParameterError(
+            f"This may take {math.ceil(takes):,} seconds; one request here may take "
+            f"{math.floor(most):,}.",
+            hint="Ask for less at once: fewer questions or groups, or a shorter condition.",
+            seconds=takes,
+            most=most,
         )
 
 

@@ -16,6 +16,7 @@ from sqlalchemy import select
 from onesided.errors import OnesidedError, ParameterError
 from onesided.numbers import text
 from onesided.store import plain_text
+from onesided_service._border import plain_line
 from onesided_service._datasets import Dataset
 from onesided_service._errors import ServiceError, not_found
 from onesided_service._people import CURATOR, EVERY, Person
@@ -47,7 +48,7 @@ class Act:
         for name in known:
             value = "" if given.get(name) is None else given[name]
             value = str(value) if isinstance(value, int) else value
-            told[name] = plain_text(value, name=name).strip()[:_LONGEST]
+            told[name] = plain_line(plain_text(value, name=name).strip(), name=name)[:_LONGEST]
             if name in self.required and not told[name]:
                 raise ParameterError(f"The {name} is not filled in.", hint="Fill it in.")
         return told
@@ -57,7 +58,7 @@ def add(service: Service, found: Dataset, curator: Person, given: Fields) -> dic
     """Give a person a role here. Who is new gets a token, which is told this once."""
     people, role = service.people, {found.name: [given["role"]]}
     days, name = _days(service, given), given["person"]
-    token = people.add(name, role, days=days, by=curator.name, further=False)
+    token = people.add(name, role, days=days, by=curator)
     return {"person": name, "token": token or None, **_roles(service, found, name)}
 
 
@@ -100,7 +101,7 @@ def reopen(service: Service, found: Dataset, curator: Person, given: Fields) -> 
 def check(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:  # noqa: ARG001 - one shape
     """Check the rows as they are now against the schema, and open the dataset with them."""
     now = Fraction(service.clock.now())
-    if found.open or found.turns.free_from(now) > now:  # it would make questions late
+    if found.open or found.turns.waits(now):  # it would make questions late
         raise ServiceError(
             409, "Open", "Questions may be under way.", hint="Close it first, and wait for them."
         )

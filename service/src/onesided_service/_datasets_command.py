@@ -12,6 +12,7 @@ import typer
 from onesided.cli.kit import AsJson, Terminal, print_json
 from onesided.errors import ParameterError
 from onesided_service._asking import Asking
+from onesided_service._border import plain_line
 from onesided_service._clock import Clock
 from onesided_service._config import ServiceConfig
 from onesided_service._curation import log_of
@@ -69,7 +70,7 @@ def close(
 ) -> None:
     """Answer nothing more; what was charged can still be read."""
     with _service(config) as (read, state), _dataset(read, state, config, name) as dataset:
-        dataset.close(f"Closed by a command: {reason}", by="")
+        dataset.close(f"Closed by a command: {plain_line(reason, name='reason')}", by="")
     Terminal().print(f"{name} is closed.")
 
 

@@ -14,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.engine.kit import key_file, quoted
+from onesided.errors import ParameterError
 from onesided.policy import Policy
 from onesided.schema import Column, Schema
 from onesided.session import Release, Session
+from onesided_service._clock import cost_of
 
 ROWS: Final = 2_000
 MOST_ROWS: Final = 100_000  # more say little more, and take the web server's time
+MOST_TIMES: Final = 64  # as long as so many counts may a preview take, which is free
 _ROWS_OF_UNIT: Final = Fraction(5, 3)
 MOST_KEYS: Final = 5_000
 _DAY: Final = 86_400_000_000
@@ -135,9 +138,10 @@ _MAKERS: Final[Mapping[str, Callable[[Column, np.random.Generator, int], NDArray
 
 
 def preview_of(question: Any, *, schema: Schema, policy: Policy, rows: int = ROWS) -> Release:
-    """The answer about made-up rows, under a ledger that is forgotten. Errors: as a session's.
+    """The answer about made-up rows, under a ledger that is forgotten.
 
-    No row of the data is read.
+    No row of the data is read. It is free, so it is bounded by what a question may take. Errors:
+    as a session's; ParameterError beyond that.
 
     >>> import onesided as od
     >>> schema = od.Schema(unit="person", columns={"age": od.column("integer", bounds=(0, 110))})
@@ -145,6 +149,13 @@ def preview_of(question: Any, *, schema: Schema, policy: Policy, rows: int = ROW
     >>> preview_of(asked, schema=schema, policy=od.policy.bounded()).title
     'Number of units (person), where age >= 18'
     """
+    if (times := cost_of(question, schema)) > MOST_TIMES:
+        raise ParameterError(
+            f"A preview of this may take as long as {times:,} counts; it may as {MOST_TIMES}.",
+            hint="Preview a part of it, or ask without a preview.",
+            times=times,
+            most=MOST_TIMES,
+        )
     session = Session(
         made_up(schema, rows=rows),
         schema=schema,

@@ -23,7 +23,7 @@ from onesided.session import (
 )
 from onesided.session.kit import sql_of
 from onesided.show import drawn_twice
-from onesided_service._accuracy import accurate
+from onesided_service._accuracy import accurate, sought
 from onesided_service._api import (
     conditional,
     described,
@@ -464,8 +464,7 @@ def settle(found: Dataset, asked: Asked) -> Asked:
             "Both accuracy and ε are filled in.", hint="Leave one of them empty.", field="epsilon"
         )
     session = found.session()
-    free = replace(found.config, min_epsilon=Fraction(0), max_epsilon=None)
-    question, _ = asked_in(replace(asked, epsilon="1").body, session, free)
+    question, _ = asked_in(replace(asked, epsilon="1").body, session, sought(found.config))
     made = accurate(session.plan, question, asked.within)
     return replace(asked, within="", epsilon=text(max(made.epsilon, found.config.min_epsilon)))
 

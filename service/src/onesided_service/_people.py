@@ -16,6 +16,7 @@ from sqlalchemy import delete, insert, select, update
 from onesided.errors import ParameterError
 from onesided.numbers import Number, non_negative, text
 from onesided.store import now, plain_text
+from onesided_service._border import plain_line
 from onesided_service._errors import ServiceError
 from onesided_service._store import (
     State,
@@ -80,39 +81,44 @@ class People:
         given: Mapping[str, Sequence[str]],
         *,
         days: int,
-        by: str = "",
-        further: bool = True,
+        by: Person | None = None,
     ) -> str:
         """Add a person with roles by dataset; returns the token, which is never shown again.
 
-        A person who is there gets the roles added, and a further token; "" without ``further``:
-        a curator of one dataset must not get a token that opens another. by: whom the audit log
-        names. Errors: ParameterError, also for the name of somebody who was removed: their
-        answers would be told to another.
+        A person who is there gets the roles added, and a further token; their earlier ones open
+        what is added, too. by: the curator who does so; None for the operator. A curator gets no
+        token of a person who is there, else it might open another's dataset; and adds a dataset
+        only where all that the person has is theirs, else another's token might open it. Errors:
+        ServiceError; ParameterError, also for the name of somebody who was removed: their answers
+        would be told to another.
         """
-        who = plain_text(name, name="the person's name", empty=False)
+        who = plain_line(name, name="the person's name", empty=False)
         if len(who) > _LONGEST or who != who.strip():
             raise ParameterError(f"{who[:_LONGEST]!r} is no name.", hint="Use a short plain name.")
         _refuse_unknown(given)
-        token = _new_token()
+        token, adder = _new_token(), "" if by is None else by.name
         with self._state.write() as connection:
-            anew = put_if_absent(connection, people, {"person": who, "added": now()})
+            anew = not _is_there(connection, who)
             if anew:
                 _refuse_taken(connection, who)
+                _forget(connection, who)  # nothing of an earlier one of that name comes alive
+                connection.execute(insert(people).values(person=who, added=now()))
+            elif by is not None and (beyond := given.keys() - self._datasets_of(connection, who)):
+                self._require_own(connection, who, by, f"has no role in {min(beyond)!r} yet")
             for dataset, held in given.items():
                 rows = [{"person": who, "dataset": dataset, "role": role} for role in held]
                 if more := [row["role"] for row in rows if put_if_absent(connection, roles, row)]:
                     told = {"subject": who, "text": ", ".join(more)}
-                    logged(connection, "add", by=by, dataset=dataset, **told)
-            if not (anew or further):
+                    logged(connection, "add", by=adder, dataset=dataset, **told)
+            if not anew and by is not None:
                 return ""
             connection.execute(insert(tokens).values(**_kept(token, who, "token", days * 24)))
         return token
 
     def remove(self, name: str, *, by: str = "") -> None:
         """Take away a person's roles and tokens at once; charges stay. Errors: ParameterError."""
-        self._require(name)
         with self._state.write() as connection:
+            _require(connection, name)
             for dataset in self._datasets_of(connection, name):
                 logged(connection, "remove", by=by, dataset=dataset, subject=name)
             _forget(connection, name)
@@ -146,19 +152,12 @@ class People:
         by: the curator who does so: only where all that the token opens is theirs, too. Errors:
         ServiceError.
         """
-        self._require(name)
-        token = _new_token()
+        token, who = _new_token(), "" if by is None else by.name
         with self._state.write() as connection:
-            held = self._datasets_of(connection, name)
-            if by is not None and not all(by.may(CURATOR, one) for one in held):
-                raise ServiceError(
-                    403,
-                    "Forbidden",
-                    f"The token of {name!r} opens more than you curate.",
-                    hint=f"Use the command: onesided people rotate {name}.",
-                )
-            who = "" if by is None else by.name
-            for dataset in held:
+            _require(connection, name)
+            if by is not None:
+                self._require_own(connection, name, by, "may have a new token")
+            for dataset in self._datasets_of(connection, name):
                 logged(connection, "rotate", by=who, dataset=dataset, subject=name)
             connection.execute(delete(tokens).where(tokens.c.person == name))
             connection.execute(insert(tokens).values(**_kept(token, name, "token", days * 24)))
@@ -167,14 +166,18 @@ class People:
     def allow(self, name: str, dataset: str, epsilon: Number | None, *, by: str = "") -> None:
         """Set what a person may spend of a dataset, per unit of edge weight, charges included.
 
-        epsilon: None for what the configuration says. Errors: ParameterError.
+        epsilon: None for what the configuration says. Errors: ParameterError, also for somebody
+        without a role there.
         """
         given = None if epsilon is None else text(non_negative(epsilon, name="epsilon"))
         if given is not None and len(given) > _LONGEST:
             raise ParameterError("This allowance is too long.", hint="Write 2, 0.5 or 1/10.")
-        self._require(name)
         own = allowances.c.person == name, allowances.c.dataset == dataset
         with self._state.write() as connection:
+            if not {dataset, EVERY} & self._datasets_of(connection, name):
+                raise ParameterError(
+                    f"{name!r} has no role in {dataset!r}.", hint="See: onesided people list."
+                )
             connection.execute(delete(allowances).where(*own))
             if given is not None:
                 row = {"person": name, "dataset": dataset, "epsilon": given}
@@ -192,6 +195,17 @@ class People:
     def _datasets_of(connection: Any, name: str) -> set[str]:
         found = connection.execute(select(roles.c.dataset).where(roles.c.person == name))
         return {str(row[0]) for row in found}
+
+    def _require_own(self, connection: Any, name: str, by: Person, what: str) -> None:
+        """Errors: ServiceError unless all that the person's token opens is the curator's, too."""
+        held = self._datasets_of(connection, name)
+        if not held or not all(by.may(CURATOR, one) for one in held):
+            raise ServiceError(
+                403,
+                "Forbidden",
+                f"{name!r} {what}, and the token of {name!r} is for more than you curate.",
+                hint="Ask the operator, who uses the command: onesided people.",
+            )
 
     def list(self) -> Sequence[Mapping[str, Any]]:
         """Everybody, with roles, and until when their latest token holds."""
@@ -254,12 +268,6 @@ class People:
         """Let all tokens of a person end at an instant."""
         self._state.run(update(tokens).where(tokens.c.person == name).values(expires=at))
 
-    def _require(self, name: str) -> None:
-        if self.named(name) is None:
-            raise ParameterError(
-                f"There is no person {name!r}.", hint="See: onesided people list.", person=name
-            )
-
 
 def csrf_of(cookie: str) -> str:
     """What a form of the browser with this cookie must carry; another site cannot know it."""
@@ -296,6 +304,18 @@ def _kept(token: str, person: str, kind: str, hours: int) -> dict[str, object]:
 def _forget(connection: Any, name: str) -> None:
     for table in (tokens, roles, allowances, people):
         connection.execute(delete(table).where(table.c.person == name))
+
+
+def _is_there(connection: Any, name: str) -> bool:
+    return connection.execute(select(people).where(people.c.person == name)).first() is not None
+
+
+def _require(connection: Any, name: str) -> None:
+    """Errors: ParameterError for nobody."""
+    if not _is_there(connection, name):
+        raise ParameterError(
+            f"There is no person {name!r}.", hint="See: onesided people list.", person=name
+        )
 
 
 def _refuse_taken(connection: Any, who: str) -> None:

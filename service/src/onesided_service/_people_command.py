@@ -45,6 +45,8 @@ def add(
 ) -> None:
     """Add a person, or add roles to an existing one. Prints the token once.
 
+    The earlier tokens of an existing person open these, too: rotate them unless you know whose.
+
     Example: onesided people add ann --role visits:analyst
     """
     given: dict[str, list[str]] = {}

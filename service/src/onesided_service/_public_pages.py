@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +30,7 @@ router = APIRouter(
 files = APIRouter(prefix="/api/v1")
 EACH: Final = 10  # releases of one page of the gallery
 _FED: Final = 50
+_NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WIDE: Final = 720
 _CARD: Final = 540
 _SHEET: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -150,8 +152,8 @@ def _atom(service: Service) -> str:
     entries = "".join(_entry(one, f"{at}/{one.id}") for one in every)
     return (
         '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'
-        f"<title>{escape(service.config.title)}</title>\n<id>{escape(at)}</id>\n"
-        f"<updated>{escape(latest)}</updated>\n<author><name>{escape(service.config.title)}"
+        f"<title>{_xml(service.config.title)}</title>\n<id>{_xml(at)}</id>\n"
+        f"<updated>{_xml(latest)}</updated>\n<author><name>{_xml(service.config.title)}"
         f"</name></author>\n<link href={quoteattr(at)}/>\n"
         f'<link rel="self" href={quoteattr(at + ".atom")}/>\n{entries}</feed>\n'
     )
@@ -160,7 +162,16 @@ def _atom(service: Service) -> str:
 def _entry(one: Published, address: str) -> str:
     said = " ".join(view["asked"] for view in views_of(one.text))
     return (
-        f"<entry><title>{escape(one.title)}</title><id>{escape(address)}</id>"
-        f"<updated>{escape(one.time)}</updated><link href={quoteattr(address)}/>"
-        f"<summary>{escape(said)}</summary></entry>\n"
+        f"<entry><title>{_xml(one.title)}</title><id>{_xml(address)}</id>"
+        f"<updated>{_xml(one.time)}</updated><link href={quoteattr(address)}/>"
+        f"<summary>{_xml(said)}</summary></entry>\n"
     )
+
+
+def _xml(words: str) -> str:
+    r"""Words as XML 1.0 holds them: what it has no way to write is left out.
+
+    >>> _xml("a\x1b\uffff < b")
+    'a &lt; b'
+    """
+    return escape(_NO_XML.sub("", words))

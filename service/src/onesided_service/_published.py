@@ -11,8 +11,9 @@ from sqlalchemy import delete, insert, select, update
 
 from onesided.session import Release, release_from_json
 from onesided.show import RoleTable
-from onesided.store import now, plain_text
+from onesided.store import now
 from onesided_service._asking import Ask
+from onesided_service._border import plain_line
 from onesided_service._datasets import Dataset
 from onesided_service._errors import ServiceError, not_found
 from onesided_service._people import CURATOR, Person
@@ -53,14 +54,15 @@ class Publishing:
         """Publish an answer that was told; the same answer again is the same address.
 
         The curator may publish every answer of the dataset; an analyst their own, where the
-        curator allows it. Errors: ServiceError; ParameterError for a title that is no text.
+        curator allows it and did not withdraw it. Errors: ServiceError; ParameterError for a
+        title that is no text on one line.
         """
         if not (
             person.may(CURATOR, dataset.name)
             or (dataset.config.analysts_publish and ask.person == person.name)
         ):
             raise ServiceError(403, "Forbidden", "The curator publishes this dataset's releases.")
-        name = plain_text(title, name="title", empty=False)
+        name = plain_line(title, name="title", empty=False)
         if len(name) > _LONGEST:
             raise ServiceError(422, "ParameterError", f"A title has at most {_LONGEST} characters.")
         row = {
@@ -79,6 +81,13 @@ class Publishing:
             if address is None:
                 connection.execute(insert(published).values(**row))
             elif connection.execute(again).rowcount:
+                if not person.may(CURATOR, dataset.name):
+                    raise ServiceError(
+                        403,
+                        "Forbidden",
+                        "A curator withdrew this release.",
+                        hint="A curator alone publishes it again.",
+                    )
                 own = published.c.id == address
                 connection.execute(update(published).where(own).values(title=name, time=now()))
             else:
@@ -94,7 +103,7 @@ class Publishing:
         Errors: ServiceError for no release of this dataset; ParameterError for a reason that is no
         text.
         """
-        why = plain_text(reason, name="reason")[:_LONGEST]
+        why = plain_line(reason, name="reason")[:_LONGEST]
         own = published.c.id == id, published.c.dataset == dataset
         with self._state.write() as connection:
             if connection.execute(select(published.c.id).where(*own)).scalar() is None:

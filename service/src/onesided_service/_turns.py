@@ -16,17 +16,17 @@ from fractions import Fraction
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, exists, insert, select
 
 from onesided_service._errors import ServiceError
-from onesided_service._store import State
+from onesided_service._store import State, asks
 from onesided_service._store import turns as table
 
 AT_ONCE: Final = 512  # asks that one worker has under way, until their ticks
 EACH: Final = 128  # of these, how many may be one person's
 PLANS: Final = 4  # plans and previews of one person that run or wait
 LONGEST: Final = 60  # seconds that one person's asks of a dataset may take together
-DEEPEST: Final = 600  # seconds that everybody's may, a long one counted as the most of a person
+DEEPEST: Final = 600  # seconds that everybody's may, except for one that is alone
 
 
 class Turns:
@@ -56,7 +56,7 @@ class Turns:
                 f"Your questions under way already fill the {LONGEST} seconds that you may use.",
                 min(own)[0] - now,
             )
-        if ahead and sum(min(one, Fraction(LONGEST)) for _, (_, one) in ahead) + takes > DEEPEST:
+        if ahead and sum(one for _, (_, one) in ahead) + takes > DEEPEST:
             raise _busy(
                 f"Questions under way already fill the {DEEPEST} seconds of this dataset.",
                 min(end for _, (end, _) in ahead) - now,
@@ -105,6 +105,12 @@ class Turns:
         """When all that took a turn are through."""
         rows = self._state.all(select(table).where(self._of_dataset))
         return max([now, *(_instants(row)[0] for row in rows)])
+
+    def waits(self, now: Fraction) -> bool:
+        """Whether an ask without an answer has its turn now or later: for curators to know."""
+        answered = exists().where(asks.c.id == table.c.ask, asks.c.answer != "")
+        rows = self._state.all(select(table).where(self._of_dataset, ~answered))
+        return any(_instants(row)[0] > now for row in rows)
 
 
 def _instants(row: Mapping[str, Any]) -> tuple[Fraction, Fraction]:

@@ -50,6 +50,7 @@ _LEAST: Final = Fraction(1, 10_000)
 _MOST: Final = Fraction(ABSURD)
 _STEPS: Final = 40
 _FINE: Final = 1e-4
+_FARTHEST: Final = 10**100
 _SURE: Final = Fraction(19, 20)
 
 
@@ -115,7 +116,7 @@ def suggested(
 
     Errors: ParameterError unless one thing is wanted, and where no ε up to 100 is enough.
     """
-    size = None if guess is None else float(positive(guess, name="guess"))
+    size = None if guess is None else _bearable(guess, name="guess")
     given = {"error": error, "relative": relative, "certified": certified}
     wanted = [name for name, one in given.items() if one is not None]
     others = [one for one in (groups_of_units, look, like) if one is not None]
@@ -217,9 +218,19 @@ def _enough(
             "The error relative to what?", hint="Pass guess=, a public guess of the answer's size."
         )
     given = error if relative is None else relative
-    most = float(positive(given, name="error" if relative is None else "relative"))
+    most = _bearable(given, name="error" if relative is None else "relative")
     most *= 1.0 if relative is None or guess is None else guess
     return lambda plan: _error_of(plan) <= most
+
+
+def _bearable(given: object, *, name: str) -> float:
+    """A positive number that floats hold with room for what is made of it."""
+    found = positive(given, name=name)
+    if not Fraction(1, _FARTHEST) <= found <= _FARTHEST:
+        raise ParameterError(
+            f"{name} is beyond all that is counted.", hint="Take one between 1e-100 and 1e100."
+        )
+    return float(found)
 
 
 def _error_of(plan: Plan) -> float:
