@@ -353,12 +353,14 @@ def quantity(number: float, *, up: bool | None = None) -> str:  # noqa: PLR0911 
     """A finite number as people read it: grouped, in six digits if more are long to read.
 
     up: whether it bounds something from above (True) or below (False); it is then rounded away
-    from that, and only where it is long.
+    from that, and only where it is long; what floats' last digits keep from a short number is it.
 
     >>> quantity(3583390.5), quantity(55267), quantity(0.125), quantity(2.5e-7)
     ('3,583,390', '55,267', '0.125', '2.5e-07')
     >>> quantity(549.6907558755086, up=False), quantity(2974301.253728, up=True)
     ('549.690', '2,974,302')
+    >>> quantity(22.639999999999986, up=False), quantity(22.6399, up=False)
+    ('22.64', '22.6399')
     """
     if isinstance(number, int):
         return f"{number:,}"
@@ -377,6 +379,9 @@ def quantity(number: float, *, up: bool | None = None) -> str:  # noqa: PLR0911 
     if len(repr(number)) <= _LONG:
         return f"{told:,}"
     least = Decimal(1).scaleb(min(0, told.adjusted() - 5))
+    near = told.quantize(least)
+    if abs(near - told) <= abs(told).scaleb(-14):
+        return f"{Decimal(repr(float(near))):,}"
     way = decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
     return f"{told.quantize(least, rounding=way):,}"
 
