@@ -359,8 +359,8 @@ def quantity(number: float, *, up: bool | None = None) -> str:  # noqa: PLR0911 
     ('3,583,390', '55,267', '0.125', '2.5e-07')
     >>> quantity(549.6907558755086, up=False), quantity(2974301.253728, up=True)
     ('549.690', '2,974,302')
-    >>> quantity(22.639999999999986, up=False), quantity(22.6399, up=False)
-    ('22.64', '22.6399')
+    >>> quantity(22.639999999999986, up=False), quantity(14.999999999999993, up=False)
+    ('22.64', '15')
     """
     if isinstance(number, int):
         return f"{number:,}"
@@ -381,7 +381,7 @@ def quantity(number: float, *, up: bool | None = None) -> str:  # noqa: PLR0911 
     least = Decimal(1).scaleb(min(0, told.adjusted() - 5))
     near = told.quantize(least)
     if abs(near - told) <= abs(told).scaleb(-14):
-        return f"{Decimal(repr(float(near))):,}"
+        return quantity(float(near), up=up)
     way = decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
     return f"{told.quantize(least, rounding=way):,}"
 
