@@ -256,7 +256,7 @@ def test_rows_that_an_answer_chose_are_not_summed():
 
 
 def test_chances_of_several_answers_are_not_one():
-    """Ten answers whose bounds hold all at once hold each by itself."""
+    """Answers whose bounds hold all at once hold each by itself."""
     told = {}
     for week in range(3):
         session = od.Session(
