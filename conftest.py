@@ -1,5 +1,6 @@
 """Options and fixtures shared by all tests."""
 
+import gc
 import importlib.util
 import os
 import shutil
@@ -8,8 +9,11 @@ import time
 import uuid
 import warnings
 
-import hypothesis
-import pytest
+# Collecting makes objects that all stay: looking for some to free takes a quarter of its time.
+gc.disable()
+
+import hypothesis  # noqa: E402
+import pytest  # noqa: E402
 
 # No time limits in tests, and the same examples on every run: a failure can be reproduced.
 hypothesis.settings.register_profile("onesided", deadline=None, derandomize=True)
@@ -72,6 +76,11 @@ def pytest_collection_modifyitems(config, items):
         if _BROWSERS & set(item.fixturenames) or _JVM in item.iter_markers():
             item.add_marker("heavy")
     items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 # Where everything is installed, what a test misses is a fault of the set-up. Real data and
