@@ -3,7 +3,7 @@
     python scripts/words.py        # exit 1 where there are more than LIMITS say
 
 Not counted: code blocks, ``proves:`` lines, tables between ``<!--`` marks and pages that a program
-writes. The experiments are a part of their own.
+writes. The experiments, and what is said of other libraries, are a part of their own.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 APART = "Experiments"
 LIMITS = {"site": 42_000, APART: 25_000}
+OF_OTHERS = "coming-from.md"
 WRITTEN = ("reference/", "gallery.md")  # by programs
 _ITEM = re.compile(r"^(?:  - ([^:]+):|\s+- (?:.*: )?([\w./-]+\.md))$", re.MULTILINE)
 # An indented block is code, unless it is a list.
@@ -36,10 +37,10 @@ def sections() -> Counter[str]:
     """Words by section of the site; pages that stand nowhere in it are under their folder."""
     nav = (ROOT / "mkdocs.yml").read_text("utf-8").split("\nnav:\n")[1]
     place, found = "", Counter[str]()
-    where: dict[str, str] = {"README.md": "Start"}
+    where = {"README.md": "Start"}
     for section, page in _ITEM.findall(nav):
         place = section or place
-        where[page] = place
+        where[page] = APART if page == OF_OTHERS else place
     for page in sorted(DOCS.rglob("*.md")):
         name = page.relative_to(DOCS).as_posix()
         if not name.startswith(WRITTEN):
