@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -49,3 +50,45 @@ def test_real_valued_noise_refuses_what_cannot_be_meant():
 def test_the_library_hands_them_on():
     for name in bounds.__all__:
         assert getattr(od.bounds, name) is getattr(bounds, name)
+
+
+def test_the_example_of_the_paper_on_samples():
+    assert bounds.sampling_crossing(bins=10**4, epsilon="0.1") == 221_035
+    assert bounds.sampling_loses(221_035, bins=10**4, epsilon="0.1")
+    assert not bounds.sampling_loses(221_034, bins=10**4, epsilon="0.1")
+    assert bounds.laplace_error(10**4, epsilon="0.1") == 200_000
+
+
+@pytest.mark.parametrize("sensitive", [0, 1, 3])
+def test_the_error_of_a_sample_is_the_enumerated_one(sensitive):
+    keep, records = 1 - math.exp(-0.5), 5
+    expected = sum(
+        (records - sum(kept)) * math.prod(keep if k else 1 - keep for k in kept)
+        for kept in product((0, 1), repeat=records - sensitive)
+    )
+    found = bounds.sampling_error(records, epsilon="1/2", sensitive=sensitive)
+    assert float(found) == pytest.approx(expected)
+
+
+def test_sampling_refuses_what_cannot_be_meant():
+    for call in (
+        lambda: bounds.sampling_crossing(bins=0, epsilon=1),
+        lambda: bounds.sampling_crossing(bins=1, epsilon=3000),
+        lambda: bounds.sampling_crossing(bins=1, epsilon=math.nan),
+        lambda: bounds.sampling_loses(-1, bins=1, epsilon=1),
+        lambda: bounds.sampling_loses(1, bins=1, epsilon=0),
+        lambda: bounds.sampling_error(1, epsilon=1, sensitive=2),
+    ):
+        with pytest.raises(errors.ParameterError):
+            call()
+
+
+def test_erratum_11_the_mass_at_the_end_is_given_twice():
+    """n = 1, f = 0, e^-ε = 1/2: the printed lines give the answer 1 both 1/2 and 1/4."""
+    first, second = Fraction(1, 2), (1 - Fraction(1, 2)) * Fraction(1, 2)
+    below = 1 - Fraction(1, 2)
+    assert below + first + second != 1
+    assert below + second != 1
+    matrix = bounds.geometric_matrix(1, ratio="1/2")
+    assert matrix == ((below, first), (0, 1))
+    assert all(sum(row) == 1 for row in bounds.geometric_matrix(5, ratio="1/3"))

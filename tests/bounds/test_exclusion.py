@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from itertools import product
 
 import pytest
 
@@ -87,34 +86,3 @@ def test_a_protected_record_that_asks_for_more_than_tau_is_not_suppressed():
 def test_bad_thresholds_are_refused(bad):
     with pytest.raises(errors.ParameterError):
         bounds.suppress_freedom(bad)
-
-
-def test_the_example_of_the_paper_on_samples():
-    assert bounds.sampling_crossing(bins=10**4, epsilon="0.1") == 221_035
-    assert bounds.sampling_loses(221_035, bins=10**4, epsilon="0.1")
-    assert not bounds.sampling_loses(221_034, bins=10**4, epsilon="0.1")
-    assert bounds.laplace_error(10**4, epsilon="0.1") == 200_000
-
-
-@pytest.mark.parametrize("sensitive", [0, 1, 3])
-def test_the_error_of_a_sample_is_the_enumerated_one(sensitive):
-    keep, records = 1 - math.exp(-0.5), 5
-    expected = sum(
-        (records - sum(kept)) * math.prod(keep if k else 1 - keep for k in kept)
-        for kept in product((0, 1), repeat=records - sensitive)
-    )
-    found = bounds.sampling_error(records, epsilon="1/2", sensitive=sensitive)
-    assert float(found) == pytest.approx(expected)
-
-
-def test_sampling_refuses_what_cannot_be_meant():
-    for call in (
-        lambda: bounds.sampling_crossing(bins=0, epsilon=1),
-        lambda: bounds.sampling_crossing(bins=1, epsilon=3000),
-        lambda: bounds.sampling_crossing(bins=1, epsilon=math.nan),
-        lambda: bounds.sampling_loses(-1, bins=1, epsilon=1),
-        lambda: bounds.sampling_loses(1, bins=1, epsilon=0),
-        lambda: bounds.sampling_error(1, epsilon=1, sensitive=2),
-    ):
-        with pytest.raises(errors.ParameterError):
-            call()

@@ -57,9 +57,7 @@ def test_no_decision_beats_the_bounds_and_the_attainable_one_is_attained(eps, al
     assert best_power(*f, k, forth=False, back=True) == pytest.approx(float(from_false), abs=1e-8)
     attained = bounds.attainable_power(alpha, epsilon=eps, delta=delta, to_false=k)
     assert two_way == pytest.approx(float(attained), abs=1e-8)
-    virtual = bounds.virtual_power(alpha, epsilon=eps, delta=delta, to_false=k)
-    assert virtual == to_false
-    assert attained <= virtual + Fraction(1, 2**60)
+    assert attained <= to_false + Fraction(1, 2**60)
 
 
 @settings(max_examples=40)
@@ -76,7 +74,7 @@ def test_a_need_is_where_the_bound_is_met(eps, alpha, beta, k):
         less = need - Fraction(1, 2**50)
         assert bounds.power_bound(alpha, epsilon=less, from_false=k) < beta
     need = bounds.delta_needed_dp(alpha, beta, epsilon=eps, to_false=k)
-    assert bounds.virtual_power(alpha, epsilon=eps, delta=min(1, need), to_false=k) >= beta
+    assert bounds.power_bound(alpha, epsilon=eps, delta=min(1, need), to_false=k) >= beta
 
 
 def test_the_numbers_printed_in_the_papers():
@@ -132,10 +130,10 @@ def test_no_path_is_no_limit():
     assert bounds.delta_needed_dp(0, 1, epsilon=1, to_false=INF) == 0
 
 
-def test_the_attainable_power_is_below_the_virtual_one_on_long_paths():
+def test_the_attainable_power_is_below_the_bound_on_long_paths():
     at = {"epsilon": 1, "delta": "1e-2", "to_false": 5}
-    assert bounds.virtual_power(0, **at) > Fraction(4, 5)
-    assert bounds.attainable_power(0, **at) < bounds.virtual_power(0, **at) - Fraction(1, 100)
+    assert bounds.power_bound(0, **at) > Fraction(4, 5)
+    assert bounds.attainable_power(0, **at) < bounds.power_bound(0, **at) - Fraction(1, 100)
 
 
 @given(st.fractions(-30, 30), st.integers(1, 40))

@@ -1,7 +1,6 @@
 """What no mechanism can pass, and what the best one reaches: the papers' formulas, cited.
 
-``NoiseAccuracy``, ``laplace_noise`` and ``exponential_noise``, which only papers use, come with
-``onesided-experiments`` and are loaded when they are first asked for.
+Those that only papers use come with ``onesided-experiments`` and are loaded when first asked for.
 """
 
 from typing import Any, Final
@@ -15,29 +14,23 @@ from onesided.bounds._limits import (
     epsilon_needed_adp,
     epsilon_needed_dp,
     exclusion_freedom,
-    geometric_matrix,
-    laplace_error,
-    post_processing,
     power_bound,
-    sampling_crossing,
-    sampling_error,
-    sampling_loses,
     suppress_freedom,
     true_positive_adp,
     true_positive_dp,
-    virtual_power,
 )
-from onesided.bounds._subsampled_noise import Enclosure, SampledNoise
 
 __all__ = [
-    "Correlation", "Enclosure", "SampledNoise", "attainable_power", "certified_share",
-    "correlation_from_toml", "delta_needed_dp", "epsilon_needed_adp", "epsilon_needed_dp",
-    "exclusion_freedom", "geometric_matrix", "household", "laplace_error", "post_processing",
-    "power_bound", "sampling_crossing", "sampling_error", "sampling_loses", "suppress_freedom",
-    "true_positive_adp", "true_positive_dp", "virtual_power", "walk",
+    "Correlation", "attainable_power", "certified_share", "correlation_from_toml",
+    "delta_needed_dp", "epsilon_needed_adp", "epsilon_needed_dp", "exclusion_freedom", "household",
+    "power_bound", "suppress_freedom", "true_positive_adp", "true_positive_dp", "walk",
 ]  # fmt: skip
 
-_OF_PAPERS: Final = ("NoiseAccuracy", "exponential_noise", "laplace_noise")
+_OF_PAPERS: Final = (
+    "Enclosure", "NoiseAccuracy", "SampledNoise", "exponential_noise", "geometric_matrix",
+    "laplace_error", "laplace_noise", "post_processing", "sampling_crossing", "sampling_error",
+    "sampling_loses", "virtual_power",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +14,10 @@ from onesided._numbers import (
     Infinite,
     Loss,
     Number,
-    exact,
     exp_neg_bounds,
     log_up,
     non_negative,
-    positive,
     probability,
-    strict_share,
     whole,
 )
 from onesided.errors import ParameterError, PolicyError
@@ -287,21 +283,6 @@ def _times(share: Fraction, factor: Loss) -> Fraction:
 # The best that symmetric (ε, δ)-privacy could possibly do: the competitor of ADP-2022.
 
 
-def virtual_power(
-    alpha: Number, *, epsilon: Number, delta: Number, to_false: int | Infinite
-) -> Fraction:
-    """``min(1, alpha e^(k ε) + δ Σ)``: the virtual mechanism "optimal for (9)" of ADP-2022, VI-A.
-
-    No (ε, δ)-DP mechanism does better, and for long paths none does as well: see
-    :func:`attainable_power`.
-
-    >>> terms = {"epsilon": 1, "delta": "1/100", "to_false": 9}
-    >>> virtual_power(0, **terms) >= attainable_power(0, **terms)
-    True
-    """
-    return power_bound(alpha, epsilon=epsilon, delta=delta, to_false=to_false)
-
-
 def attainable_power(
     alpha: Number, *, epsilon: Number, delta: Number, to_false: int | Infinite
 ) -> Fraction:
@@ -333,65 +314,6 @@ def attainable_power(
             break
         share = following
     return share
-
-
-# When publishing a sample of open records is worse than noise on all of them.
-
-
-def sampling_error(records: int, *, epsilon: Number, sensitive: int = 0) -> Fraction:
-    """Expected L1 error of a histogram of the true-record sample, rounded up, in records.
-
-    ``sensitive + (records - sensitive) e^-ε``: protected records are all missing, each open one
-    with probability e^-ε. Source: OSDP Algorithm 1 and the proof of Theorem 5.1.
-
-    >>> round(float(sampling_error(100, epsilon=1, sensitive=40)), 2)
-    62.07
-    """
-    total = whole(records, name="records")
-    hidden = whole(sensitive, name="sensitive", most=total)
-    missed = exp_neg(positive(epsilon, name="epsilon"))[1]
-    return short_up(hidden + (total - hidden) * missed)
-
-
-def laplace_error(bins: int, *, epsilon: Number) -> Fraction:
-    """Expected L1 error of Laplace noise on a histogram under bounded DP: ``2 d / ε``, exact.
-
-    >>> laplace_error(10, epsilon="1/2")
-    Fraction(40, 1)
-    """
-    return 2 * whole(bins, name="bins", least=1) / positive(epsilon, name="epsilon")
-
-
-def sampling_loses(records: int, *, bins: int, epsilon: Number) -> bool:
-    """Whether ``n ε > 2 d e^ε``, so that the sample's L1 error is above that of Laplace noise.
-
-    Even with no protected record at all. True is certain; a case within one part in 2^90 of
-    equality gives False. Source: OSDP Theorem 5.1.
-
-    >>> sampling_loses(1_000, bins=10, epsilon="1/2")
-    True
-    """
-    loss = positive(epsilon, name="epsilon")
-    kept = whole(records, name="records") * exp_neg(loss)[0]
-    return kept > laplace_error(bins, epsilon=loss)
-
-
-def sampling_crossing(*, bins: int, epsilon: Number) -> int:
-    """The least number of records at which :func:`sampling_loses`.
-
-    Errors: ParameterError for ε above 2048, where it would not fit any table.
-
-    >>> least = sampling_crossing(bins=10, epsilon=1)
-    >>> sampling_loses(least, bins=10, epsilon=1), sampling_loses(least - 1, bins=10, epsilon=1)
-    (True, False)
-    """
-    loss = positive(epsilon, name="epsilon")
-    kept = exp_neg(loss)[0]
-    if kept == 0:
-        raise ParameterError(
-            f"epsilon must be at most 2048, got {epsilon!r}.", hint="No table is that large."
-        )
-    return int(laplace_error(bins, epsilon=loss) / kept) + 1
 
 
 # Freedom from exclusion attacks: how far leaving somebody out can give them away.
@@ -526,80 +448,3 @@ def _log_tail(loss: float, groups: int, free: int, full: int) -> NDArray[np.floa
         falls = at(np.minimum(middle + 1, most)) < at(middle)
         low, high = np.where(falls & (low < high), middle + 1, low), np.where(falls, high, middle)
     return np.minimum(0.0, at(low))
-
-
-# One-sided geometric noise is the best there is: everything else is made from it.
-#
-# A mechanism that sees a count in 0 .. n is a matrix, ``matrix[i][j] = Pr[answer j | count i]``.
-# Under a policy whose moves lower the count by one at loss ε it must satisfy, for every i and j,
-# ``matrix[i + 1][j] <= e^ε matrix[i][j]`` and nothing else.
-#
-# Theorem. With ``p = e^-ε`` and ``A`` the matrix of ``min(count + G, n)``, a matrix ``M`` keeps
-# that promise **iff** ``M = A T`` for a stochastic ``T``: every mechanism is one-sided geometric
-# noise and then something that no longer sees the data.
-#
-# Proof. Row i of A is ``A_i = (1 - p) e_i + p A_{i+1}`` for i < n (either G = 0, or one step has
-# been taken and the rest is again geometric), and ``A_n = e_n``. So A can be inverted: ``T = A^-1
-# M`` has the rows ``T_i = (M_i - p M_{i+1}) / (1 - p)`` and ``T_n = M_n``. Each sums to 1, and none
-# has a negative entry iff M keeps its promise. The other way round is post-processing.
-#
-# This is what ADP-2022 Theorem VIII.3 should say. As printed (no T, any prior, any loss that grows
-# with the distance) it does not hold: see docs/papers-errata.md and tests/bounds/test_optimal.py.
-
-Matrix: TypeAlias = tuple[tuple[Fraction, ...], ...]
-
-
-def geometric_matrix(largest: int, *, ratio: Number) -> Matrix:
-    """The matrix of ``min(count + G, largest)``, with ``ratio = e^-ε`` in (0, 1).
-
-    Source: ADP-2022 Definition VIII.1, which gives the mass at the end twice (erratum 11): it is
-    ``ratio^(largest - count)``, everything that was clamped.
-
-    >>> [str(share) for share in geometric_matrix(2, ratio="1/2")[0]]
-    ['1/2', '1/4', '1/4']
-    """
-    n, p = whole(largest, name="largest", least=1, most=4096), _ratio(ratio)
-    rows = []
-    for count in range(n + 1):
-        inside = [(1 - p) * p ** (answer - count) for answer in range(count, n)]
-        rows.append((*([Fraction(0)] * count), *inside, p ** (n - count)))
-    return tuple(rows)
-
-
-def post_processing(matrix: Sequence[Sequence[Number]], *, ratio: Number) -> Matrix | None:
-    """The ``T`` with ``matrix = geometric_matrix(n, ratio) T``; None if the matrix breaks ε.
-
-    Exact. A mechanism whose moves *raise* the count is handled by reversing its rows.
-    Errors: ParameterError for rows that are not distributions over the same answers.
-
-    >>> rough = [["1/2", "1/2"], [0, 1]]
-    >>> post_processing(rough, ratio="1/2")[0]
-    (Fraction(1, 1), Fraction(0, 1))
-    >>> post_processing([[1, 0], [0, 1]], ratio="1/2") is None
-    True
-    """
-    rows, p = _rows(matrix), _ratio(ratio)
-    made = [
-        tuple((x - p * y) / (1 - p) for x, y in zip(one, two, strict=True))
-        for one, two in pairwise(rows)
-    ]
-    made.append(rows[-1])
-    return None if any(x < 0 for row in made for x in row) else tuple(made)
-
-
-def _ratio(value: Number) -> Fraction:
-    hint = "It is e^-ε, for example 1/2 for ε = ln 2."
-    return strict_share(value, name="ratio", hint=hint)
-
-
-def _rows(matrix: Sequence[Sequence[Number]]) -> Matrix:
-    rows = tuple(tuple(exact(x, name="probability") for x in row) for row in matrix)
-    right = rows and all(
-        len(row) == len(rows[0]) and sum(row) == 1 and all(x >= 0 for x in row) for row in rows
-    )
-    if right:
-        return rows
-    raise ParameterError(
-        "Each row of a mechanism's matrix must hold probabilities that sum to exactly 1.",
-        hint="Use fractions; all rows list the same answers.",
-    )

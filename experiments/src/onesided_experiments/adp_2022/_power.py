@@ -7,9 +7,10 @@ from functools import lru_cache
 from math import expm1
 from typing import Final, NamedTuple
 
-from onesided.bounds import attainable_power, virtual_power
+from onesided.bounds import attainable_power
 from onesided.mechanism import AtMost
 from onesided.policy import presence
+from onesided_experiments.bounds import virtual_power
 
 
 class Point(NamedTuple):

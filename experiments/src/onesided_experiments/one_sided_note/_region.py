@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from onesided.bounds import SampledNoise
 from onesided.mechanism import Counts, Subsampled
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import unbounded
@@ -24,6 +23,7 @@ from onesided_experiments._model import (
     Setup,
     judge,
 )
+from onesided_experiments.sampled_noise import SampledNoise
 
 _STEPS: Final = tuple(str(round(k / 20, 2)) for k in range(1, 181))
 _QUICK: Final = ("0.05", "0.1", "0.5", "1", "2", "3", "4", "6")

@@ -9,7 +9,6 @@ from typing import Final
 
 import numpy as np
 
-from onesided.bounds import laplace_error, sampling_crossing, sampling_error
 from onesided.mechanism import Counts, RecordSample
 from onesided.noise import NotPrivateSeededNoise
 from onesided_experiments._model import (
@@ -26,6 +25,7 @@ from onesided_experiments._model import (
     judge,
 )
 from onesided_experiments._repeat import measured
+from onesided_experiments.bounds import laplace_error, sampling_crossing, sampling_error
 from onesided_experiments.osdp._real import per_step, real
 from onesided_experiments.osdp._regret import DATASETS, POLICY, TITLES, find
 

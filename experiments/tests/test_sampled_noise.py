@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onesided import errors
-from onesided.bounds import SampledNoise
+from onesided_experiments.sampled_noise import SampledNoise
 
 epsilons = st.fractions(Fraction(1, 20), 12, max_denominator=40)
 MEASURES = ("squared", "variance", "absolute")

@@ -12,9 +12,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from onesided._numbers import exp_neg_bounds, log_up, positive, whole
+from onesided.bounds.kit import log_up
 from onesided.errors import ParameterError
 from onesided.fields import Exact, Field, Flag, is_flag, one_of
+from onesided.numbers import exp_neg_bounds, positive, whole
 
 Measure = Literal["squared", "variance", "absolute"]
 Sampled = Literal["whole", "real"]

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from onesided import bounds, errors
+from onesided import errors
+from onesided_experiments import bounds
 
 LOSSES = {
     "absolute": lambda answer, count: abs(answer - count),
