@@ -36,6 +36,13 @@ def session(data, policy=PRIVATE, **more):
     return od.Session(data, **{"unit": "person", "policy": policy, "budget": 10**5, **more})
 
 
+def test_an_answer_without_rows_has_the_types_of_one_with_rows(spark):
+    asked = session(spark_table(spark, VISITS))
+    none = asked.discover(by="place", epsilon=1, max_groups=2, threshold=1000)
+    some = asked.discover(by="place", epsilon=1, max_groups=2, threshold=0)
+    assert (none.frame.count(), none.frame.schema) == (0, some.frame.schema)
+
+
 # What reaches Python.
 
 

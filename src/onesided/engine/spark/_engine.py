@@ -415,6 +415,8 @@ def _like(dtype: nw.dtypes.DType, values: Column) -> Any:
 
 
 def _type_of(values: Column) -> Any:
+    if isinstance(values, np.ndarray) and values.dtype.kind in "bif":  # also where there is no row
+        values = np.zeros(1, values.dtype)
     first = next((plain(value) for value in values if value is not None), 0)
     kinds = {
         bool: types.BooleanType,
