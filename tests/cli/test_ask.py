@@ -120,3 +120,33 @@ def test_a_flag_and_shares_can_be_passed(folder):
 def test_a_list_of_one_can_be_said(folder, query, words):
     found = run(folder, query, *words, "--budget", "900", "--json")
     assert found.exit_code == 0, found.output
+
+
+def test_answers_in_files_are_computed_with_at_no_charge(folder):
+    found = run(folder, QUERY, "--json")
+    (folder / "monday.json").write_text(found.output)
+    given = ["--releases", str(folder / "monday.json")]
+    query = "SELECT place, value / 2 FROM monday WHERE value <= 1"
+    told = CliRunner().invoke(app, ["ask", query, *given])
+    assert told.exit_code == 0, told.output
+    assert told.output.splitlines()[-1].split() == ["gym", "0", "0.5"]
+    query = "SELECT SUM(value) FROM monday"
+    told = CliRunner().invoke(app, ["ask", query, *given, "--json", "--likely"])
+    columns = dict(json.loads(told.output)["columns"])
+    assert (columns["lower"], columns["upper"], columns["lower_certain"]) == ([3], [3], [False])
+    with Ledger.open(folder / "own.db") as ledger:
+        assert len(ledger.entries(kind="spend")) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "No policy is named."),
+        (["--releases", "x.json"], "Cannot read --releases 'x.json'"),
+        (["--releases", "x.json", "--epsilon", "1"], "there are no data and no ε"),
+        (["--releases", "x.json", "--data", "x.csv"], "there are no data and no ε"),
+    ],
+)
+def test_what_stands_beside_answers_in_files_is_refused(words, told):
+    found = CliRunner().invoke(app, ["ask", "SELECT SUM(value) FROM x", *words])
+    assert told in str(found.exception)

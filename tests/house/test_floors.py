@@ -510,6 +510,7 @@ PUBLIC = {
         "Bounds",
         "Total",
         "Variance",
+        "ask_releases",
         "certain",
         "question_from_json",
         "question_to_json",

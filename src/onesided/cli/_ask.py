@@ -48,6 +48,8 @@ from onesided.session import (
     Release,
     Series,
     Session,
+    ask_releases,
+    release_from_json,
     release_to_json,
 )
 from onesided.session.kit import IN_SQL, QUERIES
@@ -140,6 +142,9 @@ class Ask(Charged):
 
     query: Annotated[str, typer.Argument(help="SELECT ...; see docs/sql.md.")]
     data: Path | None = None
+    policy: str = ""
+    releases: list[Path] | None = None
+    likely: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +180,11 @@ def ask(asked: Ask) -> None:
     --data visits.parquet --unit person --policy presence --max-groups 3
     --keys places.parquet --epsilon 1
     """
+    if asked.releases:
+        _compute(asked, asked.releases)
+        return
+    if not asked.policy:
+        raise ParameterError("No policy is named.", hint="Pass --policy, or --releases FILE.")
     with session_of(asked) as opened:
         session, more = opened.session, asked.arguments(opened.keys)
         found: Any
@@ -191,6 +201,40 @@ def ask(asked: Ask) -> None:
             line = ledger_line(session.ledger.name, new=opened.new, left=left, at=at)
             terminal.print(line, style="bold")
         terminal.print(str(found))
+
+
+def _compute(asked: Ask, files: list[Path]) -> None:
+    """Compute with the bounds of answers in files; charges nothing and reads no row.
+
+    An answer is called as its file. Errors: ParameterError; SqlError.
+    """
+    if asked.data is not None or asked.input is not None or asked.epsilon is not None:
+        raise ParameterError(
+            "--releases computes with answers that were published: there are no data and no ε.",
+            hint="Leave them out, or leave out --releases.",
+        )
+    answers: dict[str, Release] = {}
+    for path in files:
+        if path.stem in answers:
+            raise ParameterError(f"Two answers are called {path.stem!r}.", hint="Rename a file.")
+        try:
+            answers[path.stem] = release_from_json(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ParameterError(
+                f"Cannot read --releases {str(path)!r}: {error}.",
+                hint="Name files of 'onesided ask --json'.",
+            ) from error
+    found = ask_releases(asked.query, answers, likely=asked.likely)
+    if asked.as_json:
+        print_json(
+            {
+                "about": list(found.sentences()),
+                "columns": [[name, list(one)] for name, one in found.table.columns().items()],
+                "confidence": found.confidence,
+            }
+        )
+    else:
+        Terminal(quiet=asked.quiet).print(str(found))
 
 
 def _document(found: Any) -> Any:

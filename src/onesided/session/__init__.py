@@ -20,6 +20,7 @@ from onesided.session._top_k import TopK
 from onesided.session._total import total_guarantee
 from onesided.session.histograms._histogram import Histogram
 from onesided.session.several._several import Answers, PlanOfSeveral, Several
+from onesided.session.sql._published import ask_releases
 from onesided.session.values._mean import Mean, Variance
 from onesided.session.values._quantile import Quantile
 from onesided.session.values._row_count import RowCount
@@ -72,6 +73,7 @@ __all__ = [
     "TopK",
     "Total",
     "Variance",
+    "ask_releases",
     "certain",
     "health_of",
     "question_from_json",

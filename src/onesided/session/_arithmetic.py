@@ -179,6 +179,17 @@ class Bounds:
     whole: bool = True
     asked: tuple[Any, ...] | None = None
 
+    @classmethod
+    def of(cls, number: Any) -> Bounds:
+        """A public number as bounds of itself. Errors: ParameterError."""
+        value = exact(number, name="number")
+        return cls(about=readable(value), by=(), rows={(): _Interval(value, value)}, sources=())
+
+    @property
+    def number(self) -> Fraction | None:
+        """The public number that it is, if it rests on no answer."""
+        return None if self.sources else self.rows[()].lower
+
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -194,7 +205,7 @@ class Bounds:
         return self._with(other, "-", lambda one, two: one + -two)
 
     def __rsub__(self, other: Number) -> Bounds:
-        return _constant(other)._with(self, "-", lambda one, two: one + -two)
+        return Bounds.of(other)._with(self, "-", lambda one, two: one + -two)
 
     def __mul__(self, factor: Number) -> Bounds:
         times = exact(factor, name="factor")
@@ -207,7 +218,7 @@ class Bounds:
         return self._with(other, "/", _Interval.over)
 
     def __rtruediv__(self, other: Number) -> Bounds:
-        return _constant(other) / self
+        return Bounds.of(other) / self
 
     def sum(self, by: str | Sequence[str] = ()) -> Bounds:
         """The sum over all keys but those of ``by``.
@@ -271,6 +282,32 @@ class Bounds:
         least = exact(threshold, name="threshold")
         return self._where(lambda one: one.lower_sure and _told(one.lower, lambda x: x >= least))
 
+    def where(self, other: Bounds, sign: str) -> Bounds:
+        """The rows of which ``other``, by the same keys or none, is certainly <, <=, > or >= 0.
+
+        Which rows are left rests on answers: they are no set whose sum is asked for, and each
+        likely bound that is left keeps the chances of all.
+        Errors: ParameterError for other keys.
+        """
+        if other.by not in (self.by, ()):
+            raise ParameterError(
+                f"These rows have the keys {', '.join(self.by) or 'none'}, and what chooses among "
+                f"them has {', '.join(other.by)}.",
+                hint="Compare numbers by the same keys.",
+            )
+        turned = other if "<" in sign else -other
+        reached = (lambda x: x <= 0) if "=" in sign else (lambda x: x < 0)
+        doubts: dict[Any, Fraction] = {}
+        for one in (*self.rows.values(), *other.rows.values()):
+            doubts.update(one.doubts)
+        rows = {}
+        for label, one in self.rows.items():
+            chosen = turned.rows.get(label if other.by else ())
+            if chosen is not None and chosen.upper_sure and _told(chosen.upper, reached):
+                rows[label] = replace(one, doubts=doubts)
+        about = f"{self.about}, where certainly {_part(other)} {sign} 0"
+        return replace(self, about=about, rows=rows, whole=False, asked=None)
+
     def certainly_less(self, other: Bounds | Number) -> list[Any]:
         """The keys whose number is certainly less than the other's; the others are unknown."""
         less = self - other
@@ -304,8 +341,8 @@ class Bounds:
         labels = list(self.rows)
         keys = {name: [label[place] for label in labels] for place, name in enumerate(self.by)}
         told = {
-            "lower": [None if one.lower is None else _outward(one.lower, -1) for one in rows],
-            "upper": [None if one.upper is None else _outward(one.upper, 1) for one in rows],
+            "lower": _outward([one.lower for one in rows], -1),
+            "upper": _outward([one.upper for one in rows], 1),
             "lower_certain": [one.lower is not None and one.lower_sure for one in rows],
             "upper_certain": [one.upper is not None and one.upper_sure for one in rows],
         }
@@ -362,7 +399,7 @@ class Bounds:
         self, other: Bounds | Number, sign: str, made: Callable[[_Interval, _Interval], _Interval]
     ) -> Bounds:
         """Row by row with another, matched by keys."""
-        two = other if isinstance(other, Bounds) else _constant(other)
+        two = other if isinstance(other, Bounds) else Bounds.of(other)
         sources = (
             *self.sources,
             *(one for one in two.sources if all(one is not mine for mine in self.sources)),
@@ -471,21 +508,18 @@ def _part(one: Bounds) -> str:
     return f"({one.about})" if one.sources else one.about
 
 
-def _constant(number: Any) -> Bounds:
-    """A public number as bounds of itself."""
-    value = exact(number, name="number")
-    rows: dict[tuple[Any, ...], _Interval] = {(): _Interval(value, value)}
-    return Bounds(about=readable(value), by=(), rows=rows, sources=())
-
-
 def _told(value: Fraction | None, holds: Callable[[Fraction], bool]) -> bool:
     return value is not None and holds(value)
 
 
-def _outward(value: Fraction, sign: int) -> int | float:
-    """The number as people's programs have it; where a float is not it, the next one outward."""
-    if value.denominator == 1:
-        return int(value)
+def _outward(values: Sequence[Fraction | None], sign: int) -> list[int | float | None]:
+    """Numbers as people's programs have them: whole, or floats, the next one outward if need be."""
+    if all(one is None or one.denominator == 1 for one in values):
+        return [None if one is None else int(one) for one in values]
+    return [None if one is None else _float(one, sign) for one in values]
+
+
+def _float(value: Fraction, sign: int) -> float:
     near = float(value)
     wrong = Fraction(near) > value if sign < 0 else Fraction(near) < value
     return math.nextafter(near, sign * math.inf) if wrong else near

@@ -180,16 +180,14 @@ class Query:
         )
 
 
-class _Reader:
-    """Takes the words one by one. here: the next one."""
+class Words:
+    """Takes the words of a query one by one. works: what its language is."""
 
-    def __init__(self, query: Query, functions: Sequence[str], shared: Sequence[str]) -> None:
-        self._query, self._functions, self._shared = query, functions, shared
+    works = WORKS
+
+    def __init__(self, query: Query) -> None:
+        self._query = query
         self._words, self._at = query.words(), 0
-        self._counts: dict[str, Aggregate] = {}
-        self._aliases: dict[str, str] = {}
-        self._called: set[str] = set()
-        self._tables: list[tuple[list[str], int]] = []
 
     @property
     def _here(self) -> Word:
@@ -216,9 +214,40 @@ class _Reader:
         word = self._here if word is None else word
         told = ", where the query ends" if word.kind == "end" else f", not {word.text!r}"
         kept = word.upper in _KEPT and word.upper not in _INSTEAD and not hint
-        quoted = f'{WORKS} If {word.text} is a column, write it in double quotes: "{word.text}".'
-        hint = hint or _INSTEAD.get(word.upper, quoted if kept else WORKS)
+        quoted = f'{self.works} If {word.text} is a name, write it in double quotes: "{word.text}".'
+        hint = hint or _INSTEAD.get(word.upper, quoted if kept else self.works)
         return self._query.error(f"{reason}{told}.", word.start, hint)
+
+    def _name(self, what: str) -> str:
+        """A name. Errors: SqlError."""
+        if not self._here.name:
+            raise self._refused(f"{what} is expected here")
+        return self._next().name
+
+    def _number(self, what: str) -> Fraction:
+        """A number, with its sign. Errors: SqlError."""
+        first = self._here
+        negative = self._take("-")
+        word = self._here
+        if word.kind != "number":
+            raise self._refused(f"{what} is a number", first)
+        try:
+            found = exact(self._next().text, name=what)
+        except ValueError:
+            raise self._query.error(f"{what} is a number.", word.start) from None
+        return -found if negative else found
+
+
+class _Reader(Words):
+    """Reads a query of answers."""
+
+    def __init__(self, query: Query, functions: Sequence[str], shared: Sequence[str]) -> None:
+        super().__init__(query)
+        self._functions, self._shared = functions, shared
+        self._counts: dict[str, Aggregate] = {}
+        self._aliases: dict[str, str] = {}
+        self._called: set[str] = set()
+        self._tables: list[tuple[list[str], int]] = []
 
     def select(self) -> Select:
         explain = self._take("EXPLAIN")
@@ -296,12 +325,6 @@ class _Reader:
         if self._take("NULL"):
             return "NULL"
         return self._next().name if self._here.name else self._number(name)
-
-    def _name(self, what: str) -> str:
-        """A name. Errors: SqlError."""
-        if not self._here.name:
-            raise self._refused(f"{what} is expected here")
-        return self._next().name
 
     def _items(self) -> tuple[tuple[tuple[str, int], ...], tuple[Aggregate, ...]]:
         names: list[tuple[str, int]] = []
@@ -460,19 +483,6 @@ class _Reader:
         high = self._number("a bound")
         self._need(")", pair)
         return (low, high), name == BOUNDS[1]
-
-    def _number(self, what: str) -> Fraction:
-        """A number, with its sign. Errors: SqlError."""
-        first = self._here
-        negative = self._take("-")
-        word = self._here
-        if word.kind != "number":
-            raise self._refused(f"{what} is a number", first)
-        try:
-            found = exact(self._next().text, name=what)
-        except ValueError:
-            raise self._query.error(f"{what} is a number.", word.start) from None
-        return -found if negative else found
 
     def _whole(self, what: str, least: int) -> int:
         """A whole number. Errors: SqlError."""
