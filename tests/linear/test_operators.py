@@ -21,6 +21,13 @@ SMALL = [
     linear.block_prefix(7, 3),
     linear.grid_blocks((5, 6), 2),
     linear.grid_blocks((5, 6), 2, "quadtree"),
+    linear.Tents(2),
+    linear.Tents(9),
+    linear.Tents(10, 4),
+    linear.kron(linear.Tents(4), linear.Tents(5, 2)),
+    linear.kron(linear.Stack([linear.Tents(3), linear.Identity(3)], [2, 1]), linear.Haar(4)),
+    linear.Relabelled(linear.Tents(4, 2), np.array([0, 1, 1, 3, 2])),
+    linear.Blocks(linear.Tents(3), np.array([0, 0, 1, 2])),
     linear.staggered(9),
     linear.staggered(8, cells=False),
     linear.staggered((5, 6)),
@@ -170,6 +177,7 @@ def test_monotone_strategies_are_told_by_their_farthest_pairs_alone():
         for grid, makers in (
             ((9,), (linear.Identity, linear.Prefix, linear.Suffix, linear.Hierarchy)),
             ((9,), (lambda n: linear.Hierarchy(n, 3), linear.staggered)),
+            ((9,), (linear.Tents, lambda n: linear.Tents(n, 4))),
             ((9,), (lambda n: linear.block_prefix(n, 2), lambda n: linear.Bins(n, 4))),
             ((5, 6), (linear.Quadtree, linear.staggered)),
             ((5, 6), (lambda s: linear.kron(*map(linear.Hierarchy, s)),)),
@@ -183,7 +191,7 @@ def test_monotone_strategies_are_told_by_their_farthest_pairs_alone():
                     all_pairs = linear.strategy_shifts(Slow(operator), moves)
                     assert linear.strategy_shifts(operator, moves) == all_pairs
                     seen += 1
-    assert seen == 66
+    assert seen == 78
 
 
 @pytest.mark.parametrize(
@@ -194,6 +202,11 @@ def test_monotone_strategies_are_told_by_their_farthest_pairs_alone():
         (lambda: linear.Prefix(-1), "cells"),
         (lambda: linear.Hierarchy(5, 1), "branching"),
         (lambda: linear.Bins(4, 0), "width"),
+        (lambda: linear.Tents(1), "cells"),
+        (lambda: linear.Tents(1025), "cells"),
+        (lambda: linear.Tents(4, 4), "tents"),
+        (lambda: linear.Tents(4, 0), "tents"),
+        (lambda: linear.Tents(4, float("nan")), "tents"),
         (lambda: linear.Bins(4, 2, offset=2), "offset"),
         (lambda: linear.Dense([[0.5]]), "whole numbers"),
         (lambda: linear.Dense([[float("nan")]]), "whole numbers"),
@@ -243,6 +256,7 @@ def composed(draw, cells, depth):
     leaves = (
         linear.Identity(cells), linear.Prefix(cells), linear.Hierarchy(cells, 3),
         linear.Bins(cells, 3, offset=1), linear.staggered(cells),
+        linear.Tents(cells) if cells > 1 else linear.Prefix(1),
         linear.Dense(draw.integers(-2, 3, (3, cells))),
         linear.EdgeCounts(np.arange(-1, cells - 1) // 2, draw.choice([-1, 1], cells)),
     )  # fmt: skip

@@ -38,12 +38,15 @@ def strategies(shape):
         yield linear.Dense(np.random.default_rng(n).integers(-2, 3, (3, n)))
         yield linear.block_prefix(n, 2)
         yield linear.Haar(8) if n == 8 else linear.staggered(n)
+        yield from (linear.Tents(n), linear.Tents(n, 3))
         return
     rows, columns = shape
     yield from (linear.row_prefix(shape), linear.summed_area(shape), linear.Quadtree(shape))
     yield linear.kron(linear.Haar(4), linear.Hierarchy(columns))
     yield linear.kron(linear.Bins(rows, 2), linear.Suffix(columns))
     yield linear.staggered(shape)
+    yield linear.kron(linear.Tents(rows), linear.Tents(columns))
+    yield linear.kron(linear.Prefix(rows), linear.Tents(columns, 2))
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "grid"])

@@ -54,6 +54,7 @@ from onesided.linear._strategies import (
     Prefix,
     Quadtree,
     Suffix,
+    Tents,
     block_prefix,
     grid_blocks,
     row_prefix,
@@ -64,8 +65,8 @@ from onesided.linear._strategies import (
 __all__ = [
     "BinaryStrategy", "Bins", "Blocks", "Border", "Dense", "EdgeCounts", "Grid", "Haar",
     "Hierarchy", "Identity", "Kron", "LengthError", "Meets", "Moves", "Operator", "OperatorSum",
-    "Prefix", "Product", "Quadtree", "Ranges", "Relabelled", "Stack", "Suffix", "all_ranges",
-    "best_repeated", "block_prefix", "by_length", "candidates", "conjugate_gradients",
+    "Prefix", "Product", "Quadtree", "Ranges", "Relabelled", "Stack", "Suffix", "Tents",
+    "all_ranges", "best_repeated", "block_prefix", "by_length", "candidates", "conjugate_gradients",
     "edge_counts", "error_factors", "every_binary_strategy", "expected_error", "grid_blocks",
     "kron", "laplace_variance", "least_squares", "likeliest", "marginals", "moves_of",
     "non_negative", "optimised", "row_prefix", "sampled_ranges", "sensitivity", "staggered",

@@ -15,12 +15,14 @@ from onesided.linear._near import Grid
 from onesided.linear._operator import Array, Dense, Operator, kron
 from onesided.linear._solve import _scipy
 from onesided.linear._strategies import (
+    MOST_IN_TENTS,
     Haar,
     Hierarchy,
     Identity,
     Prefix,
     Quadtree,
     Suffix,
+    Tents,
     block_prefix,
     grid_blocks,
     row_prefix,
@@ -223,6 +225,8 @@ def _costed(matrix: Array, steps: Array, asked: Array) -> BinaryStrategy | None:
 _BLOCK_LIMIT: Final = 1_024
 _STAGGERED_ON_A_LINE: Final = 1_024
 _STAGGERED_ON_A_PLANE: Final = 2**18
+# Where tents need no more noise than the cells alone, for all ranges.
+_FEWEST_IN_TENTS: Final = 32
 
 
 def candidates(grid: Grid) -> dict[str, Callable[[], Operator]]:
@@ -250,6 +254,8 @@ def _on_a_line(n: int) -> dict[str, Callable[[], Operator]]:
             found[f"block prefix {width}"] = lambda w=width: block_prefix(n, w)  # type: ignore[misc]
     if n <= _STAGGERED_ON_A_LINE:
         found["staggered"] = lambda: staggered(n)
+    if _FEWEST_IN_TENTS <= n <= MOST_IN_TENTS:
+        found["tents"] = lambda: Tents(n)
     return found
 
 
@@ -278,7 +284,13 @@ def _on_a_plane(sides: tuple[int, int]) -> dict[str, Callable[[], Operator]]:
                 )
     if rows * columns <= _STAGGERED_ON_A_PLANE:
         found["staggered"] = lambda: staggered(sides)
+    if _FEWEST_IN_TENTS <= max(sides) <= MOST_IN_TENTS:
+        found["tents"] = lambda: kron(*map(_tents_or_cells, sides))
     return found
+
+
+def _tents_or_cells(side: int) -> Operator:
+    return Tents(side) if side >= _FEWEST_IN_TENTS else Identity(side)
 
 
 def _widths(n: int) -> list[int]:

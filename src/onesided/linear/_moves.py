@@ -628,7 +628,9 @@ def sensitivity(shifts: Mapping[Edge, Iterable[Shift]]) -> int:
 def _swept(strategy: Operator, sweep: Sweep, most: int) -> list[Corner]:
     corner_to_corner = sweep.plane is not None and strategy.monotone_on(sweep.plane)
     pairs = sweep.far() if corner_to_corner else sweep
-    work = pairs.count if strategy.meets(*_PROBE) else pairs.count * sum(strategy.shape)
+    # Of two cells, where there are two: of one, more strategies have a formula.
+    formula = strategy.meets(_PROBE[0], np.array([strategy.shape[1] - 1]))
+    work = pairs.count if formula else pairs.count * sum(strategy.shape)
     if work > most:
         raise ParameterError(
             f"The policy joins about {pairs.count:,} pairs of cells, too many to go through for "

@@ -23,6 +23,7 @@ _MOST_TOTALS: Final = 2**24
 _KNOWN: Final = (
     "columns",
     "determined",
+    "flat",
     "gram_solve",
     "is_non_negative",
     "largest",
@@ -36,8 +37,9 @@ _KNOWN: Final = (
 class Meets(NamedTuple):
     """How two columns x and y meet, summed over rows: the signs of x, then of y.
 
-    Each row's entries other than 0 have one magnitude, its weight; rows count by their weight.
-    ``plus_minus`` sums the rows where x holds a positive entry and y a negative one.
+    Where each row's entries other than 0 have one magnitude, its weight, rows count by that; where
+    not, by the lesser of the two entries, and no row has entries of both signs. ``plus_minus`` sums
+    the rows where x holds a positive entry and y a negative one.
 
     >>> Meets(plus_plus=3).minus_minus
     0
@@ -76,6 +78,14 @@ class Operator(ABC):
         """How columns ``x`` and ``y`` meet, pair by pair; None where no formula is known."""
         del x, y
         return None
+
+    @property
+    def flat(self) -> bool:
+        """Whether :meth:`meets` is of rows of one magnitude, so that it multiplies in products.
+
+        Else it sums the lesser of two entries of one sign, of which products are no products.
+        """
+        return True
 
     def gram_solve(self, values: Array) -> Array | None:
         """``(A' A)^-1 values`` in floats; None where no closed form is known."""
@@ -440,6 +450,10 @@ class Stack(Operator):
     def monotone_on(self, plane: tuple[int, int]) -> bool:
         return all(part.monotone_on(plane) for part in self.parts)
 
+    @property
+    def flat(self) -> bool:
+        return all(part.flat for part in self.parts)
+
     def apply(self, values: Array) -> Array:
         pairs = zip(self.weights, self.parts, strict=True)
         return np.concatenate([weight * part.apply(values) for weight, part in pairs])
@@ -498,7 +512,7 @@ class Kron(Operator):
 
         On any other grid than that of its factors what is near by cells may be far by factors.
         """
-        if plane != (self.first.shape[1], self.second.shape[1]):
+        if plane != (self.first.shape[1], self.second.shape[1]) or not self.flat:
             return False
         return all(
             one.monotone_on((1, one.shape[1])) and _even(one) for one in (self.first, self.second)
@@ -510,7 +524,14 @@ class Kron(Operator):
     def adjoint(self, values: Array) -> Array:
         return _along(values, self.first.shape[0], self.first.adjoint, self.second.adjoint)
 
+    @property
+    def flat(self) -> bool:
+        return self.first.flat and self.second.flat
+
     def meets(self, x: Array, y: Array) -> Meets | None:
+        """Of rows that are not flat only the sums of each column are products."""
+        if not self.flat and not np.array_equal(x, y):
+            return None
         width = self.second.shape[1]
         one = self.first.meets(x // width, y // width)
         two = self.second.meets(x % width, y % width)
@@ -578,6 +599,10 @@ class Relabelled(Operator):
 
     def adjoint(self, values: Array) -> Array:
         return self.operator.adjoint(values)[self.labels]
+
+    @property
+    def flat(self) -> bool:
+        return self.operator.flat
 
     def meets(self, x: Array, y: Array) -> Meets | None:
         return self.operator.meets(self.labels[x], self.labels[y])

@@ -16,6 +16,7 @@ from onesided.linear import (
     Quadtree,
     Stack,
     Suffix,
+    Tents,
     all_ranges,
     block_prefix,
     edge_counts,
@@ -47,6 +48,7 @@ def cases() -> Iterator[Line]:
     pair = policies.graph([("a", "b"), ("absent", "b")])
     yield _case(Stack([Identity(2), Bins(2, 2)], [2, 1]), pair, ("a", "b"))
     yield _case(staggered(2), pair, ("a", "b"))
+    yield _case(Tents(3, 1), policies.graph([("a", "b"), ("b", "c", 2)]), _LINE)
     places = {name: (k,) for k, name in enumerate(_FOUR)}
     for radius in (1, 2):
         policy = policies.neighbourhood(radius=radius, places=places)
@@ -94,7 +96,7 @@ def _on_trees() -> Iterator[Line]:
 
 def _whole_domain() -> Iterator[Line]:
     for policy in (policies.bounded(), policies.unbounded(), policies.addition_only()):
-        for strategy in (Identity(2), Prefix(2), Hierarchy(2), Haar(2)):
+        for strategy in (Identity(2), Prefix(2), Hierarchy(2), Haar(2), Tents(2)):
             yield _case(strategy, policy, ("a", "b"), whole=True)
     # Every record in one cell: the total is public, and told.
     inside = tuple(Record("record", frozenset({name})) for name in _LINE)
@@ -122,6 +124,13 @@ def _broken() -> Iterator[Line]:
         ),
         (zoo.no_sources(3, 6), late, _LINE, "sources forgotten", "bounded code on open data"),
         (zoo.wide_radius(wide, 3, 6), wide, _LINE, "radius read as a diameter", "map widgets"),
+        (
+            zoo.uneven_tents(2, 6),
+            policies.unbounded(),
+            _LINE[:2],
+            "tents priced by their middle, where cells add up to less",
+            "weighted sums scaled to their largest",
+        ),
         (zoo.one_way(edges, 6), tree, _LINE, "a tree's moves taken one way", "directed trees"),
         (
             zoo.open_total(policies.unbounded(), 2, 6),

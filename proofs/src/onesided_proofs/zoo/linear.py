@@ -7,11 +7,13 @@ from fractions import Fraction
 
 from onesided import policy as policies
 from onesided.linear import (
+    Dense,
     EdgeCounts,
     Grid,
     Identity,
     Prefix,
     Suffix,
+    Tents,
     moves_of,
     row_prefix,
     sensitivity,
@@ -67,6 +69,14 @@ def wide_radius(policy: Neighbourhood, n: int, epsilon: int) -> Linear:
 def one_way(tree: EdgeCounts, epsilon: int) -> Linear:
     """Noise above the truth alone, on a tree whose moves go up and down."""
     return Linear(tree, tree, epsilon, INFINITE)
+
+
+def uneven_tents(n: int, epsilon: int) -> Linear:
+    """A tent that is higher at its first cell, whose own weight stays: priced by the last cell."""
+    rows = Tents(n, 1).dense()
+    rows[-1, 0] += 2
+    rate = Fraction(epsilon, int(rows[:, -1].sum()))
+    return Linear(Dense(rows), Identity(n), rate, rate)
 
 
 def open_total(policy: Policy, n: int, epsilon: int) -> Linear:
