@@ -17,6 +17,7 @@ from onesided.policy import ABSENT, GroupCount, Policy
 KEY_BYTES: Final = 32
 _BLOCK: Final = 512  # bits of one BLAKE2b digest
 _SPARE: Final = 8
+_GRID: Final = Fraction(10**6)  # losses are told in millionths, rounded up
 Ends = Callable[[int], tuple[Fraction, Fraction]]
 
 
@@ -148,7 +149,7 @@ class PersistentSample:
                 found[edge.name] = found.get(edge.name, Fraction(0)) + here
         if self.attrition is None:
             return found
-        leaving = log_up(1 / self.attrition)
+        leaving = -(-log_up(1 / self.attrition) * _GRID // 1) / _GRID
         return {edge: max(one, leaving) if one else one for edge, one in found.items()}
 
     def step(

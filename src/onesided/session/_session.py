@@ -438,6 +438,7 @@ class Session(Asks):
             account=self._account,
             declared=self.schema,
             marks=self._marks,
+            ledger=self.ledger,
         )
 
     def __repr__(self) -> str:
