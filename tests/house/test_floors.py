@@ -246,6 +246,7 @@ PUBLIC = {
         "OpenShape",
         "OpenShapeCounts",
         "Partition",
+        "PersistentSample",
         "RecordSample",
         "SeveralQuantiles",
         "SparseAnswers",

@@ -16,13 +16,14 @@ from onesided._english import many
 from onesided._numbers import Number, quantity, rough
 from onesided.engine import Table
 from onesided.engine.kit import KIND, Cut, Draw, Samples, Snapshot, look
-from onesided.errors import DataError, LedgerError, ParameterError, UnprotectableError
+from onesided.errors import DataError, LedgerError, ParameterError
 from onesided.mechanism import PersistentSample
 from onesided.mechanism.kit import samples_for
 from onesided.noise import Noise
 from onesided.policy import ABSENT, Policy
 from onesided.session._chart import over_time
 from onesided.session._context import QueryContext
+from onesided.session._free_sample import tellable
 from onesided.session._plan import Plan, promised
 from onesided.session._question import Answer, Packed, PreparedQuery
 from onesided.session._release import Release
@@ -98,7 +99,7 @@ class Sample:
                 "units.",
                 hint="Sample first: the sample is your own table, to join and to add up.",
             )
-        samples = _tellable(samples_for(context.policy, epsilon=self.epsilon), context.policy)
+        samples = tellable(samples_for(context.policy, epsilon=self.epsilon), context.policy)
         stream = self._stream(context, samples)
         plan = _plan(context, samples, stream)
 
@@ -445,29 +446,6 @@ def _as_text(number: int, unit: Any, what: str, *, zoned: bool) -> str:
     fraction = f".{part:0{len(str(_PARTS[unit])) - 1}}" if unit != "s" else ""
     time = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}{fraction}"
     return time if what else f"{np.datetime64(day, 'D')} {time}{'+00:00' if zoned else ''}"
-
-
-def _tellable(samples: Samples, policy: Policy) -> Samples:
-    """The open kinds that the rules of the policy can find in a table.
-
-    Without rules nothing tells an open record from a protected one.
-    """
-    present = set(policy.kinds) - {ABSENT}
-    if not policy.rules and len(present) > 1:
-        raise UnprotectableError(
-            f"No rule of the policy {policy.name!r} tells its kinds {', '.join(sorted(present))} "
-            "apart in a table, so protected rows could be published.",
-            hint="Say which rows are open: sensitive(...), tiers(...), or a policy with rules=.",
-        )
-    told = {rule.kind for rule in policy.rules} | {policy.default_kind}
-    found = {kind: sample for kind, sample in samples.items() if kind in told}
-    if not found:
-        raise UnprotectableError(
-            f"No rule of the policy {policy.name!r} makes a unit {' or '.join(samples)}, so every "
-            "unit of a table is protected.",
-            hint="Give the policy rules= or default= that name an open kind.",
-        )
-    return found
 
 
 def _plan(context: QueryContext, samples: Samples, stream: Stream | None) -> Plan:

@@ -9,10 +9,12 @@ from functools import partial
 from itertools import product
 
 from onesided import policy as policies
-from onesided.mechanism import PersistentSample
+from onesided.mechanism import Counts, PersistentSample
+from onesided.mechanism.kit import samples_for
 from onesided.numbers import Loss
-from onesided.policy import Policy, Record
-from onesided.verify import Line, Universe
+from onesided.policy import GroupCount, Policy, Record
+from onesided.session.kit import free_sample
+from onesided.verify import Line, Universe, losses_of, program
 from onesided_proofs.zoo import streams as zoo
 
 _PRIVATE = policies.sensitive("private")
@@ -39,7 +41,25 @@ def cases() -> Iterator[Line]:
     yield _line(panel, _EXTENDED, partial(zoo.told, sample=panel))
     streams = partial(zoo.two_streams, sample=stays)
     yield _line(stays, _PRIVATE, streams, name="two streams", length=2, price=_each(4))
+    yield from _free()
     yield from _broken(stays, leaving, panel)
+
+
+def _free() -> Iterator[Line]:
+    """What counts of protected units leave of an edge buys true rows of open ones."""
+    query = GroupCount(max_groups=1, counted=frozenset({"sensitive"}))
+    counts = Counts.for_policy(_PRIVATE, epsilon=7, max_groups=1, counted=["sensitive"])
+    spent = {edge.name: loss for edge, loss in losses_of(counts, _PRIVATE, query).items()}
+    sample = samples_for(_PRIVATE, epsilon=free_sample(_PRIVATE, spent))
+    world = Universe(units=2, max_groups=1)
+    for times in (1, 2):
+        run = partial(zoo.with_free_sample, counts=counts, samples=(sample,) * times)
+        flaw = "" if times == 1 else "the free sample taken twice"
+        seen = "" if times == 1 else "what is free, for the asking"
+        yield program(
+            "Counts and the free sample", run, _PRIVATE, 7, universe=world, flaw=flaw, seen=seen,
+            tail=1e-13, unseen=1e-3,
+        )  # fmt: skip
 
 
 def _broken(

@@ -6,15 +6,18 @@ stands for a month in which it was not there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from onesided.mechanism import PersistentSample
+import numpy as np
+
+from onesided.mechanism import Counts, PersistentSample, RecordSample
 from onesided.noise import Noise
 from onesided.numbers import Loss
 from onesided.verify import Data
+from onesided_proofs.zoo.samples import groups, kept_records
 
 Shown = tuple[tuple[int, ...], ...]
 KINDS = {"s": "sensitive", "o": "open"}
@@ -142,6 +145,15 @@ def two_streams(
         coins = one if shared else Remembered(noise)
         parts.append(_named(sample.shown(sample.step({}, kinds, 1, coins), kinds)))
     return tuple(parts)
+
+
+def with_free_sample(
+    data: Data, noise: Noise, *, counts: Counts, samples: Sequence[Mapping[str, RecordSample]]
+) -> tuple[Any, ...]:
+    """Noisy counts of the protected units, and samples of the open ones; right with one of them."""
+    true = [sum(r.kind != "open" and g in groups(r) for r in data) for g in ("a", "b")]
+    noisy = counts.release(np.array(true), noise=noise).tolist()
+    return (*noisy, *(kept_records(data, noise, samples=one) for one in samples))
 
 
 def _named(units: list[bytes]) -> tuple[int, ...]:
