@@ -138,10 +138,9 @@ class Session(Asks):
         sample of open records may cost the rest. It holds where nobody's kind changes in between.
 
         >>> import polars as pl, onesided as od
-        >>> people = pl.DataFrame({"person": [1, 2], "minor": [True, False]})
-        >>> policy = od.policy.sensitive("minor")
-        >>> session = od.Session(people, unit="person", policy=policy, budget=9)
-        >>> _ = session.count(counted="sensitive", epsilon=1)
+        >>> people = pl.DataFrame({"at": ["a", "b"], "minor": [True, False]})
+        >>> session = od.Session(people, policy=od.policy.sensitive("minor"), budget=9)
+        >>> _ = session.count(by="at", keys=["a", "b"], counted="sensitive", epsilon=1)
         >>> session.free_sample
         Fraction(1, 2)
         >>> _ = session.sample(epsilon=session.free_sample)
