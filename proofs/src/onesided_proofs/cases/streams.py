@@ -33,7 +33,7 @@ def cases() -> Iterator[Line]:
     yield _line(stays, _PRIVATE, partial(zoo.told, sample=stays), kept=True, length=2, world=two)
     extended = PersistentSample.for_policy(_EXTENDED, epsilon=1)
     yield _line(extended, _EXTENDED, partial(zoo.told, sample=extended), kept=True)
-    for epsilon in (1, 4):
+    for epsilon in (4, 1):
         leaving = PersistentSample.for_policy(_PRIVATE, epsilon=epsilon, attrition=_R)
         yield _line(leaving, _PRIVATE, partial(zoo.told, sample=leaving))
     yield _line(leaving, _PRIVATE, partial(zoo.told, sample=leaving), length=2, world=two)
