@@ -14,7 +14,9 @@ from onesided.session.kit import free_sample
 
 PRIVATE = od.policy.sensitive("minor")
 TIERS = od.policy.tiers({"minor": (1, "minor"), "ill": (2, "ill"), "open": INFINITE})
-PEOPLE = pl.DataFrame({"person": [1, 2, 3], "minor": [True, False, False], "at": ["a", "a", "b"]})
+PEOPLE = pl.DataFrame(
+    {"person": [1, 2, 3], "minor": [True, False, False], "at": ["a", "a", "b"], "home": [1, 1, 2]}
+)
 ASKED = od.Count(by="at", keys=["a", "b"], max_groups=1, counted="sensitive", epsilon=1)
 
 
@@ -54,6 +56,7 @@ def test_it_is_not_free_twice():
     [
         (od.policy.bounded(), {}),
         (od.policy.addition_only(), {}),
+        (od.policy.view("minor", over="home", members=2), {}),
         (PRIVATE, {"accounting": "renyi", "delta_budget": "1/1000000", "budget": 9}),
     ],
     ids=lambda one: getattr(one, "name", ""),

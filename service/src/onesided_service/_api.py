@@ -321,7 +321,7 @@ def people_of(service: Service, found: Dataset) -> list[dict[str, Any]]:
 def plan_document(plan: Plan, question: Any, dataset: Dataset, clock: Clock) -> dict[str, Any]:
     """The plan, and the same question as Python, JSON and a command."""
     told = plan.as_dict()
-    del told["free_sample"]  # samples are not offered here
+    told.pop("free_sample", None)  # samples are not offered here
     return {
         **told,
         "within": half_width(question, plan),

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from onesided._numbers import Infinite, Loss, percent, text
 from onesided.engine.kit import Samples
-from onesided.errors import UnprotectableError
+from onesided.errors import OnesidedError, UnprotectableError
 from onesided.ledger import PURE, Account
 from onesided.mechanism import PersistentSample
 from onesided.mechanism.kit import samples_for
@@ -53,9 +53,10 @@ def free_sample(policy: Policy, spent: Mapping[str, Loss]) -> Fraction:
     """
     try:
         samples = tellable(samples_for(policy, epsilon=1), policy)
-    except UnprotectableError:
+        losses = PersistentSample(samples).loss(policy)
+    except OnesidedError:  # of this policy none can be told, or priced
         return Fraction(0)
-    each = {edge: one for edge, one in PersistentSample(samples).loss(policy).items() if one}
+    each = {edge: one for edge, one in losses.items() if one}
     weights = {edge.name: edge.weight for edge in policy.edges}
     if any(isinstance(one, Infinite) for one in (*spent.values(), *each.values())):
         return Fraction(0)

@@ -307,7 +307,7 @@ class Plan:
             "delta": {edge: text(loss) for edge, loss in self.guarantee.delta.items()},
             "affordable": self.affordable,
             "times": self.times,
-            "free_sample": text(self.free_sample),
+            **({"free_sample": text(free)} if (free := self.free_sample) else {}),
             "promise": str(self.guarantee),
             "remarks": list(self.remarks),
             "certain": list(self.certain),
