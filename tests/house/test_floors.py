@@ -292,6 +292,8 @@ PUBLIC = {
     ],
     "onesided.mechanism.kit": [
         "CONFIDENCE",
+        "KEY_BYTES",
+        "KeyedCoins",
         "Chosen",
         "Correction",
         "Counted",
