@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 
-from onesided._numbers import Infinite, Loss, percent, text
+from onesided._numbers import Infinite, percent, text
 from onesided.engine.kit import Samples
 from onesided.errors import OnesidedError, UnprotectableError
 from onesided.ledger import PURE, Account
@@ -38,7 +38,7 @@ def tellable(samples: Samples, policy: Policy) -> Samples:
     return found
 
 
-def free_sample(policy: Policy, spent: Mapping[str, Loss]) -> Fraction:
+def free_sample(policy: Policy, spent: Mapping[str, Fraction]) -> Fraction:
     """The largest ε of a sample of open units that no edge's loss rises for above the largest.
 
     spent: per edge, what all other charges lose. The largest loss is per unit of an edge's weight,
@@ -56,18 +56,14 @@ def free_sample(policy: Policy, spent: Mapping[str, Loss]) -> Fraction:
         losses = PersistentSample(samples).loss(policy)
     except OnesidedError:  # of this policy none can be told, or priced
         return Fraction(0)
-    each = {edge: one for edge, one in losses.items() if one}
     weights = {edge.name: edge.weight for edge in policy.edges}
-    if any(isinstance(one, Infinite) for one in (*spent.values(), *each.values())):
-        return Fraction(0)
-    largest = max(spent.get(edge, Fraction(0)) / weights[edge] for edge in weights)
-    left = (
-        (largest * weights[edge] - spent.get(edge, Fraction(0))) / one for edge, one in each.items()
-    )
+    largest = max(spent[edge] / weights[edge] for edge in weights)
+    each = {edge: one for edge, one in losses.items() if not isinstance(one, Infinite) and one}
+    left = [(largest * weights[edge] - spent[edge]) / one for edge, one in each.items()]
     return Fraction(min(left, default=Fraction(0)))
 
 
-def left_free(policy: Policy | None, account: Account, spent: Mapping[str, Loss]) -> Fraction:
+def left_free(policy: Policy | None, account: Account, spent: Mapping[str, Fraction]) -> Fraction:
     """:func:`free_sample`, in an account where losses add."""
     if policy is None or account.accounting != PURE:
         return Fraction(0)

@@ -49,7 +49,8 @@ def _free() -> Iterator[Line]:
     """What counts of protected units leave of an edge buys true rows of open ones."""
     query = GroupCount(max_groups=1, counted=frozenset({"sensitive"}))
     counts = Counts.for_policy(_PRIVATE, epsilon=7, max_groups=1, counted=["sensitive"])
-    spent = {edge.name: loss for edge, loss in losses_of(counts, _PRIVATE, query).items()}
+    losses = losses_of(counts, _PRIVATE, query)
+    spent = {edge.name: Fraction(str(loss)) for edge, loss in losses.items()}
     sample = samples_for(_PRIVATE, epsilon=free_sample(_PRIVATE, spent))
     world = Universe(units=2, max_groups=1)
     for times in (1, 2):

@@ -42,6 +42,10 @@ class Remembered:
             self._drawn[unit, month] = bool(self._noise.bernoulli(chance, 1)[0])
         return self._drawn[unit, month]
 
+    def forget(self, unit: bytes) -> None:
+        """Its coin falls again: what no stream may do."""
+        self._drawn.pop(unit, None)
+
 
 def months(data: Data) -> list[dict[bytes, str]]:
     """Month by month, the kinds of the units that are there."""
@@ -74,32 +78,17 @@ def fresh_each_month(data: Data, noise: Noise, *, sample: PersistentSample) -> S
 
 def redrawn_at_a_change(data: Data, noise: Noise, *, sample: PersistentSample) -> Shown:
     """A unit whose kind changed is met anew, with another coin."""
-    inside, before, shown = dict[bytes, bool](), Mapping[bytes, str], []
-    before = {}
-    coins = Remembered(noise)
+    coins, inside, before = Remembered(noise), dict[bytes, bool](), dict[bytes, str]()
+    shown = []
     for kinds in months(data):
-        if any(before.get(unit) not in (None, kind) for unit, kind in kinds.items()):
-            changed = [unit for unit, kind in kinds.items() if before.get(unit) not in (None, kind)]
-            for unit in changed:
+        for unit, kind in kinds.items():
+            if before.get(unit, kind) != kind:
                 inside.pop(unit, None)
-            coins = _Over(coins, Remembered(noise), frozenset(changed))
+                coins.forget(unit)
         inside |= sample.step(inside, kinds, 1, coins)
         shown.append(_named(sample.shown(inside, kinds)))
-        before = {**before, **kinds}
+        before |= kinds
     return tuple(shown)
-
-
-class _Over:
-    """Some units' coins anew, the others' as before."""
-
-    def __init__(self, before: Any, fresh: Remembered, anew: frozenset[bytes]) -> None:
-        self._before, self._fresh, self._anew = before, fresh, anew
-
-    def keeps(self, rate: Loss, unit: bytes) -> bool:
-        return (self._fresh if unit in self._anew else self._before).keeps(rate, unit)
-
-    def leaves(self, chance: Fraction, unit: bytes, month: int) -> bool:
-        return self._before.leaves(chance, unit, month)
 
 
 def coming_back(data: Data, noise: Noise, *, sample: PersistentSample) -> Shown:
