@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.command import called
 
 import onesided as od
 from onesided import INFINITE
@@ -88,3 +89,12 @@ def test_no_edge_rises_above_the_largest_and_one_reaches_it(policy, losses):
     open_edges = [e.name for e in policy.edges if policy.ends(e)[1] == "open"]
     if found > 2**-30:
         assert any(after[edge] / weights[edge] == largest for edge in open_edges)
+
+
+def test_the_ledgers_page_offers_it(tmp_path):
+    asked = session(ledger=tmp_path / "ledger.db", budget=3)
+    asked.ask(ASKED)
+    done = called(["ledger", "show", "ledger.db"], cwd=tmp_path, env={"COLUMNS": "200"})
+    assert "A sample of 39.3% of the open units is free beside this" in " ".join(
+        done.stdout.split()
+    )

@@ -9,7 +9,7 @@ from fractions import Fraction
 from onesided._numbers import Infinite, percent, text
 from onesided.engine.kit import Samples
 from onesided.errors import OnesidedError, UnprotectableError
-from onesided.ledger import PURE, Account
+from onesided.ledger import PURE
 from onesided.mechanism import PersistentSample
 from onesided.mechanism.kit import samples_for
 from onesided.policy import ABSENT, Policy
@@ -63,15 +63,19 @@ def free_sample(policy: Policy, spent: Mapping[str, Fraction]) -> Fraction:
     return Fraction(min(left, default=Fraction(0)))
 
 
-def left_free(policy: Policy | None, account: Account, spent: Mapping[str, Fraction]) -> Fraction:
+def left_free(policy: Policy | None, accounting: str, spent: Mapping[str, Fraction]) -> Fraction:
     """:func:`free_sample`, in an account where losses add."""
-    if policy is None or account.accounting != PURE:
+    if policy is None or accounting != PURE:
         return Fraction(0)
     return free_sample(policy, spent)
 
 
 def offered(epsilon: Fraction) -> str:
-    """A line that offers it; empty for 0."""
+    """A line that offers a free sample; empty for 0.
+
+    >>> offered(Fraction(0))
+    ''
+    """
     if not epsilon:
         return ""
     share = percent(math.floor(-1000 * math.expm1(-epsilon)) / 1000)

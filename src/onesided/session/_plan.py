@@ -255,7 +255,7 @@ class Plan:
             return Fraction(0)
         spent = {edge: before[edge] - left for edge, left in self.remaining.items()}
         total = {edge: one + after.get(edge, 0) for edge, one in spent.items()}
-        return left_free(self.guarantee.made_for, self.account, total)
+        return left_free(self.guarantee.made_for, self.account.accounting, total)
 
     @property
     def options(self) -> tuple[PlanOption, ...]:

@@ -147,7 +147,7 @@ class Session(Asks):
         >>> session.free_sample, session.spent["sensitive -> open"]
         (Fraction(0, 1), Fraction(1, 1))
         """
-        return left_free(self.policy, self._account, self.spent)
+        return left_free(self.policy, self._account.accounting, self.spent)
 
     @property
     def spent(self) -> Mapping[str, Fraction]:
