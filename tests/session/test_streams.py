@@ -1,7 +1,10 @@
 """Samples told month after month: one key, one coin for each unit, one charge."""
 
 import shutil
+import signal
 import stat
+import subprocess
+import sys
 import threading
 from itertools import product
 
@@ -289,3 +292,28 @@ def test_totals_are_of_whom_the_stream_may_hold(here):
     assert "each time that the stream met them" in str(total)
     assert "leaves for good with probability 1/5" in str(release.guarantee)
     assert "in the stream 'x'" in release.statement.title()
+
+
+KILLED = """
+import os, signal, sys
+import polars as pl, onesided as od
+from onesided.mechanism import PersistentSample
+setattr(PersistentSample, sys.argv[1], lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+data = pl.DataFrame({"person": range(300), "minor": [one < 100 for one in range(300)]})
+session = od.Session(
+    data, unit="person", policy=od.policy.sensitive("minor"), budget=9, ledger="ledger.db"
+)
+session.sample(epsilon=1, stream="opt-in")
+"""
+
+
+@pytest.mark.parametrize("where", ["step", "shown"])  # within the transaction, and after it
+def test_a_process_that_is_killed_leaves_coins_that_fall_the_same_way(here, where):
+    done = subprocess.run([sys.executable, "-c", KILLED, where], check=False, cwd=here)
+    assert done.returncode == -signal.SIGKILL
+    head = StreamFile.head_of(file_of(here))
+    assert head.month == (0 if where == "step" else 1)
+    assert not (here / "ledger.db").exists()  # nothing was charged
+    coins = KeyedCoins(head.key)
+    kept = {one for one in range(100, PEOPLE) if coins.keeps(1, coins.mark(b"n%d" % one))}
+    assert told(month(range(100))) == kept
