@@ -226,7 +226,7 @@ def _page(
             Text.assemble((f"{title}{clean(account.policy_name)}", "bold")),
             _indented(_facts(account, opened.entry(account.opened))),
             _indented(_bars(account, width=width)),
-            *filter(None, [_free(account)]),
+            *_free(account),
             *([] if delta is None else [_indented(Text(_tight(opened, account, delta)))]),
         ]
     if len(accounts) > 1:
@@ -253,16 +253,16 @@ def _facts(account: Balance, opening: Entry | None) -> Text:
     return Text("\n".join([*lines, *([shorten(clean("; ".join(given)), 200)] if given else [])]))
 
 
-def _free(account: Balance) -> RenderableType:
-    """The sample that is free beside its charges; empty if none is."""
+def _free(account: Balance) -> list[RenderableType]:
+    """The sample that is free beside its charges, in a line; none if none is."""
     if account.accounting != PURE:
-        return ""
+        return []
     try:
         policy = from_toml(account.policy_toml, on_record=True)
     except PolicyError:
-        return ""
+        return []
     offer = offered(free_sample(policy, account.spent))
-    return _indented(Text(offer)) if offer else ""
+    return [_indented(Text(offer))] if offer else []
 
 
 def _bars(account: Balance, *, width: int) -> Table:
