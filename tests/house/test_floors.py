@@ -246,6 +246,7 @@ PUBLIC = {
         "OpenShape",
         "OpenShapeCounts",
         "Partition",
+        "PersistentSample",
         "RecordSample",
         "SeveralQuantiles",
         "SparseAnswers",
@@ -291,6 +292,8 @@ PUBLIC = {
     ],
     "onesided.mechanism.kit": [
         "CONFIDENCE",
+        "KEY_BYTES",
+        "KeyedCoins",
         "Chosen",
         "Correction",
         "Counted",

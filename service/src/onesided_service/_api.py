@@ -320,8 +320,10 @@ def people_of(service: Service, found: Dataset) -> list[dict[str, Any]]:
 
 def plan_document(plan: Plan, question: Any, dataset: Dataset, clock: Clock) -> dict[str, Any]:
     """The plan, and the same question as Python, JSON and a command."""
+    told = plan.as_dict()
+    told.pop("free_sample", None)  # samples are not offered here
     return {
-        **plan.as_dict(),
+        **told,
         "within": half_width(question, plan),
         "due_seconds": text(
             clock.takes(question, dataset.config, dataset.schema) + dataset.config.grace

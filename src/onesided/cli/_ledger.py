@@ -25,6 +25,7 @@ from onesided.errors import ParameterError, PolicyError, PolicyMismatchError
 from onesided.ledger import PURE, Balance, Entry, Ledger
 from onesided.policy import Guarantee, from_toml
 from onesided.session import total_guarantee
+from onesided.session.kit import free_sample, offered
 from onesided.show import csv_text
 
 app = typer.Typer(
@@ -225,6 +226,7 @@ def _page(
             Text.assemble((f"{title}{clean(account.policy_name)}", "bold")),
             _indented(_facts(account, opened.entry(account.opened))),
             _indented(_bars(account, width=width)),
+            *_free(account),
             *([] if delta is None else [_indented(Text(_tight(opened, account, delta)))]),
         ]
     if len(accounts) > 1:
@@ -249,6 +251,18 @@ def _facts(account: Balance, opening: Entry | None) -> Text:
     given = [line for line in account.policy_toml.splitlines() if " = " in line]
     given = [line for line in given if not line.startswith(("onesided_policy", "family"))]
     return Text("\n".join([*lines, *([shorten(clean("; ".join(given)), 200)] if given else [])]))
+
+
+def _free(account: Balance) -> list[RenderableType]:
+    """The sample that is free beside its charges, in a line; none if none is."""
+    if account.accounting != PURE:
+        return []
+    try:
+        policy = from_toml(account.policy_toml, on_record=True)
+    except PolicyError:
+        return []
+    offer = offered(free_sample(policy, account.spent))
+    return [_indented(Text(offer))] if offer else []
 
 
 def _bars(account: Balance, *, width: int) -> Table:

@@ -27,7 +27,7 @@ from onesided.schema import Reading, Schema, Type
 from onesided.store import CheckedFiles
 
 if TYPE_CHECKING:
-    from onesided.engine._snapshot import Draw, Samples, Subject
+    from onesided.engine._snapshot import Draw, Keeping, Samples, Subject
 
 # An engine's own errors as ours, with what became of the charge.
 
@@ -296,7 +296,7 @@ class Engine(ABC):
         """Refuse columns that cannot be cut out cleanly. Looks at no row. Errors: DataError."""
 
     @abstractmethod
-    def sampler(self, subject: Subject, samples: Samples) -> Draw:
+    def sampler(self, subject: Subject, samples: Samples, keeping: Keeping | None) -> Draw:
         """Check the rows; what is returned flips the coins and cuts. Errors: DataError."""
 
     def answer(self, columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]) -> Any:

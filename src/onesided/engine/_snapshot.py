@@ -568,6 +568,10 @@ def joinable(dtype: nw.dtypes.DType) -> nw.dtypes.DType:
 # What is returned is held in memory: a lazy answer evaluated again gives the same rows.
 
 Samples: TypeAlias = Mapping[str, RecordSample]
+# Of units by open kind, and of all: which are kept, by a rule that remembers (None: by coins).
+Keeping: TypeAlias = Callable[
+    [Mapping[str, Sequence[Any]], Sequence[Any]], Mapping[str, Sequence[bool]]
+]
 # Rows in one step: few enough for a small memory, enough to keep an engine busy.
 BATCH: Final = 2**20
 # Per row of a batch, the place of its kind among those asked for, or -1; None if all are of one.
@@ -659,10 +663,13 @@ class Cut:
 Draw: TypeAlias = Callable[[Noise | None], Cut]
 
 
-def look(taking: AbstractContextManager[Subject], samples: Samples) -> Draw:
+def look(
+    taking: AbstractContextManager[Subject], samples: Samples, keeping: Keeping | None = None
+) -> Draw:
     """Check the rows; what is returned flips the coins and cuts. Secret until then.
 
     taking: takes all columns; they are held until the rows are cut, or nobody can cut them.
+    keeping: says who is kept, now and as the last step, in place of coins.
     Errors: DataError for columns that cannot be cut cleanly.
 
     >>> import polars as pl
@@ -678,7 +685,7 @@ def look(taking: AbstractContextManager[Subject], samples: Samples) -> Draw:
     held = ExitStack()
     try:
         subject = held.enter_context(taking)
-        draw = subject.table.engine.sampler(subject, samples)
+        draw = subject.table.engine.sampler(subject, samples, keeping)
     except BaseException:
         held.close()
         raise
@@ -690,7 +697,7 @@ def look(taking: AbstractContextManager[Subject], samples: Samples) -> Draw:
     return cut
 
 
-def sampler(rows: Rows, samples: Samples) -> Draw:
+def sampler(rows: Rows, samples: Samples, keeping: Keeping | None) -> Draw:
     """How rows that pass through this process are sampled; errors as :func:`look`."""
     subject = rows.subject
     with reading():
@@ -699,24 +706,31 @@ def sampler(rows: Rows, samples: Samples) -> Draw:
         return lambda noise: _cut_rows(rows, samples, noise)
     unit = subject.unit
     with reading():
-        units = {kind: _open_units(subject, kind, unit) for kind in samples}
-    return lambda noise: _cut_units(rows, samples, units, noise)
+        units = {kind: _units(subject, kind, unit) for kind in samples}
+        everybody = None if keeping is None else _units(subject, None, unit)
+    if keeping is None or everybody is None:
+        return lambda noise: _cut_units(
+            rows, units, lambda kind: samples[kind].choose(len(units[kind]), noise=noise)
+        )
+    names = {kind: frame[unit].to_list() for kind, frame in units.items()}
+    found = keeping(names, everybody[unit].to_list())
+    return lambda _: _cut_units(rows, units, lambda kind: np.array(found[kind], dtype=np.bool_))
 
 
-def _open_units(subject: Subject, kind: str, unit: str) -> nw.DataFrame[Any]:
-    """The units of one open kind, once each, in their own order: no engine's threads decide it."""
-    counted = frozenset({kind}) if subject.policy.rules else None
+def _units(subject: Subject, kind: str | None, unit: str) -> nw.DataFrame[Any]:
+    """The units of one kind, or all, once each, in their own order: no threads decide it."""
+    counted = frozenset({kind}) if kind is not None and subject.policy.rules else None
     units = subject.rows((), where=None, counted=counted).select(unit)
     return units.unique().sort(unit).collect()
 
 
 def _cut_units(
-    rows: Rows, samples: Samples, units: Mapping[str, nw.DataFrame[Any]], noise: Noise | None
+    rows: Rows, units: Mapping[str, nw.DataFrame[Any]], choose: Callable[[str], BoolArray]
 ) -> Cut:
-    """All rows of each unit whose coin says so."""
+    """All rows of each unit that is chosen."""
     chosen, kept = [], {}
     for kind, frame in units.items():
-        coins = samples[kind].choose(len(frame), noise=noise)
+        coins = choose(kind)
         kept[kind] = int(coins.sum())
         chosen.append(frame.filter(nw.new_series("coin", coins, backend=frame.implementation)))
     wanted = nw.concat(chosen)

@@ -392,6 +392,11 @@ class Ledger:
         return self._store.name
 
     @property
+    def file(self) -> Path | None:
+        """The file that it is in, or will be; None in memory or PostgreSQL."""
+        return self._store.file
+
+    @property
     def exists(self) -> bool:
         """Whether the ledger is made; its first charge makes it."""
         return self._store.database is not None

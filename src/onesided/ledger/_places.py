@@ -39,6 +39,7 @@ class MemoryPlace:
     """A ledger that is gone when it is closed."""
 
     name = "the ledger in memory"
+    file: Path | None = None
 
     def __init__(self) -> None:
         self._database = sqlite.open_memory(_schema.KIND, name=self.name)
@@ -72,6 +73,7 @@ class FilePlace:
 
     def __init__(self, path: Path, *, timeout: float, create: bool = True) -> None:
         self._path = path.expanduser().resolve()
+        self.file: Path | None = self._path
         self._timeout = timeout
         self.name = f"ledger {self._path}"
         folder = self._path.parent
@@ -175,6 +177,8 @@ class PostgresPlace:
     ``create`` is false; LedgerFormatError if the URL names no schema, "public" holds no ledger and
     another one does: an empty one beside it would give its whole budget again.
     """
+
+    file: Path | None = None
 
     def __init__(self, url: DatabaseUrl, *, timeout: float, create: bool = True) -> None:
         self.name = f"ledger {url}"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
 from sqlalchemy import Connection, Executable, bindparam, func, insert, select
@@ -195,6 +196,7 @@ class Place(Protocol):
     """Where a ledger is kept, or will be."""
 
     name: str
+    file: Path | None
 
     def find(self) -> Database | None:
         """The ledger there, known as one of ours and up to date; None if there is none yet."""
@@ -227,6 +229,11 @@ class Store:
     def name(self) -> str:
         """What errors call it; shows no password."""
         return self._place.name
+
+    @property
+    def file(self) -> Path | None:
+        """The file that it is in; None if in none."""
+        return self._place.file
 
     @property
     def database(self) -> Database | None:

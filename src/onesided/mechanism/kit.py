@@ -17,6 +17,7 @@ from onesided.mechanism._fit import (
     rates_for,
     rates_over,
 )
+from onesided.mechanism._persistent import KEY_BYTES, KeyedCoins
 from onesided.mechanism._sampling import open_kinds, samples_for
 from onesided.mechanism._source import source_of
 from onesided.mechanism._steps import Chosen, Counted, OneOf, Steps, Together, both_ways, steps_in
@@ -24,11 +25,13 @@ from onesided.mechanism.law import CONFIDENCE, Correction, confident, shared, ta
 
 __all__ = [
     "CONFIDENCE",
+    "KEY_BYTES",
     "Chosen",
     "Correction",
     "Counted",
     "Exact",
     "Field",
+    "KeyedCoins",
     "MaybeWhole",
     "Move",
     "OneOf",

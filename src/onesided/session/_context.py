@@ -25,7 +25,7 @@ from onesided.engine.kit import (
     rule_of,
 )
 from onesided.errors import DataError, PolicyError
-from onesided.ledger import Account
+from onesided.ledger import Account, Ledger
 from onesided.policy import Policy, Predicate
 from onesided.schema import Schema
 
@@ -50,6 +50,7 @@ class QueryContext:
     account: Account
     declared: Schema | None = None
     marks: Table | None = None
+    ledger: Ledger | None = None
     binned: Mapping[str, str | None] = field(default_factory=dict)
     _keys: dict[tuple[int, tuple[str, ...]], tuple[object, PublicKeys]] = field(
         default_factory=dict, repr=False

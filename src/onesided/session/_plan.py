@@ -29,6 +29,7 @@ from onesided.mechanism.kit import Steps
 from onesided.policy import ABSENT, Edge, GroupCount, Guarantee, Policy, Shift
 from onesided.session._certified import Shares, certified_shares
 from onesided.session._context import QueryContext
+from onesided.session._free_sample import left_free, offered
 from onesided.show import Card, Chart, Lines, RoleTable, figure
 
 IN_THE_CLEAR: Final = (
@@ -244,6 +245,19 @@ class Plan:
         )
 
     @property
+    def free_sample(self) -> Fraction:
+        """The ε of a sample of open units that is free beside this: no largest loss grows by it.
+
+        0 if there is none. It holds where nobody's kind changes between the two.
+        """
+        before, after = self.account.budget, finite(self.charge)
+        if not self.affordable or len(after) < len(self.charge):
+            return Fraction(0)
+        spent = {edge: before[edge] - left for edge, left in self.remaining.items()}
+        total = {edge: one + after.get(edge, 0) for edge, one in spent.items()}
+        return left_free(self.guarantee.made_for, self.account.accounting, total)
+
+    @property
     def options(self) -> tuple[PlanOption, ...]:
         """What would answer, and then what else could; as tried, where a public table was given."""
         if self.tried is not None and self.tried():
@@ -255,6 +269,9 @@ class Plan:
         return own, *self.others
 
     def __str__(self) -> str:
+        return self._words(offered(self.free_sample))
+
+    def _words(self, offer: str = "") -> str:
         remaining = self.remaining
         edges = ", ".join(
             f"{edge}: {readable(loss)} of {readable(remaining[edge])} left{self._delta(edge)}"
@@ -266,7 +283,8 @@ class Plan:
         head = ("mechanism", "error (r.m.s.)", "certain side", "")
         ways = _table((head, *(o.row for o in self.options)))
         charge = f"Charge -- {edges}{at_delta(self.account)}.{too_much}"
-        return "\n".join([*self.remarks, charge, ways, *self._certified()])
+        lines = [*self.remarks, charge, offer, ways, *self._certified()]
+        return "\n".join(filter(None, lines))
 
     def _certified(self) -> list[str]:
         """How often groups are certified, for some true counts up to the threshold."""
@@ -289,13 +307,14 @@ class Plan:
             "delta": {edge: text(loss) for edge, loss in self.guarantee.delta.items()},
             "affordable": self.affordable,
             "times": self.times,
+            **({"free_sample": text(free)} if (free := self.free_sample) else {}),
             "promise": str(self.guarantee),
             "remarks": list(self.remarks),
             "certain": list(self.certain),
             "options": [option.as_dict() for option in self.options],
             "error": self.options[0].error,
             "certified": [[count, share] for count, share in self.certifies],
-            "words": str(self),
+            "words": self._words(),
         }
 
     def _repr_html_(self) -> str:
@@ -307,7 +326,7 @@ class Plan:
             title="Plan",
             first=(*(() if self.affordable else ("This costs more than is left.",)), *self.remarks),
             table=RoleTable.of(dict(zip(head, zip(*rows, strict=True), strict=True))),
-            lines=(charge, str(self.guarantee)),
+            lines=(charge, *filter(None, [offered(self.free_sample)]), str(self.guarantee)),
         ).html()
 
     def _delta(self, edge: str) -> str:

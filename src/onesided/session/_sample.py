@@ -13,19 +13,22 @@ import narwhals as nw
 import numpy as np
 
 from onesided._english import many
-from onesided._numbers import Loss, Number, quantity, rough
+from onesided._numbers import Number, quantity, rough
 from onesided.engine import Table
 from onesided.engine.kit import KIND, Cut, Draw, Samples, Snapshot, look
-from onesided.errors import DataError, LedgerError, ParameterError, UnprotectableError
+from onesided.errors import DataError, LedgerError, ParameterError
+from onesided.mechanism import PersistentSample
 from onesided.mechanism.kit import samples_for
 from onesided.noise import Noise
-from onesided.policy import ABSENT, GroupCount, Policy
+from onesided.policy import ABSENT, Policy
 from onesided.session._chart import over_time
 from onesided.session._context import QueryContext
+from onesided.session._free_sample import tellable
 from onesided.session._plan import Plan, promised
 from onesided.session._question import Answer, Packed, PreparedQuery
 from onesided.session._release import Release
 from onesided.session._statement import Nouns
+from onesided.session._streams import STREAM, Stream, stream_of
 from onesided.show import Dots, RoleTable, Shape
 
 _EMPTY: Final = "Few units are open, or ε is small: noisy counts say more."
@@ -54,9 +57,17 @@ class Sample:
     A table in which everything is open is sampled like any other: publishing it whole *because*
     nobody turned out to be sensitive would tell that nobody is. If everything is protected the
     sample is empty; noisy counts say more.
+    stream: names a sample that is told month after month. Units enter it by one coin each, kinds
+        are as it first met them, and who is open no more leaves for good. It is charged when it is
+        opened; each further call tells the next month and charges nothing. Its key lies in a file
+        beside the ledger; without it the stream has ended.
+    attrition: the chance of each kept unit to leave for good in each month, such as "1/50", which
+        hides that one is open no more: all months together lose ``max(ε, -ln attrition)``. Without
+        it such a change is seen for certain.
     Errors: UnprotectableError if the policy protects every record; BudgetExceededError; DataError
-    for rows without a unit. All columns are taken before the charge; should the machine fail while
-    rows are cut out, the charge stands.
+    for rows without a unit; ParameterError and LedgerError for a stream that cannot go on. All
+    columns are taken before the charge; should the machine fail while rows are cut out, the charge
+    stands.
 
     >>> import polars as pl, onesided as od
     >>> trips = pl.DataFrame(
@@ -72,10 +83,13 @@ class Sample:
     id: str | None = None
     again: bool = False
     title: str = ""
+    stream: str | None = None
+    attrition: Number | None = None
 
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
-        return f"True records of open {nouns.units}"
+        stream = "" if self.stream is None else f", in the stream {self.stream!r}"
+        return f"True records of open {nouns.units}{stream}"
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Draw, SampleRelease]:
         """Check and price the question. Looks at no row."""
@@ -85,8 +99,9 @@ class Sample:
                 "units.",
                 hint="Sample first: the sample is your own table, to join and to add up.",
             )
-        samples = _tellable(samples_for(context.policy, epsilon=self.epsilon), context.policy)
-        plan = _plan(context, samples)
+        samples = tellable(samples_for(context.policy, epsilon=self.epsilon), context.policy)
+        stream = self._stream(context, samples)
+        plan = _plan(context, samples, stream)
 
         def draw(cut: Draw, noise: Noise | None) -> Answer:
             found = cut(noise)
@@ -103,17 +118,35 @@ class Sample:
                 guarantee=plan.guarantee,
                 entry=entry,
                 summary=f"Records of {many(sum(cut.units.values()), 'unit')}.",
+                month=None if stream is None else stream.month,
+                attrition=None if stream is None else stream.sample.attrition,
             )
 
+        kinds = {kind: one.keep_text for kind, one in samples.items()}
+        keeping = None if stream is None else stream.keep
         return _Unkept(
-            detail={"kinds": {kind: one.keep_text for kind, one in samples.items()}},
+            detail={"kinds": kinds, **({} if stream is None else {STREAM: stream.detail})},
             plan=plan,
             context=context,
             columns=context.using(),
-            look=lambda _: look(context.records(), samples),
+            look=lambda _: look(context.records(), samples, keeping),
             draw=draw,
             result=result,
+            asserts=None if stream is None else lambda _: None,  # it is never charged unread
         )
+
+    def _stream(self, context: QueryContext, samples: Samples) -> Stream | None:
+        """The stream that is told. Errors: as :func:`stream_of`."""
+        if self.stream is not None:
+            absence = ABSENT in context.policy.kinds
+            sample = PersistentSample(samples, self.attrition, absence)  # type: ignore[arg-type] # settled
+            return stream_of(context, self.stream, sample)
+        if self.attrition is not None:
+            raise ParameterError(
+                "attrition= is of a stream, and this sample is told once.",
+                hint='Name the stream: stream="opt-in-2026".',
+            )
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +155,7 @@ class _Unkept(PreparedQuery[Draw, "SampleRelease"]):
 
     def read(self) -> Draw:
         """Take a snapshot of all columns, which is held until the rows are cut. Secret."""
-        return look(self.context.records(), self.plan.mechanism)
+        return self.look(None)  # type: ignore[arg-type] # it takes a snapshot of its own
 
     def pack(self, answer: Answer) -> Packed:
         """The rows are not kept."""
@@ -164,13 +197,14 @@ class Total:
     kinds: tuple[str, ...]
     least: int | None = None
     missing: int = 0
+    scope: str = ""
 
     def __str__(self) -> str:
         gaps = f" {many(self.missing, 'row')} without a value left out." if self.missing else ""
         return (
-            f"About {quantity(self.estimate)} over all units that are {' or '.join(self.kinds)} "
-            f"(standard error {rough(self.standard_error)}).{gaps} It says nothing of protected "
-            "units: how many there are and what they add is not estimated."
+            f"About {quantity(self.estimate)} over all units that are {' or '.join(self.kinds)}"
+            f"{self.scope} (standard error {rough(self.standard_error)}).{gaps} It says "
+            "nothing of protected units: how many there are and what they add is not estimated."
         )
 
 
@@ -180,7 +214,7 @@ class SampleRelease(Release):
 
     frame: the rows in the caller's own frame type, held in memory even if lazy, in the table's
     order. samples: per open kind, the mechanism that kept or dropped its units. units: how many
-    units of each were kept.
+    units of each were kept. month, attrition: of a stream, which month of it these are.
 
     >>> import polars as pl, onesided as od
     >>> trips = pl.DataFrame(
@@ -198,6 +232,8 @@ class SampleRelease(Release):
     units: Mapping[str, int]
     policy: Policy = field(repr=False)
     unit: str | None
+    month: int | None = None
+    attrition: Fraction | None = None
     kind: str = "SampleRelease"
 
     @property
@@ -212,17 +248,28 @@ class SampleRelease(Release):
 
     @property
     def keep(self) -> Mapping[str, float]:
-        """Per open kind the chance of a unit to be kept; ``keep_text`` of ``samples`` is exact."""
-        return {kind: sample.keep for kind, sample in self.samples.items()}
+        """Per open kind the chance of a unit to be kept; ``keep_text`` of ``samples`` is exact.
+
+        Of a stream's unit that was open each time it was met, to be kept until this month.
+        """
+        stays = float(1 - (self.attrition or 0)) ** ((self.month or 1) - 1)
+        return {kind: sample.keep * stays for kind, sample in self.samples.items()}
 
     def total(self, column: str | None = None) -> Total:
         """The total of a column over all open units, or their number if ``column`` is None.
 
         Free of charge: it is computed from the published rows. Each kept unit stands for
         ``1 / keep`` of its kind. The standard error is that of the coins alone: over repeated
-        samples of this table.
+        samples of this table. Of a stream's month it is about those alone whom it may hold: open
+        each time that it met them, and met in its first month where nobody enters later.
         Errors: UnknownColumnError; ParameterError for a column that has no numbers.
         """
+        if self.month is not None and len(self.samples) > 1:
+            raise ParameterError(
+                "A stream with several open kinds has no totals: which of them a unit was of when "
+                "it entered is not published.",
+                hint="Give the policy one open kind, or take a sample without a stream.",
+            )
         table = Table(self.frame)
         predicates = [one for rule in self.policy.rules for one in rule.predicates]
         used = [name for one in predicates for name in one.readable().columns]
@@ -241,16 +288,17 @@ class SampleRelease(Release):
             gaps = 0 if column is None else rows.null_rows(rows.at(column))
         estimate = variance = 0.0
         for kind, (total, squares) in sums.items():
-            keep = self.samples[kind].keep
+            keep = self.keep[kind]
             estimate += total / keep
             variance += squares * (1 - keep) / keep**2
-        unknown = any(self.units[k] == 0 and self.samples[k].keep < 1 for k in self.samples)
+        unknown = any(self.units[kind] == 0 and keep < 1 for kind, keep in self.keep.items())
         return Total(
             estimate=estimate,
             standard_error=math.inf if unknown else math.sqrt(variance),
             kinds=tuple(self.samples),
             least=sum(self.units.values()) if column is None else None,
             missing=gaps,
+            scope="" if self.month is None else " and were each time that the stream met them",
         )
 
     def _sums(self, table: Snapshot, column: str | None) -> Mapping[str, tuple[float, float]]:
@@ -400,41 +448,18 @@ def _as_text(number: int, unit: Any, what: str, *, zoned: bool) -> str:
     return time if what else f"{np.datetime64(day, 'D')} {time}{'+00:00' if zoned else ''}"
 
 
-def _tellable(samples: Samples, policy: Policy) -> Samples:
-    """The open kinds that the rules of the policy can find in a table.
-
-    Without rules nothing tells an open record from a protected one.
-    """
-    present = set(policy.kinds) - {ABSENT}
-    if not policy.rules and len(present) > 1:
-        raise UnprotectableError(
-            f"No rule of the policy {policy.name!r} tells its kinds {', '.join(sorted(present))} "
-            "apart in a table, so protected rows could be published.",
-            hint="Say which rows are open: sensitive(...), tiers(...), or a policy with rules=.",
-        )
-    told = {rule.kind for rule in policy.rules} | {policy.default_kind}
-    found = {kind: sample for kind, sample in samples.items() if kind in told}
-    if not found:
-        raise UnprotectableError(
-            f"No rule of the policy {policy.name!r} makes a unit {' or '.join(samples)}, so every "
-            "unit of a table is protected.",
-            hint="Give the policy rules= or default= that name an open kind.",
-        )
-    return found
-
-
-def _plan(context: QueryContext, samples: Samples) -> Plan:
-    """Each edge is charged for the one kind that it leads to."""
-    charge: dict[str, Loss] = {edge.name: Fraction(0) for edge in context.policy.edges}
-    for kind, sample in samples.items():
-        query = GroupCount(max_groups=1, counted=frozenset({kind}))
-        for edge, worst in context.policy.shifts(query).items():
-            charge[edge.name] += max(sample.loss(shift) for shift in worst)
+def _plan(context: QueryContext, samples: Samples, stream: Stream | None) -> Plan:
+    """Each edge is charged for the one kind that it leads to; a stream once, when it is opened."""
+    mechanism = PersistentSample(samples) if stream is None else stream.sample
+    loss = mechanism.loss(context.policy)
     chances = ", ".join(f"{kind}: {one.keep_text}" for kind, one in samples.items())
     about = f"True records of open units, whole or not at all; kept with probability {chances}."
+    if stream is not None:
+        about = f"{about} {stream.about}"
+    paid = stream is not None and stream.opened is not None
     return Plan(
-        mechanism=samples,
-        charge=charge,
+        mechanism=samples if stream is None else mechanism,
+        charge=dict.fromkeys(loss, Fraction(0)) if paid else loss,
         account=context.account,
-        guarantee=promised(context, charge, about=about),
+        guarantee=promised(context, loss, about=about),
     )

@@ -21,6 +21,7 @@ from onesided.schema import Schema, schema_of
 from onesided.session._asks import Asks, asking
 from onesided.session._completed import Completer
 from onesided.session._context import QueryContext, opened
+from onesided.session._free_sample import left_free, offered
 from onesided.session._health import Inspected, health_in, inspected
 from onesided.session._own_mechanism import OwnMechanism
 from onesided.session._plan import Plan, all_keep, require_a_promise
@@ -128,6 +129,25 @@ class Session(Asks):
     def remaining(self) -> Mapping[str, Fraction]:
         """What is left to spend on each edge; :attr:`Plan.times` says how many answers fit."""
         return self._account.remaining
+
+    @property
+    def free_sample(self) -> Fraction:
+        """The ε of a sample of open units that would leave the largest loss as it is; 0 if none.
+
+        What hides falls costs a record that turns open less than one that stays sensitive: a
+        sample of open records may cost the rest. It holds where nobody's kind changes in between.
+
+        >>> import polars as pl, onesided as od
+        >>> people = pl.DataFrame({"at": ["a", "b"], "minor": [True, False]})
+        >>> session = od.Session(people, policy=od.policy.sensitive("minor"), budget=9)
+        >>> _ = session.count(by="at", keys=["a", "b"], counted="sensitive", epsilon=1)
+        >>> session.free_sample
+        Fraction(1, 2)
+        >>> _ = session.sample(epsilon=session.free_sample)
+        >>> session.free_sample, session.spent["sensitive -> open"]
+        (Fraction(0, 1), Fraction(1, 1))
+        """
+        return left_free(self.policy, self._account.accounting, self.spent)
 
     @property
     def spent(self) -> Mapping[str, Fraction]:
@@ -438,13 +458,15 @@ class Session(Asks):
             account=self._account,
             declared=self.schema,
             marks=self._marks,
+            ledger=self.ledger,
         )
 
     def __repr__(self) -> str:
         left = ", ".join(f"{edge}: {readable(some)}" for edge, some in self.remaining.items())
         unit = self._context().unit_name
         left += at_delta(self._account)
-        return f"Session(policy {self.policy.name!r}, unit {unit!r}; left of ε: {left})"
+        free = f"; free: sample(epsilon='{self.free_sample}')" if self.free_sample else ""
+        return f"Session(policy {self.policy.name!r}, unit {unit!r}; left of ε: {left}{free})"
 
     def _repr_html_(self) -> str:
         """Whose data these are, under which policy, and what is left of the budget."""
@@ -460,6 +482,7 @@ class Session(Asks):
                 f"Columns: {held}.",
                 whom,
                 *([] if self._account.accounting == PURE else [all_keep(self._account)]),
+                *filter(None, [offered(self.free_sample)]),
                 f"{self.ledger!r}",
             ],
         ).html()

@@ -3,6 +3,7 @@
 from typing import Any
 
 from onesided.session._asks import QUESTIONS, Asks
+from onesided.session._free_sample import free_sample, offered
 from onesided.session._groups import Groups
 from onesided.session._question import PreparedQuery, require_question
 from onesided.session._recall import kept, refuse_asserting
@@ -22,8 +23,8 @@ from onesided.session.written._json import required
 
 __all__ = [
     "IN_SQL", "QUERIES", "QUESTIONS", "Asks", "Groups", "SumNoise", "explains", "frame_of",
-    "prepared", "question_of", "refuse_asserting", "refuse_changed", "rehearse", "require_question",
-    "required", "sql_of", "value_shifts",
+    "free_sample", "offered", "prepared", "question_of", "refuse_asserting", "refuse_changed",
+    "rehearse", "require_question", "required", "sql_of", "value_shifts",
 ]  # fmt: skip
 
 

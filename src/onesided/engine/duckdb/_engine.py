@@ -25,7 +25,7 @@ from onesided.engine._protocol import (
     Taking,
     Words,
 )
-from onesided.engine._snapshot import Draw, Samples, Subject, sampler, unclean
+from onesided.engine._snapshot import Draw, Keeping, Samples, Subject, sampler, unclean
 from onesided.engine._sql import quoted
 from onesided.engine.duckdb import _condition
 from onesided.engine.duckdb._condition import DuckDBTerms, column_type, connected
@@ -244,11 +244,11 @@ class DuckDBEngine(SteppedEngine):
             if "ENUM(" in kind and not (kind.startswith("ENUM(") and kind.endswith(")")):
                 raise unclean(name, "ENUM in a nested type", "VARCHAR")
 
-    def sampler(self, subject: Subject, samples: Samples) -> Draw:
+    def sampler(self, subject: Subject, samples: Samples, keeping: Keeping | None) -> Draw:
         from onesided.engine.duckdb._rows import DuckDBRows  # noqa: PLC0415 - PyArrow is optional
 
         rows = DuckDBRows(subject, caller=self.caller, beside=self.relation)
-        return sampler(rows, samples)
+        return sampler(rows, samples, keeping)
 
 
 def _of_rows(frame: Lazy, text: str) -> Lazy:

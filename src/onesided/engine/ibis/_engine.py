@@ -21,7 +21,7 @@ from psycopg.rows import tuple_row
 
 from onesided.engine._keys import plain
 from onesided.engine._protocol import Column, Engine, KeyTypes, Lazy, Taking, Words, places_of
-from onesided.engine._snapshot import Draw, Samples, Subject
+from onesided.engine._snapshot import Draw, Keeping, Samples, Subject
 from onesided.engine.ibis._condition import (
     Exact,
     PostgresTerms,
@@ -517,8 +517,8 @@ class WarehouseEngine(Engine):
             keep=lambda made: native.filter(written_of(native, made)),
         )
 
-    def sampler(self, subject: Subject, samples: Samples) -> Draw:
-        del subject, samples
+    def sampler(self, subject: Subject, samples: Samples, keeping: Keeping | None) -> Draw:
+        del subject, samples, keeping
         raise DataError(
             "True records are not sampled in a warehouse: the rows would have to leave it.",
             hint="Ask for counts, or write the table to files and sample those with another "

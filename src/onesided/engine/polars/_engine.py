@@ -23,7 +23,7 @@ from onesided.engine._protocol import (
     Words,
     places_of,
 )
-from onesided.engine._snapshot import Draw, Kinds, Rows, Samples, Subject, sampler, unclean
+from onesided.engine._snapshot import Draw, Keeping, Kinds, Rows, Samples, Subject, sampler, unclean
 from onesided.engine.polars import _condition
 from onesided.engine.polars._condition import PolarsTerms, column_type
 from onesided.noise import BoolArray, IntArray
@@ -191,8 +191,8 @@ class PolarsEngine(SteppedEngine):
             except pl.exceptions.PolarsError:
                 raise unclean(name, str(dtype), "a plain type") from None
 
-    def sampler(self, subject: Subject, samples: Samples) -> Draw:
-        return sampler(PolarsRows(subject, callers=self.callers, lazy=self.lazy), samples)
+    def sampler(self, subject: Subject, samples: Samples, keeping: Keeping | None) -> Draw:
+        return sampler(PolarsRows(subject, callers=self.callers, lazy=self.lazy), samples, keeping)
 
 
 def _owned(frame: Any) -> Any:

@@ -30,7 +30,7 @@ from onesided.engine._protocol import (
     places_of,
     reading,
 )
-from onesided.engine._snapshot import Cut, Draw, Samples, Subject
+from onesided.engine._snapshot import Cut, Draw, Keeping, Samples, Subject
 from onesided.engine.spark import _condition
 from onesided.engine.spark._condition import SparkTerms, column_type
 from onesided.errors import DataError, NoiseError
@@ -66,8 +66,14 @@ _NUMBER: Final = "onesided_number"
 Numbers = NDArray[Any]
 
 
-def sampler(subject: Subject, samples: Samples) -> Draw:
+def sampler(subject: Subject, samples: Samples, keeping: Keeping | None) -> Draw:
     """As :func:`onesided.engine._snapshot.look`; the coins are flipped by the executors."""
+    if keeping is not None:
+        raise DataError(
+            "The units of a stream are not followed in Spark.",
+            hint="Write the table to Parquet and open it with DuckDB or Polars. "
+            "Nothing was drawn and nothing was recorded.",
+        )
     check(subject)
     # Compute every column and condition on every row once: what fails then fails now.
     unit, native = subject.unit, nw.to_native(subject.table.frame)
@@ -394,8 +400,8 @@ class SparkEngine(SteppedEngine):
             keep=native.filter,
         )
 
-    def sampler(self, subject: Subject, samples: Samples) -> Draw:
-        return sampler(subject, samples)
+    def sampler(self, subject: Subject, samples: Samples, keeping: Keeping | None) -> Draw:
+        return sampler(subject, samples, keeping)
 
 
 def _like(dtype: nw.dtypes.DType, values: Column) -> Any:

@@ -268,6 +268,10 @@ class Several:
             raise ParameterError(
                 f"disjoint must be True or False, got {self.disjoint!r}.", hint="Write True."
             )
+        if any(getattr(one, "stream", None) is not None for one in questions):
+            raise ParameterError(
+                "The months of a stream are told one by one.", hint="Ask session.sample(...) alone."
+            )
         column = column_apart(context, questions) if self.disjoint else ""
         parts = tuple(stated(one, one.prepare(context), context) for one in questions)
         plan = _plan(context, parts)
