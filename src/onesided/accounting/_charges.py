@@ -16,6 +16,7 @@ from onesided.accounting._losses import (
     LossDistribution,
     bound_loss,
     certain_loss,
+    composed,
     counts_loss,
     guarantee,
     two_way_loss,
@@ -251,10 +252,7 @@ def _tight(
     return _composed(tuple(laws.items()))
 
 
-@lru_cache(maxsize=4)
-def _composed(laws: tuple[tuple[LossDistribution, int], ...]) -> LossDistribution:
-    """Each law so many times; the way back often has the same ones."""
-    return total_loss([one.times(count) for one, count in laws])
+_composed = lru_cache(maxsize=4)(composed)  # the way back often has the same ones
 
 
 def _less(plain: Bound, loss: LossDistribution, allowed: Fraction) -> Bound:
@@ -349,10 +347,7 @@ def total_loss(releases: Sequence[LossDistribution]) -> LossDistribution:
     >>> total_loss([certain_loss(1), certain_loss(2)]).largest, total_loss([]).largest
     (Fraction(3, 1), Fraction(0, 1))
     """
-    total = certain_loss(0)
-    for release in releases:
-        total = total + release
-    return total
+    return composed(tuple(Counter(releases).items()))
 
 
 def tight_guarantee(
