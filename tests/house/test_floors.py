@@ -438,6 +438,7 @@ PUBLIC = {
     ],
     "onesided.accounting": [
         "Bound",
+        "Charged",
         "LossDistribution",
         "NOTE",
         "Repeated",
@@ -461,6 +462,7 @@ PUBLIC = {
         "extended_to_osdp",
         "from_dp",
         "guarantee",
+        "less",
         "noise_note",
         "parallel",
         "repeated",
@@ -487,6 +489,7 @@ PUBLIC = {
         "Diagnostics",
         "Health",
         "health_of",
+        "ledger_total",
         "Discover",
         "Enclosed",
         "Grouped",

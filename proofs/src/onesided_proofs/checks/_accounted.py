@@ -15,10 +15,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+import onesided as od
 from onesided import accounting as acc
 from onesided import policy as policies
 from onesided.accounting import NOTE, Bound, LossDistribution
 from onesided.errors import ParameterError, PolicyError
+from onesided.ledger import Ledger
 from onesided.mechanism import AtMost, Counts
 from onesided.numbers import INFINITE, Infinite, Loss
 from onesided.policy import Policy, Shift
@@ -56,6 +58,7 @@ def accounted_checks() -> Iterator[Sampled]:
         ("sampling and noise in balance", _balance_fault),
         ("notes of charges", _notes_fault),
         ("totals of charges", _totals_fault),
+        ("totals of two accounts", _accounts_fault),
     ):
         yield Sampled(_NAME, subject, found())
     half = Counts("1/2", 1)
@@ -68,6 +71,7 @@ def accounted_checks() -> Iterator[Sampled]:
     sure = np.array([1.0, 0.0]), np.array([np.exp(-0.5), -np.expm1(-0.5)])
     for subject, fault in (
         ("a loss moved to the grid by its own mean", _against(middle, *sure)),
+        ("the other account by its way back", _accounts_fault(back=True)),
         ("noise at twice the rate", _against(acc.counts_loss(half, Shift(rise=0, fall=1)), *law)),
         ("one release of two", _added_fault(_KNOWN[0], _KNOWN[1], told=_KNOWN[0])),
         ("sampled twice as often", _kept_fault(Fraction(1, 4), told=Fraction(1, 8))),
@@ -679,6 +683,38 @@ def _totals_fault() -> str:
             if loss.delta(told.epsilon) > told.delta and told != plain:  # type: ignore[arg-type]
                 return f"{edge} at δ = {delta} is {told}, which is too little"
     return _ends_fault(policy, leaky) or _edges_fault()
+
+
+def _accounts_fault(*, back: bool = False) -> str:
+    """One charge in each of two accounts, on each move of both: by the laws of its two edges.
+
+    back: as if a move of the second account were its reverse.
+    """
+    held = [policies.sensitive("minor"), policies.sensitive("patient")]
+    moved = {"sensitive -> open": 1, "sensitive -> sensitive": -1}  # falls by one, or rises
+    rates = [(Fraction(1, 2), Fraction(2)), (Fraction(2), _ONE)]
+    ledger, delta = Ledger.open(None), Fraction(1, 50)
+    for policy, pair in zip(held, rates, strict=True):
+        shifts = {e: [Shift(rise=max(0, -by), fall=max(0, by))] for e, by in moved.items()}
+        epsilon = {e: pair[0] if by > 0 else pair[1] for e, by in moved.items()}
+        more = {"policy_id": policy.identity, "policy_toml": policy.to_toml(), "further": True}
+        account = ledger.account(policy_name=policy.name, budget=dict.fromkeys(moved, 9), **more)
+        account.spend(epsilon, label="one", detail={NOTE: acc.noise_note(Counts(*pair), shifts)})
+    both = held[0] & held[1]
+    total = od.session.ledger_total(ledger, delta=delta)
+    seen = 0
+    for edge in both.edges:
+        steps = [moved[step.name] for step in both.joins[edge]]
+        steps[1] = -steps[1] if back else steps[1]
+        laws = (_shifted(*pair, by) for pair, by in zip(rates, steps, strict=True))
+        real, other = _pair(*laws)
+        told = total.tight.epsilon[edge.name]
+        for at, most in ((float(told), True), (float(told) - 1e-4, False)):  # type: ignore[arg-type]
+            lost = float(np.maximum(0, real - math.exp(at) * other).sum())
+            if (lost <= delta + _CLOSE) is not most:
+                return f"δ at ε = {at:.4f} along {edge.name} is {lost:.6f}, told {float(delta)}"
+        seen += 1
+    return "" if seen > 1 else "no moves"
 
 
 def _ends_fault(policy: Policy, leaky: Charged) -> str:
