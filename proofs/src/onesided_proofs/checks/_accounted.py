@@ -697,8 +697,13 @@ def _accounts_fault(*, back: bool = False) -> str:
     for policy, pair in zip(held, rates, strict=True):
         shifts = {e: [Shift(rise=max(0, -by), fall=max(0, by))] for e, by in moved.items()}
         epsilon = {e: pair[0] if by > 0 else pair[1] for e, by in moved.items()}
-        more = {"policy_id": policy.identity, "policy_toml": policy.to_toml(), "further": True}
-        account = ledger.account(policy_name=policy.name, budget=dict.fromkeys(moved, 9), **more)
+        account = ledger.account(
+            policy_id=policy.identity,
+            policy_toml=policy.to_toml(),
+            policy_name=policy.name,
+            budget=dict.fromkeys(moved, 9),
+            further=True,
+        )
         account.spend(epsilon, label="one", detail={NOTE: acc.noise_note(Counts(*pair), shifts)})
     both = held[0] & held[1]
     total = od.session.ledger_total(ledger, delta=delta)
