@@ -162,8 +162,8 @@ def test_a_monitor_charges_the_kind_that_the_account_has(tmp_path):
     assert json.loads(json.dumps(list(map(str, asked.remaining.values())))) == ["17/5"]
 
 
-@pytest.mark.parametrize("method", ["dawaz", "ahpz", "hierarchicalz"])
-def test_zeros_by_open_counts_leave_the_algorithm_its_law(method):
+@pytest.mark.parametrize("method", ["dawaz", "ahpz", "hierarchicalz", "split"])
+def test_open_counts_leave_what_is_asked_beside_them_its_law(method):
     given = {"unit": None, "policy": od.policy.sensitive("age >= 30")}
     bins = [0, 10, 20, 30, 40]
     question = od.session.Histogram("age", bins=bins, method=method, epsilon="1/10")

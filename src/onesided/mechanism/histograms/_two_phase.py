@@ -17,7 +17,7 @@ from onesided._numbers import INFINITE, Loss, Number, positive, rate, regular, s
 from onesided.errors import DataError, ParameterError, UnprotectableError
 from onesided.fields import Field, Rate, settle
 from onesided.mechanism._fit import Fitted, count_moves, counts_of, largest_rate
-from onesided.mechanism._steps import Chosen, OneOf, Steps, Together
+from onesided.mechanism._steps import OneOf, Steps, beside
 from onesided.noise import BoolArray, IntArray, Noise, SecureNoise
 from onesided.policy import Edge, GroupCount, Policy, Shift
 
@@ -307,8 +307,7 @@ class Zeroed:
                 hint="Its loss says what is known of it.",
             )
         lost = self.open_rate * open_shift.rise + INFINITE * open_shift.fall
-        zeros = (Chosen(lost, INFINITE),) if lost else ()
-        return Together((*zeros, told(all_shift)))
+        return beside(lost, told(all_shift))
 
     def steps_along(
         self, policy: Policy, *, open_kinds: Iterable[str], query: GroupCount

@@ -355,6 +355,8 @@ def _plan(binned: Binned, groups: Groups, mechanism: Any, method: str, tried: fl
         losses = {edge: max(mechanism.loss(s) for s in many) for edge, many in shifts.items()}
     elif method in _TWO_PARTS:
         losses = mechanism.losses(policy)
+        if method == "split":
+            noise = steps_note(mechanism.steps_along(policy))
     else:
         kinds = sorted(Parts.of(policy).open)
         losses = mechanism.losses(policy, open_kinds=kinds, query=_ONE_CELL)
