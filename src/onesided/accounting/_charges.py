@@ -211,7 +211,7 @@ def total_of(policy: Policy, charges: Iterable[Charge], *, delta: Number) -> Ses
     Under the policy 'presence' -- present -> not present: ε = 0 (pure, δ = 0).
     """
     allowed = probability(delta, name="delta")
-    held = Charged.of(policy, charges)
+    held = Charged.grouped(policy, charges)
     tight = {name: less(held.plain(name), held.loss(name), allowed) for name in held.alike}
     plain = guarantee(policy, {name: held.plain(name) for name in held.alike})
     return SessionTotal(plain=plain, tight=guarantee(policy, tight), charges=held.count)
@@ -222,7 +222,7 @@ class Charged:
     """Charges of one account, alike ones together: per edge how many of a note, ε and δ.
 
     >>> from onesided.policy import presence
-    >>> Charged.of(presence(max_groups=1), []).loss("present -> not present").largest
+    >>> Charged.grouped(presence(max_groups=1), []).loss("present -> not present").largest
     Fraction(0, 1)
     """
 
@@ -231,7 +231,7 @@ class Charged:
     count: int
 
     @classmethod
-    def of(cls, policy: Policy, charges: Iterable[Charge]) -> Charged:
+    def grouped(cls, policy: Policy, charges: Iterable[Charge]) -> Charged:
         """Those charges. Errors: PolicyError for one with other edges than the policy's."""
         names = [edge.name for edge in policy.edges]
         alike: dict[str, Counter[tuple[str, Fraction, Fraction]]] = {n: Counter() for n in names}

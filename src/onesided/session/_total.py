@@ -185,7 +185,7 @@ def ledger_total(
 
     plain = promised("spent")
     asked, held, _ = _held(ledger, policy, known)
-    charged = [(own, Charged.of(own, by_account.get(own.identity, ()))) for own, _ in held]
+    charged = [(own, Charged.grouped(own, by_account.get(own.identity, ()))) for own, _ in held]
     tight: dict[str, Bound] = {}
     for edge in asked.edges:
         wider = () if accept_unprotected else asked.wider(edge)
