@@ -145,6 +145,13 @@ def speed(charges=10_000, rounds=200):
     start = time.perf_counter()
     total_of(BOTH, many, delta="1e-6")
     print(f"the total of {charges:,} equal charges: {time.perf_counter() - start:.2f} s")
+    session = opened(BOTH)
+    for number in range(24):
+        session.count(epsilon=Fraction(1, 100 + 7 * number))
+    mixed = list(session.ledger.entries(kind="spend")) * (charges // 24)
+    start = time.perf_counter()
+    total_of(BOTH, mixed, delta="1e-6")
+    print(f"of {len(mixed):,} charges of 24 kinds: {time.perf_counter() - start:.2f} s")
 
 
 def main():

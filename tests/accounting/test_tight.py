@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -249,6 +250,25 @@ def test_a_coarse_grid_only_ever_loses_more(monkeypatch):
     assert len(coarse.masses) <= 64 < len(fine.masses)
     for eps in (0, Fraction(1, 2), 1):
         assert fine.delta(eps) <= coarse.delta(eps) <= fine.delta(eps) + Fraction(1, 10)
+
+
+@given(st.lists(st.tuples(st.integers(3, 60), st.integers(1, 12)), min_size=2, max_size=3))
+@settings(max_examples=15)
+def test_many_of_several_kinds_lose_no_less_than_exactly_and_hardly_more(kinds):
+    releases, losses, shares = [], np.zeros(1), np.ones(1)
+    for k, count in kinds:
+        size = Fraction(1, 1000 + k)
+        releases += [acc.two_way_loss(size, size)] * count
+        up = np.arange(count + 1)
+        p = 1 / (1 + math.exp(-float(size)))
+        binomial = [math.comb(count, n) * p**n * (1 - p) ** (count - n) for n in up]
+        losses = np.add.outer(losses, float(size) * (2 * up - count)).ravel()
+        shares = np.multiply.outer(shares, binomial).ravel()
+    total = acc.total_loss(releases)
+    assert Fraction(total.infinite, pld.UNIT) < Fraction(1, 2**60)
+    for eps in (-1, 0, Fraction(1, 1000), Fraction(1, 100)):
+        exact = float(shares @ np.maximum(0, -np.expm1(float(eps) - losses)))
+        assert exact - SLACK <= float(total.delta(eps)) <= 1.001 * exact + SLACK
 
 
 def test_huge_shifts_fall_back_to_what_both_bounds_say():

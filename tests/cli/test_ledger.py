@@ -154,6 +154,9 @@ def test_several_accounts_are_told_apart_and_together(tmp_path):
     together = page.partition("All accounts together")[2].partition("Charges")[0]
     assert f"{OPEN}" in together
     assert "ε = 0.625, δ = 1e-7" in together
+    told = shown(path, "--delta", "1e-6", columns=200).partition("All accounts together")[2]
+    assert "2 charges. Added up: " in told
+    assert "Had this been the plan: " in told
 
 
 def test_accounts_that_protect_nobody_together_say_so(tmp_path):

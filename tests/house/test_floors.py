@@ -432,6 +432,7 @@ PUBLIC = {
     ],
     "onesided.accounting": [
         "Bound",
+        "Charged",
         "LossDistribution",
         "NOTE",
         "Repeated",
@@ -455,6 +456,7 @@ PUBLIC = {
         "extended_to_osdp",
         "from_dp",
         "guarantee",
+        "less",
         "noise_note",
         "parallel",
         "repeated",
@@ -481,6 +483,7 @@ PUBLIC = {
         "Diagnostics",
         "Health",
         "health_of",
+        "ledger_total",
         "Discover",
         "Enclosed",
         "Grouped",

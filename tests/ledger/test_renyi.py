@@ -2,13 +2,14 @@
 
 import json
 import math
+import random
 from fractions import Fraction
 
 import pytest
 
 from onesided import errors
 from onesided._numbers import INFINITE, ORDERS
-from onesided.accounting import charge_divergences, noise_note
+from onesided.accounting import charge_divergences, divergences, noise_note, two_way_loss
 from onesided.ledger import Allowance, Ledger, _amounts, _entry, balances
 from onesided.mechanism import Counts
 from onesided.policy import Shift
@@ -230,3 +231,40 @@ def test_rows_whose_divergences_cannot_be_read(open_ledger, open_account, orders
 def test_a_reserved_key_is_refused(account):
     with pytest.raises(errors.ParameterError, match="reserved"):
         spend(account, detail={"onesided.divergences": {}})
+
+
+def offered(budget, forward, backward):
+    """A charge of two losses: as the filter adds it, and each loss with its chance."""
+    told = {"e": divergences(two_way_loss(forward, backward))}
+    charge = _amounts.read_charge({"e": forward}, None, budget=budget, divergences=told)
+    u, v = math.exp(-float(forward)), math.exp(-float(backward))
+    up = (1 - v) / (1 - u * v)
+    return charge, ((up, float(forward)), (1 - up, -float(backward)))
+
+
+def reached(rng, offers, budget, epsilon, spent, *, loss=0.0, left=4):
+    """δ of an asker who chooses by chance after every answer, and asks again where refused."""
+    stop = max(0.0, 1 - math.exp(epsilon - loss))
+    for _ in range(3 * bool(left)):
+        charge, law = rng.choice(offers)
+        total = spent + charge
+        if not budget.over(total):
+            more = {"left": left - 1}
+            told = (
+                p * reached(rng, offers, budget, epsilon, total, loss=loss + x, **more)
+                for p, x in law
+            )
+            return max(stop, sum(told))
+    return stop
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("6", "1/1000"), ("1", "1/10"), ("3", "1/50")])
+def test_ten_thousand_askers_by_chance_never_pass_the_filter(epsilon, delta):
+    rng = random.Random(epsilon)
+    budget = _amounts.read_budget({"e": epsilon}, {"e": delta}, accounting="renyi")
+    sizes = [Fraction(epsilon) * Fraction(n, 8) for n in range(1, 10)]
+    offers = [offered(budget, size, size / back) for size in sizes for back in (1, 8, 64, 1024)]
+    nothing, most = budget.nothing(), 0.0
+    for _ in range(3_400):
+        most = max(most, reached(rng, offers, budget, float(Fraction(epsilon)), nothing))
+    assert 0 < most <= float(Fraction(delta)) + 1e-12

@@ -160,3 +160,16 @@ def test_a_monitor_charges_the_kind_that_the_account_has(tmp_path):
         entry.epsilon.values()
     )
     assert json.loads(json.dumps(list(map(str, asked.remaining.values())))) == ["17/5"]
+
+
+@pytest.mark.parametrize("method", ["dawaz", "ahpz", "hierarchicalz", "split"])
+def test_open_counts_leave_what_is_asked_beside_them_its_law(method):
+    given = {"unit": None, "policy": od.policy.sensitive("age >= 30")}
+    bins = [0, 10, 20, 30, 40]
+    question = od.session.Histogram("age", bins=bins, method=method, epsilon="1/10")
+    asked = session(**given)
+    plan = asked.plan(question)
+    assert plan.times > session(**given, accounting="pure").plan(question).times
+    asked.ask(question)
+    assert asked.ledger.check(laws=charge_divergences).charges == 1
+    assert asked.total(delta="1e-6").tight.headline <= max(plan.charge.values())

@@ -302,3 +302,22 @@ def test_a_view_by_another_table_changes_more_than_one_record_of_that_table():
     assert total_guarantee(ledger, other).headline == INFINITE
     assert own.relaxes(od.policy.bounded())
     assert not other.relaxes(od.policy.bounded())
+
+
+def test_accounts_together_are_tight_where_all_protect_the_move_and_nothing_elsewhere(ledger):
+    for policy in (od.policy.bounded(), MINORS):
+        account(ledger, policy)
+        asked = od.Session(FRAME, policy=policy, budget=4, ledger=ledger, further=True)
+        for _ in range(20):
+            asked.count(where="minor", epsilon="1/50")
+    total = od.session.ledger_total(ledger, delta="1e-6")
+    assert total.plain == total_guarantee(ledger)
+    assert total.budget == total_guarantee(ledger, of="budget")
+    assert (total.charges, total.fixed) == (40, False)
+    assert 0 < total.tight.headline < Fraction(3, 4) * total.plain.headline
+    for edge, loss in total.tight.epsilon.items():
+        assert loss <= total.plain.epsilon[edge]
+    asked = od.session.ledger_total(ledger, od.policy.unbounded(), delta="1e-6")
+    assert asked.tight.headline == asked.plain.headline == INFINITE
+    nothing = od.session.ledger_total(ledger, MINORS, delta=0)
+    assert nothing.tight.epsilon == nothing.plain.epsilon

@@ -2,8 +2,10 @@
 
 from onesided.accounting._charges import (
     NOTE,
+    Charged,
     SessionTotal,
     charge_loss,
+    less,
     noise_note,
     several_note,
     steps_note,
@@ -49,6 +51,7 @@ from onesided.accounting._renyi import Repeated, charge_divergences, divergences
 __all__ = [
     "NOTE",
     "Bound",
+    "Charged",
     "LossDistribution",
     "Repeated",
     "SampleAndNoise",
@@ -71,6 +74,7 @@ __all__ = [
     "extended_to_osdp",
     "from_dp",
     "guarantee",
+    "less",
     "noise_note",
     "parallel",
     "repeated",

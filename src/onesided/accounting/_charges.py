@@ -16,6 +16,7 @@ from onesided.accounting._losses import (
     LossDistribution,
     bound_loss,
     certain_loss,
+    composed,
     counts_loss,
     guarantee,
     two_way_loss,
@@ -210,57 +211,71 @@ def total_of(policy: Policy, charges: Iterable[Charge], *, delta: Number) -> Ses
     Under the policy 'presence' -- present -> not present: ε = 0 (pure, δ = 0).
     """
     allowed = probability(delta, name="delta")
-    names = [edge.name for edge in policy.edges]
-    alike: dict[str, Counter[tuple[str, Fraction, Fraction]]] = {name: Counter() for name in names}
-    notes: dict[str, object] = {}
-    count = 0
-    for charge in charges:
-        count += 1
-        if set(charge.epsilon) != set(names):
-            raise PolicyError(
-                f"A charge is on {', '.join(charge.epsilon)}, not on the edges of {policy.name!r}.",
-                hint="Give the charges of this policy's account alone.",
-            )
-        note = charge.detail.get(NOTE)
-        key = repr(note)
-        notes[key] = note
-        for name in names:
-            alike[name][key, charge.epsilon[name], charge.delta.get(name, Fraction(0))] += 1
-    plain = {name: _added(groups) for name, groups in alike.items()}
-    tight = {
-        name: _less(plain[name], _tight(groups, notes, edge=name), allowed)
-        for name, groups in alike.items()
-    }
-    return SessionTotal(
-        plain=guarantee(policy, plain), tight=guarantee(policy, tight), charges=count
-    )
+    held = Charged.grouped(policy, charges)
+    tight = {name: less(held.plain(name), held.loss(name), allowed) for name in held.alike}
+    plain = guarantee(policy, {name: held.plain(name) for name in held.alike})
+    return SessionTotal(plain=plain, tight=guarantee(policy, tight), charges=held.count)
 
 
-def _added(groups: Mapping[tuple[str, Fraction, Fraction], int]) -> Bound:
-    epsilon = sum((n * one for (_, one, _), n in groups.items()), Fraction(0))
-    delta = sum((n * one for (_, _, one), n in groups.items()), Fraction(0))
-    return Bound(epsilon, min(Fraction(1), delta))
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """Charges of one account, alike ones together: per edge how many of a note, ε and δ.
+
+    >>> from onesided.policy import presence
+    >>> Charged.grouped(presence(max_groups=1), []).loss("present -> not present").largest
+    Fraction(0, 1)
+    """
+
+    alike: Mapping[str, Mapping[tuple[str, Fraction, Fraction], int]]
+    notes: Mapping[str, object]
+    count: int
+
+    @classmethod
+    def grouped(cls, policy: Policy, charges: Iterable[Charge]) -> Charged:
+        """Those charges. Errors: PolicyError for one with other edges than the policy's."""
+        names = [edge.name for edge in policy.edges]
+        alike: dict[str, Counter[tuple[str, Fraction, Fraction]]] = {n: Counter() for n in names}
+        notes: dict[str, object] = {}
+        count = 0
+        for count, charge in enumerate(charges, start=1):  # noqa: B007 - told below
+            if set(charge.epsilon) != set(names):
+                raise PolicyError(
+                    f"A charge is on {', '.join(charge.epsilon)}, not on the edges of "
+                    f"{policy.name!r}.",
+                    hint="Give the charges of this policy's account alone.",
+                )
+            note = charge.detail.get(NOTE)
+            key = repr(note)
+            notes[key] = note
+            for name in names:
+                alike[name][key, charge.epsilon[name], charge.delta.get(name, Fraction(0))] += 1
+        return cls(alike, notes, count)
+
+    def plain(self, edge: str) -> Bound:
+        """Added up."""
+        groups = self.alike[edge].items()
+        epsilon = sum((n * one for (_, one, _), n in groups), Fraction(0))
+        delta = sum((n * one for (_, _, one), n in groups), Fraction(0))
+        return Bound(epsilon, min(Fraction(1), delta))
+
+    def loss(self, edge: str) -> LossDistribution:
+        """The loss along that edge of all together, had they been the plan."""
+        laws: Counter[LossDistribution] = Counter()
+        for (key, epsilon, delta), count in self.alike[edge].items():
+            laws[charge_loss(self.notes[key], edge=edge, epsilon=epsilon, delta=delta)] += count
+        return _composed(tuple(laws.items()))
 
 
-def _tight(
-    groups: Mapping[tuple[str, Fraction, Fraction], int], notes: Mapping[str, object], *, edge: str
-) -> LossDistribution:
-    laws: Counter[LossDistribution] = Counter()
-    for (key, epsilon, delta), count in groups.items():
-        laws[charge_loss(notes[key], edge=edge, epsilon=epsilon, delta=delta)] += count
-    return _composed(tuple(laws.items()))
+_composed = lru_cache(maxsize=4)(composed)  # the way back often has the same ones
 
 
-@lru_cache(maxsize=4)
-def _composed(laws: tuple[tuple[LossDistribution, int], ...]) -> LossDistribution:
-    """Each law so many times; the way back often has the same ones."""
-    return total_loss([one.times(count) for one, count in laws])
-
-
-def _less(plain: Bound, loss: LossDistribution, allowed: Fraction) -> Bound:
+def less(plain: Bound, loss: LossDistribution, allowed: Fraction) -> Bound:
     """The tight bound at that δ; the plain one where no more than a thousandth is gained by it.
 
     Any δ buys a little ε, also of a loss that is certain: not worth a promise that may fail.
+
+    >>> less(Bound(1), certain_loss(1), Fraction(1, 10**6))
+    Bound(epsilon=Fraction(1, 1), delta=Fraction(0, 1))
     """
     epsilon = loss.epsilon(allowed)
     if epsilon is INFINITE or (plain.delta <= allowed and plain.epsilon * _WORTH <= epsilon):
@@ -349,10 +364,7 @@ def total_loss(releases: Sequence[LossDistribution]) -> LossDistribution:
     >>> total_loss([certain_loss(1), certain_loss(2)]).largest, total_loss([]).largest
     (Fraction(3, 1), Fraction(0, 1))
     """
-    total = certain_loss(0)
-    for release in releases:
-        total = total + release
-    return total
+    return composed(tuple(Counter(releases).items()))
 
 
 def tight_guarantee(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from typing import Final
 
 from onesided._numbers import (
@@ -160,6 +162,8 @@ BITS: Final = 128
 UNIT: Final = 2**BITS
 # More points than this and the grid is made coarser, losses rounding up.
 MOST_POINTS: Final = 8192
+_DEVIATIONS: Final = 24
+_RARE: Final = UNIT >> 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +195,7 @@ class LossDistribution:
         if step:
             step = max(step, spread / (MOST_POINTS - 2))
         one, two = _regrid(self, step), _regrid(other, step)
-        mine, theirs = sum(one.masses), sum(two.masses)
-        lost = one.infinite * (theirs + two.infinite) + mine * two.infinite
-        masses = tuple(_down(v) for v in _convolve(one.masses, two.masses))
-        return _trimmed(one.start + two.start, one.step, masses, min(_down(lost), UNIT))
+        return _sum(one, two)
 
     def times(self, count: int) -> LossDistribution:
         """``count`` independent releases of this kind."""
@@ -262,6 +263,73 @@ class LossDistribution:
         if limit < self.start:
             return 0
         return len(self.masses) if self.step == 0 else int((limit - self.start) / self.step) + 1
+
+
+def composed(laws: Sequence[tuple[LossDistribution, int]]) -> LossDistribution:
+    """Each law so many times, all together: many charges of many kinds in few long products.
+
+    Exact where one grid of all losses is short. Else by repeated squaring, all exponents at once:
+    bit after bit, the laws that have it join the square so far, all on one grid as fine as that
+    sum needs (24 standard deviations wide). Never below the truth: ``_regrid`` loses no less, and
+    of what has a chance below 2^-90 at either end, losses become infinite above and the least that
+    is kept below. ``infinite`` tells what was cut: below 2^-60 for up to 10^6 of up to 100 kinds.
+    """
+    total = certain_loss(0)
+    step = _gcd([one.step for one, _ in laws])
+    if sum(many * _width(one) for one, many in laws) <= step * (MOST_POINTS - 2):
+        return sum((one.times(many) for one, many in laws), total)
+    spreads = [_variance(one) for one, _ in laws]
+    for bit in reversed(range(max(many for _, many in laws).bit_length())):
+        joining = [one for one, many in laws if many >> bit & 1]
+        spread = sum(v * (many >> bit) for v, (_, many) in zip(spreads, laws, strict=True))
+        wide = min(
+            Fraction(_DEVIATIONS * math.sqrt(spread)).limit_denominator(2**40),
+            sum((_width(one) * (many >> bit) for one, many in laws), Fraction(0)),
+        )
+        # Half as many points as elsewhere cost a third, and are as good here.
+        step = max(wide, *map(_width, (total, *joining))) / (MOST_POINTS // 2)
+        before = _regrid(total, step)
+        here = [_cut(_sum(before, before)), *(_regrid(one, step) for one in joining)]
+        left = deque(sorted(here, key=lambda one: len(one.masses)))
+        while len(left) > 1:
+            left.append(_cut(_sum(left.popleft(), left.popleft())))
+        total = left.pop()
+    return total
+
+
+def _sum(one: LossDistribution, two: LossDistribution) -> LossDistribution:
+    """Both, on the grid that they have in common."""
+    mine, theirs = sum(one.masses), sum(two.masses)
+    lost = one.infinite * (theirs + two.infinite) + mine * two.infinite
+    masses = tuple(_down(v) for v in _convolve(one.masses, two.masses))
+    step = max(one.step, two.step)
+    return _trimmed(one.start + two.start, step, masses, min(_down(lost), UNIT))
+
+
+def _cut(one: LossDistribution) -> LossDistribution:
+    """Without what is too rare to matter, so that none of it is taken for less than it is."""
+    ends = []
+    for some in (one.masses, one.masses[::-1]):
+        sums = enumerate(accumulate(some))
+        ends.append(next((i for i, added in sums if added > _RARE), 0))
+    first, last = ends[0], len(one.masses) - ends[1]
+    kept = list(one.masses[first:last])
+    if not kept:
+        return one
+    kept[0] += sum(one.masses[:first])
+    start = one.start + first * one.step
+    return LossDistribution(start, one.step, tuple(kept), one.infinite + sum(one.masses[last:]))
+
+
+def _width(one: LossDistribution) -> Fraction:
+    return one.step * max(0, len(one.masses) - 1)
+
+
+def _variance(one: LossDistribution) -> float:
+    """About; it only says how fine a grid should be."""
+    places = [(i, mass / UNIT) for i, mass in enumerate(one.masses) if mass]
+    mean = sum(i * mass for i, mass in places)
+    return float(one.step) ** 2 * sum((i - mean) ** 2 * mass for i, mass in places)
 
 
 def from_losses(masses: dict[Fraction, Fraction], infinite: Fraction) -> LossDistribution:
@@ -332,14 +400,41 @@ def _tails(one: LossDistribution, levels: Sequence[Fraction]) -> list[int]:
 
 
 def _regrid(one: LossDistribution, step: Fraction) -> LossDistribution:
-    """The same losses on another grid, rounded up to it."""
+    """A law on another grid that loses no less, alone or with others.
+
+    A loss between two points of the grid is drawn as one of them, so that the mean of ``e^-L``
+    stays: ``E[max(0, 1 - e^(ε - L))]`` is convex in ``e^-L``, also beside other losses, so no δ
+    falls (Jensen). Shares of the upper point are rounded up; on a very coarse grid to 1.
+    """
     if len(one.masses) < 2 or one.step == step:
         return LossDistribution(one.start, step, one.masses, one.infinite)
+    places, width = (one.step / step).as_integer_ratio()
     cells = [0] * (_ceil((len(one.masses) - 1) * one.step / step) + 1)
+    wide, fine = _ceil(step * UNIT), step <= 1
+    most = _lost_low(step * UNIT // 1) if fine else 1
     for i, mass in enumerate(one.masses):
         if mass:
-            cells[_ceil(i * one.step / step)] += mass
+            below, over = divmod(i * places, width)
+            if over:
+                share = _lost_high(-(-over * wide // width)) if fine else most
+                above = min(mass, -(-mass * share // most))
+                cells[below + 1] += above
+                cells[below] -= above
+            cells[below] += mass
     return LossDistribution(one.start, step, tuple(cells), one.infinite)
+
+
+def _lost_high(x: int) -> int:
+    """``1 - e^-x`` or more, for x from 0 to 1; all in multiples of 2^-128."""
+    square = x * x >> BITS
+    return x - square // 2 + -(-(square + 1) * x >> BITS) // 6 + 2
+
+
+def _lost_low(x: int) -> int:
+    """``1 - e^-x`` or less, for x from 0 to 1."""
+    square = -(-x * x >> BITS)
+    cube = square * x >> BITS
+    return max(1, x - square // 2 + cube // 6 - -(-cube * x >> BITS) // 24 - 4)
 
 
 def _trimmed(
@@ -358,7 +453,8 @@ def _convolve(one: Sequence[int], two: Sequence[int]) -> list[int]:
     if not one or not two:
         return []
     size = (2 * BITS + min(len(one), len(two)).bit_length() + 2 + 7) // 8
-    product = _packed(one, size) * _packed(two, size)
+    first = _packed(one, size)
+    product = first * (first if one is two else _packed(two, size))  # a square is cheaper
     count = len(one) + len(two) - 1
     raw = product.to_bytes(size * count + size, "little")
     return [int.from_bytes(raw[i * size : (i + 1) * size], "little") for i in range(count)]

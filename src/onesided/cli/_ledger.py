@@ -24,7 +24,7 @@ from onesided.cli._terminal import Terminal, clean, print_json
 from onesided.errors import ParameterError, PolicyError, PolicyMismatchError
 from onesided.ledger import PURE, Balance, Entry, Ledger
 from onesided.policy import Guarantee, from_toml
-from onesided.session import total_guarantee
+from onesided.session import ledger_total, total_guarantee
 from onesided.session.kit import free_sample, offered
 from onesided.show import csv_text
 
@@ -202,6 +202,14 @@ def _tight(opened: Ledger, account: Balance, delta: str) -> str:
     return "\n".join(map(clean, str(replace(total, budget=whole)).splitlines()))
 
 
+def _tight_of_all(opened: Ledger, delta: str) -> str:
+    """What all accounts' charges lose together; nothing where that was said not to be."""
+    try:
+        return "\n".join(map(clean, str(ledger_total(opened, delta=delta)).splitlines()))
+    except (PolicyError, PolicyMismatchError):
+        return ""
+
+
 def _page(
     opened: Ledger, *, last: int | None, width: int, delta: str | None = None
 ) -> RenderableType:
@@ -232,6 +240,7 @@ def _page(
     if len(accounts) > 1:
         joint = _indented(_joint(_together(opened)))
         parts += ["", Text("All accounts together", style="bold"), joint]
+        parts += [] if delta is None else [_indented(Text(_tight_of_all(opened, delta)))]
     if count:
         answered = {(entry.policy_id, entry.release_id) for entry in stored}
         narrow = width < _NARROW

@@ -152,6 +152,11 @@ def both_ways(epsilon: Loss) -> Chosen:
     return Chosen(epsilon, epsilon)
 
 
+def beside(one_sided: Loss, *steps: Steps) -> Together:
+    """Steps, and noise on one side alone: a loss that is certain, and any back from Y to X."""
+    return Together((*((Chosen(one_sided, INFINITE),) if one_sided else ()), *steps))
+
+
 def steps_in(told: object, *, within: int = 0) -> Steps:
     """Read what ``written`` wrote. within: in how many others it stands.
 

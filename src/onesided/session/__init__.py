@@ -17,7 +17,7 @@ from onesided.session._session import Session
 from onesided.session._statement import Statement, statement_of
 from onesided.session._suggest import Suggestion
 from onesided.session._top_k import TopK
-from onesided.session._total import total_guarantee
+from onesided.session._total import ledger_total, total_guarantee
 from onesided.session.histograms._histogram import Histogram
 from onesided.session.several._several import Answers, PlanOfSeveral, Several
 from onesided.session.sql._published import ask_releases
@@ -76,6 +76,7 @@ __all__ = [
     "ask_releases",
     "certain",
     "health_of",
+    "ledger_total",
     "question_from_json",
     "question_to_json",
     "questions_schema",

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from itertools import product
 from operator import and_
 from typing import Final, Literal, TypeAlias
 
-from onesided._numbers import INFINITE, Infinite, Loss
+from onesided._numbers import INFINITE, Infinite, Loss, Number, probability
+from onesided.accounting import (
+    Bound,
+    Charged,
+    SessionTotal,
+    certain_loss,
+    guarantee,
+    less,
+    total_loss,
+    worst_of,
+)
 from onesided.errors import ParameterError, PolicyError, PolicyMismatchError
-from onesided.ledger import PURE, Balance, Ledger
+from onesided.ledger import PURE, Balance, Entry, Ledger
 from onesided.policy import (
     ABSENT,
     Edge,
@@ -86,21 +97,7 @@ def total_guarantee(
     """
     if of not in ("spent", "budget"):
         raise ParameterError(f"of={of!r} is unknown.", hint='Use "spent" or "budget".', value=of)
-    if policy is not None and not isinstance(policy, Policy):
-        raise PolicyError(
-            f"policy must be a Policy or None, got {policy!r}.",
-            hint="Make one with onesided.policy, for example presence(max_groups=3).",
-        )
-    known = {one.identity: one for one in policies}
-    balances = ledger.balances()
-    unknown = _refuse_other_units(balances)
-    held = [(_policy_of(balance, known), balance) for balance in balances]
-    if policy is None and not held:
-        raise PolicyError(
-            "The ledger has no accounts, so there is no policy to state a promise for.",
-            hint="Name the policy that you ask about.",
-        )
-    asked = reduce(and_, (own for own, _ in held)) if policy is None else policy
+    asked, held, unknown = _held(ledger, policy, policies)
     spent = of == "spent"
     tables = [
         (own, (one.spent, one.delta_spent) if spent else (one.budget, one.delta_budget))
@@ -120,10 +117,94 @@ def total_guarantee(
         )
     accounts = [own for own, _ in held]
     mended = _mended(asked, accounts, accepted=accept_unprotected)
-    renyi = any(one.accounting != PURE for one in balances)
+    renyi = any(one.accounting != PURE for _, one in held)
     about = _about(accounts, epsilon, of=of) + (_BY_RENYI if renyi and spent else "")
     about += mended + unknown
     return Guarantee(asked.name, epsilon, delta, about, made_for=asked)
+
+
+def _held(
+    ledger: Ledger, policy: Policy | None, policies: Iterable[Policy]
+) -> tuple[Policy, list[tuple[Policy, Balance]], str]:
+    """The policy asked about, each account with its own, and what must be said of their units."""
+    if policy is not None and not isinstance(policy, Policy):
+        raise PolicyError(
+            f"policy must be a Policy or None, got {policy!r}.",
+            hint="Make one with onesided.policy, for example presence(max_groups=3).",
+        )
+    known = {one.identity: one for one in policies}
+    balances = ledger.balances()
+    unknown = _refuse_other_units(balances)
+    held = [(_policy_of(balance, known), balance) for balance in balances]
+    if policy is None and not held:
+        raise PolicyError(
+            "The ledger has no accounts, so there is no policy to state a promise for.",
+            hint="Name the policy that you ask about.",
+        )
+    asked = reduce(and_, (own for own, _ in held)) if policy is None else policy
+    return asked, held, unknown
+
+
+def ledger_total(
+    ledger: Ledger,
+    policy: Policy | None = None,
+    *,
+    delta: Number,
+    policies: Iterable[Policy] = (),
+    accept_unprotected: bool = False,
+) -> SessionTotal:
+    """What all accounts on ``ledger`` lose together: added up, by their budgets, and tight at δ.
+
+    Per edge and in its direction. ``plain`` and ``budget`` are those of :func:`total_guarantee`,
+    whose arguments these are, and hold in any case; for ``tight`` see
+    :class:`onesided.accounting.SessionTotal`. A move on an edge lies on one edge of each account's
+    policy, so each account loses by the law of its charges along that edge; where it may be one of
+    several, by the worst of them at each level of loss. Accounts draw independently: laws add up.
+    Where some account does not protect every move, nothing is promised.
+    Errors: as :func:`total_guarantee`.
+
+    >>> import polars as pl, onesided as od
+    >>> rows, ledger = pl.DataFrame({"minor": [True, False]}), od.Ledger.open(None)
+    >>> more = {"budget": 1, "ledger": ledger, "further": True}
+    >>> for policy in (od.policy.bounded(), od.policy.sensitive("minor")):
+    ...     session = od.Session(rows, policy=policy, **more)
+    ...     answers = [session.count(where="minor", epsilon="1/50") for _ in range(20)]
+    >>> total = ledger_total(ledger, delta="1/1000000")
+    >>> total.charges, total.plain.headline, total.tight.headline < Fraction(3, 5)
+    (40, Fraction(4, 5), True)
+    """
+    allowed = probability(delta, name="delta")
+    by_account: dict[str, list[Entry]] = {}
+    for entry in ledger.entries(kind="spend"):
+        by_account.setdefault(entry.policy_id, []).append(entry)
+    known = list(policies)
+
+    def promised(of: Of) -> Guarantee:
+        accepted = accept_unprotected
+        return total_guarantee(ledger, policy, of=of, policies=known, accept_unprotected=accepted)
+
+    plain = promised("spent")
+    asked, held, _ = _held(ledger, policy, known)
+    charged = [(own, Charged.grouped(own, by_account.get(own.identity, ()))) for own, _ in held]
+    tight: dict[str, Bound] = {}
+    for edge in asked.edges:
+        wider = () if accept_unprotected else asked.wider(edge)
+        added = Bound(plain.epsilon[edge.name], min(1, plain.delta.get(edge.name, 0)))
+        laws = []
+        for own, account in charged:
+            along = _along(asked, edge, own, wider)
+            if along is None:
+                laws.append(certain_loss(INFINITE))
+            elif along:
+                worst = dict.fromkeys(account.loss(one.name) for one in along)
+                laws.append(worst_of(list(worst)))
+        found = less(added, total_loss(laws), allowed)
+        # Two edges of one name share a line, which tells the worse of them.
+        other = tight.get(edge.name, found)
+        tight[edge.name] = Bound(max(other.epsilon, found.epsilon), max(other.delta, found.delta))
+    count = sum(account.count for _, account in charged)
+    planned = replace(guarantee(asked, tight), about=plain.about)
+    return SessionTotal(plain=plain, tight=planned, charges=count, budget=promised("budget"))
 
 
 _BY_RENYI: Final = (

@@ -6,6 +6,7 @@ then a sum. What is told must not be below it, and no more above than what it sa
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -14,10 +15,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+import onesided as od
 from onesided import accounting as acc
 from onesided import policy as policies
 from onesided.accounting import NOTE, Bound, LossDistribution
 from onesided.errors import ParameterError, PolicyError
+from onesided.ledger import Ledger
 from onesided.mechanism import AtMost, Counts
 from onesided.numbers import INFINITE, Infinite, Loss
 from onesided.policy import Policy, Shift
@@ -42,6 +45,7 @@ def accounted_checks() -> Iterator[Sampled]:
     for subject, found in (
         ("sums of losses", _sums_fault),
         ("losses on a grid made coarser", _coarse_fault),
+        ("many of several kinds", _kinds_fault),
         ("δ and ε of a loss", _read_fault),
         ("the worst of several losses", _worst_fault),
         ("noise on counts", _noise_fault),
@@ -54,6 +58,7 @@ def accounted_checks() -> Iterator[Sampled]:
         ("sampling and noise in balance", _balance_fault),
         ("notes of charges", _notes_fault),
         ("totals of charges", _totals_fault),
+        ("totals of two accounts", _accounts_fault),
     ):
         yield Sampled(_NAME, subject, found())
     half = Counts("1/2", 1)
@@ -61,7 +66,12 @@ def accounted_checks() -> Iterator[Sampled]:
     # A charge of another ε than its noise loses counts as what was charged.
     note = acc.noise_note(Counts(1, 1), {_EDGE: _FALL})
     told = acc.charge_loss(note, edge=_EDGE, epsilon=Fraction("2"))
+    # A loss of 1/2 drawn as 0 or 1, its own mean kept in place of that of e^-L.
+    middle = LossDistribution(Fraction(0), _ONE, (_UNIT // 2, _UNIT // 2), 0)
+    sure = np.array([1.0, 0.0]), np.array([np.exp(-0.5), -np.expm1(-0.5)])
     for subject, fault in (
+        ("a loss moved to the grid by its own mean", _against(middle, *sure)),
+        ("the other account by its way back", _accounts_fault(back=True)),
         ("noise at twice the rate", _against(acc.counts_loss(half, Shift(rise=0, fall=1)), *law)),
         ("one release of two", _added_fault(_KNOWN[0], _KNOWN[1], told=_KNOWN[0])),
         ("sampled twice as often", _kept_fault(Fraction(1, 4), told=Fraction(1, 8))),
@@ -263,21 +273,12 @@ def _far_apart(one: LossDistribution, two: LossDistribution) -> bool:
     return max([abs(lost - gone), *apart]) > 10**4
 
 
-def _tails(known: Known) -> list[tuple[Fraction, int]]:
-    """Each loss, and the probability of losing at least that."""
-    above, found = known.infinite, []
-    for loss in sorted(known.masses, reverse=True):
-        above += known.masses[loss]
-        found.append((loss, above))
-    return found
-
-
 def _tail_at(known: Known, level: Fraction) -> int:
     return known.infinite + sum(m for loss, m in known.masses.items() if loss >= level)
 
 
 def _coarse_fault() -> str:
-    """More points than fit: every loss is rounded up, by no more than a step of the new grid."""
+    """More points than fit: no less is lost, and no more than a step of the new grid makes."""
     step = Fraction(1, 6007)
     one = Known({Fraction(0): _share("1/4"), step: _share("1/4"), Fraction(1): _share("1/2")})
     two = Known({Fraction(0): _share("1/2"), Fraction(3001, 6007): _share("1/2")})
@@ -285,33 +286,59 @@ def _coarse_fault() -> str:
     due: Counter[Fraction] = Counter()
     for (a, m), (b, n) in product(one.masses.items(), repeat=2):
         due[a + b] += m * n // _UNIT
-    fault = _coarser(Known(due), _told(three), three)
+    fault = _coarser(Known(due), three)
     even = one.made(step) + two.made(Fraction(3001, 6007))
     sums: Counter[Fraction] = Counter()
     for (a, m), (b, n) in product(one.masses.items(), two.masses.items()):
         sums[a + b] += m * n // _UNIT
-    fault = fault or _coarser(Known(sums), _told(even), even)
+    fault = fault or _coarser(Known(sums), even)
     fine = [Known({Fraction(0): _share("1/2"), Fraction(k, 99991): _UNIT // 2}) for k in (1, 99991)]
     fine.append(Known({Fraction(0): _UNIT, Fraction(1, 3): 1}))
     worst = acc.worst_of([one.made(Fraction(k)) for one, k in zip(fine, _STEPS, strict=True)])
     level = Known({Fraction(0): _UNIT // 2, Fraction(1): _UNIT // 2})
-    return fault or _coarser(level, _told(worst), worst)
+    return fault or _coarser(level, worst)
 
 
 _STEPS: Final = (Fraction(1, 99991), Fraction(1), Fraction(1, 3))
 
 
-def _coarser(due: Known, told: Known, made: LossDistribution) -> str:
-    """Whether what is told lies above what is due, and by less than two steps."""
+def _coarser(due: Known, made: LossDistribution) -> str:
+    """Whether δ is never below what is due, nor above it with each loss two steps larger."""
     if len(made.masses) > _GRID:
         return f"{len(made.masses)} points"
-    for level, mass in _tails(due):
-        slack = 4
-        if _tail_at(told, level) + slack < mass:
-            return f"{level} is passed with less than {mass}"
-    for level, mass in _tails(told):
-        if _tail_at(due, level - 3 * made.step) + 4 * 10**4 < mass:
-            return f"{level} is passed with {mass}, and not by what is due"
+
+    def delta(epsilon: Fraction) -> float:
+        lost = ((m / _UNIT, float(epsilon - x)) for x, m in due.masses.items())
+        return due.infinite / _UNIT + sum(-m * float(np.expm1(x)) for m, x in lost if x < 0)
+
+    for at in (*_AT, *list(due.masses)[:8]):
+        found = float(made.delta(at))
+        if not delta(at) - _CLOSE <= found <= delta(at - 2 * made.step) + _CLOSE:
+            return f"δ at ε = {at} is {delta(at):.12f}, told {found:.12f}"
+    return ""
+
+
+def _kinds_fault() -> str:
+    """Many of several kinds, each with losses of its own: never below δ from all their sums."""
+    rates = ("1/97", "1/89", "1/101", "2/63")
+    many, laws = (41, 30, 7, 2), [acc.two_way_loss(rate, rate) for rate in rates]
+    due: dict[float, float] = {0.0: 1.0}
+    for count, rate in zip(many, rates, strict=True):
+        loss = float(Fraction(rate))
+        share = 1 / (1 + math.exp(-loss))
+        more = {
+            loss * (2 * up - count): math.comb(count, up) * share**up * (1 - share) ** (count - up)
+            for up in range(count + 1)
+        }
+        sums: dict[float, float] = {}
+        for (a, p), (b, q) in product(due.items(), more.items()):
+            sums[round(a + b, 12)] = sums.get(round(a + b, 12), 0.0) + p * q
+        due = sums
+    told = acc.total_loss([one for n, one in zip(many, laws, strict=True) for _ in range(n)])
+    for at in (Fraction(k, 40) for k in range(-8, 20)):
+        exact = sum(p * -math.expm1(float(at) - x) for x, p in due.items() if x > at)
+        if not exact - _CLOSE <= float(told.delta(at)) <= exact * 1.001 + _CLOSE:
+            return f"δ at ε = {at} is {exact:.12f}, told {float(told.delta(at)):.12f}"
     return ""
 
 
@@ -656,6 +683,43 @@ def _totals_fault() -> str:
             if loss.delta(told.epsilon) > told.delta and told != plain:  # type: ignore[arg-type]
                 return f"{edge} at δ = {delta} is {told}, which is too little"
     return _ends_fault(policy, leaky) or _edges_fault()
+
+
+def _accounts_fault(*, back: bool = False) -> str:
+    """One charge in each of two accounts, on each move of both: by the laws of its two edges.
+
+    back: as if a move of the second account were its reverse.
+    """
+    held = [policies.sensitive("minor"), policies.sensitive("patient")]
+    moved = {"sensitive -> open": 1, "sensitive -> sensitive": -1}  # falls by one, or rises
+    rates = [(Fraction(1, 2), Fraction(2)), (Fraction(2), _ONE)]
+    ledger, delta = Ledger.open(None), Fraction(1, 50)
+    for policy, pair in zip(held, rates, strict=True):
+        shifts = {e: [Shift(rise=max(0, -by), fall=max(0, by))] for e, by in moved.items()}
+        epsilon = {e: pair[0] if by > 0 else pair[1] for e, by in moved.items()}
+        account = ledger.account(
+            policy_id=policy.identity,
+            policy_toml=policy.to_toml(),
+            policy_name=policy.name,
+            budget=dict.fromkeys(moved, 9),
+            further=True,
+        )
+        account.spend(epsilon, label="one", detail={NOTE: acc.noise_note(Counts(*pair), shifts)})
+    both = held[0] & held[1]
+    total = od.session.ledger_total(ledger, delta=delta)
+    seen = 0
+    for edge in both.edges:
+        steps = [moved[step.name] for step in both.joins[edge]]
+        steps[1] = -steps[1] if back else steps[1]
+        laws = (_shifted(*pair, by) for pair, by in zip(rates, steps, strict=True))
+        real, other = _pair(*laws)
+        told = total.tight.epsilon[edge.name]
+        for at, most in ((float(told), True), (float(told) - 1e-4, False)):  # type: ignore[arg-type]
+            lost = float(np.maximum(0, real - math.exp(at) * other).sum())
+            if (lost <= delta + _CLOSE) is not most:
+                return f"δ at ε = {at:.4f} along {edge.name} is {lost:.6f}, told {float(delta)}"
+        seen += 1
+    return "" if seen > 1 else "no moves"
 
 
 def _ends_fault(policy: Policy, leaky: Charged) -> str:

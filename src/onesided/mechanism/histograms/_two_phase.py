@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from onesided._numbers import INFINITE, Loss, Number, positive, rate, regular, s
 from onesided.errors import DataError, ParameterError, UnprotectableError
 from onesided.fields import Field, Rate, settle
 from onesided.mechanism._fit import Fitted, count_moves, counts_of, largest_rate
+from onesided.mechanism._steps import OneOf, Steps, beside
 from onesided.noise import BoolArray, IntArray, Noise, SecureNoise
 from onesided.policy import Edge, GroupCount, Policy, Shift
 
@@ -287,12 +289,44 @@ class Zeroed:
 
         query: how units are counted; None is one group per unit, or presence's own bound.
         """
-        count = GroupCount() if query is None else query
-        opened = policy.shifts(replace(count, counted=frozenset(open_kinds)))
         return {
-            edge: max(self.loss(one, two) for one in many for two in opened[edge])
-            for edge, many in policy.shifts(count).items()
+            edge: max(self.loss(*both) for both in pairs)
+            for edge, pairs in _both_shifts(policy, open_kinds, query).items()
         }
+
+    def steps(self, all_shift: Shift, open_shift: Shift) -> Steps:
+        """The zeros, which lose what one-sided noise does, and then the algorithm's own steps.
+
+        Given the zeros the algorithm sees a smaller move or the same. Errors: ParameterError of an
+        algorithm that does not tell its steps.
+        """
+        told = getattr(self.algorithm, "steps", None)
+        if told is None:
+            raise ParameterError(
+                f"{type(self.algorithm).__name__} does not tell its steps.",
+                hint="Its loss says what is known of it.",
+            )
+        lost = self.open_rate * open_shift.rise + INFINITE * open_shift.fall
+        return beside(lost, told(all_shift))
+
+    def steps_along(
+        self, policy: Policy, *, open_kinds: Iterable[str], query: GroupCount
+    ) -> dict[str, Steps]:
+        """By name of an edge what moves along it lose, as :meth:`losses` has it."""
+        return {
+            edge.name: OneOf(tuple(dict.fromkeys(self.steps(*both) for both in pairs)))
+            for edge, pairs in _both_shifts(policy, open_kinds, query).items()
+        }
+
+
+def _both_shifts(
+    policy: Policy, open_kinds: Iterable[str], query: GroupCount | None
+) -> dict[Edge, list[tuple[Shift, Shift]]]:
+    """Per edge how all counts may move, with how those of open units may."""
+    count = GroupCount() if query is None else query
+    opened = policy.shifts(replace(count, counted=frozenset(open_kinds)))
+    shifts = policy.shifts(count).items()
+    return {edge: list(product(many, opened[edge])) for edge, many in shifts}
 
 
 @dataclass(frozen=True, slots=True)

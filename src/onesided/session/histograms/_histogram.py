@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Literal, get_args
 import numpy as np
 
 from onesided._numbers import INFINITE, Number
-from onesided.accounting import noise_note
+from onesided.accounting import noise_note, steps_note
 from onesided.errors import DataError, ParameterError, PolicyError
 from onesided.mechanism.histograms import (
     AGrid,
@@ -355,9 +355,12 @@ def _plan(binned: Binned, groups: Groups, mechanism: Any, method: str, tried: fl
         losses = {edge: max(mechanism.loss(s) for s in many) for edge, many in shifts.items()}
     elif method in _TWO_PARTS:
         losses = mechanism.losses(policy)
+        if method == "split":
+            noise = steps_note(mechanism.steps_along(policy))
     else:
         kinds = sorted(Parts.of(policy).open)
         losses = mechanism.losses(policy, open_kinds=kinds, query=_ONE_CELL)
+        noise = steps_note(mechanism.steps_along(policy, open_kinds=kinds, query=_ONE_CELL))
     charge = {edge.name: loss for edge, loss in losses.items()}
     option = _option(mechanism, method, tried)
     return Plan(
