@@ -41,6 +41,7 @@ class Cells:
     count; None if all do. rows: whether each row is a unit. column, keys: the one column that tells
     cells apart and their values, where a policy that names values may read them; else "" and ().
     alone: whether no other column can be the one that a policy means which names none.
+    columns: all that tell cells apart or pick rows; None where one may be made of other columns.
 
     >>> Cells(size=1, everything=True).rows
     False
@@ -53,6 +54,7 @@ class Cells:
     column: str = ""
     keys: AbstractSet[Hashable] = frozenset()
     alone: bool = False
+    columns: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -182,11 +182,15 @@ class Groups:
         if len(self.by) == 1 and context.names_values(*self.by) and self.where is None:
             keys, alone = frozenset(self.keys.labels()), context.alone(*self.by)
             named = {"column": self.by[0], "keys": keys, "alone": alone}
+        where = None if self.where is None else self.where.readable()
+        used = frozenset((*self.by, *(() if where is None else where.columns)))
+        own = not context.binned and all(map(context.table.owns, used))
         cells = Cells(
             size=self.keys.size + self.others,
             everything=not self.by,
-            where=None if self.where is None else self.where.readable(),
+            where=where,
             rows=context.unit is None,
+            columns=used if own else None,
             **named,
         )
         return replace(self, query=replace(self.query, cells=cells))
@@ -382,6 +386,9 @@ def _group_count(
             )
         return GroupCount(max_groups=1, counted=kinds), "single"
     modes = context.policy.excess_modes
+    if kinds is not None and not kinds >= set(context.policy.kinds):
+        # Who changes kind comes or goes in all groups, so that these are bounded.
+        modes = tuple(mode for mode in modes if mode != "keep")
     excess = question.on_excess or modes[0]
     if excess not in modes:
         raise ParameterError(
