@@ -77,7 +77,7 @@ class SensitivePresence(Policy):
 
     @property
     def excess_modes(self) -> tuple[str, ...]:
-        """As presence; but a count of one kind is of whoever changes kind, so that it is bounded."""
+        """As presence; a count of one kind bounds the groups of whoever changes kind."""
         return ("keep", "truncate", "error")
 
     def ways(self, edge: Edge) -> tuple[tuple[str, str], ...]:
@@ -122,8 +122,8 @@ class SensitivePresence(Policy):
             raise PolicyError(
                 "A unit may be in any number of groups, all of which come or go in a count when "
                 "its kind changes.",
-                hint='Bound them: on_excess="truncate" and max_groups=, the most groups in which one '
-                "unit is to be counted.",
+                hint='Bound them: on_excess="truncate" and max_groups=, the most groups in which '
+                "one unit is to be counted.",
             )
         return query.max_groups
 
