@@ -21,6 +21,7 @@ from onesided.show import RoleTable
 # What one step publishes, as arrays, as bytes in the store, and as words.
 
 CERTIFIED: Final = "certified"
+SAFE: Final = "safe"  # certified, beside alarms
 ALARM: Final = "alarm"
 UNKNOWN: Final = "unknown"
 RESTING: Final = "resting"
@@ -92,6 +93,8 @@ def _unreadable() -> LedgerFormatError:
 class MonitorRelease(Release):
     """What one step published: for each place "certified", "unknown" or "resting".
 
+    With alarms: "safe" (which is certified), "alarm", "unknown" or "resting".
+
     certified: certainly at most the threshold, at ``time``, counting different people in the
         window of all batches accepted so far. unknown: a noisy count above the threshold was
         drawn; ``values`` holds it, and the true count is certainly not above it. resting: nothing
@@ -138,10 +141,10 @@ class MonitorRelease(Release):
     @property
     def counts(self) -> dict[str, int]:
         """How many places have each status."""
-        told = self.alarm if self.rules.alarms is not None else None
+        alarms = {} if self.rules.alarms is None else {ALARM: int(self.alarm.sum())}
         return {
-            CERTIFIED: int(self.certified.sum()),
-            **({} if told is None else {ALARM: int(told.sum())}),
+            self.sure: int(self.certified.sum()),
+            **alarms,
             UNKNOWN: int(self.unknown.sum()),
             RESTING: int(self.resting.sum()),
         }
@@ -155,6 +158,11 @@ class MonitorRelease(Release):
     def certified(self) -> BoolArray:
         """Which places certainly have at most the threshold."""
         return self.answer.certified[: self.rules.size]
+
+    @property
+    def sure(self) -> str:
+        """What a place that is ``certified`` is called: "safe" where alarms are told as well."""
+        return CERTIFIED if self.rules.alarms is None else SAFE
 
     @property
     def alarm(self) -> BoolArray:
@@ -213,7 +221,7 @@ class MonitorRelease(Release):
     def status(self) -> list[str]:
         """The status of each place as a word."""
         words = np.full(self.rules.size, RESTING, dtype=object)
-        words[self.certified] = CERTIFIED
+        words[self.certified] = self.sure
         words[self.alarm] = ALARM
         words[self.unknown] = UNKNOWN
         found: list[str] = words.tolist()
