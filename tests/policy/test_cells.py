@@ -148,6 +148,9 @@ def query_of(policy, asked, *, rows):
         counted=frozenset({counted}) if counted else None,
         truncated=mode == "truncate" and bool(keys) and not rows,
         several_units=True,
+        columns=frozenset(
+            (*(("place",) if keys else ()), *(Condition.parse(where).columns if where else ()))
+        ),
         cells=p.Cells(
             size=len(keys) or 1,
             everything=not keys,
@@ -155,9 +158,6 @@ def query_of(policy, asked, *, rows):
             rows=rows,
             column="place" if named else "",
             alone=named,
-            columns=frozenset(
-                (*(("place",) if keys else ()), *(Condition.parse(where).columns if where else ()))
-            ),
             keys=frozenset(keys) if named else frozenset(),
         ),
     )

@@ -41,7 +41,6 @@ class Cells:
     count; None if all do. rows: whether each row is a unit. column, keys: the one column that tells
     cells apart and their values, where a policy that names values may read them; else "" and ().
     alone: whether no other column can be the one that a policy means which names none.
-    columns: all that tell cells apart or pick rows; None where one may be made of other columns.
 
     >>> Cells(size=1, everything=True).rows
     False
@@ -54,7 +53,6 @@ class Cells:
     column: str = ""
     keys: AbstractSet[Hashable] = frozenset()
     alone: bool = False
-    columns: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +69,8 @@ class GroupCount:
     several_units: the asker's price goes by the total change of all counts, so that it holds where
         one move changes several units, as under a view. False: each count changes by 1 at most.
     cells: which groups these are; None where that is not known, and any number of them may be.
+    columns: all that tell groups apart or pick rows; None where these are not known, or one may be
+        made of others.
 
     >>> from onesided.policy import GroupCount
     >>> GroupCount(counted=frozenset({"open"})).counts("sensitive")
@@ -82,6 +82,7 @@ class GroupCount:
     truncated: bool = False
     several_units: bool = False
     cells: Cells | None = None
+    columns: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         if self.max_groups is not None:

@@ -13,7 +13,7 @@ from onesided._numbers import whole
 from onesided.errors import PolicyError
 from onesided.fields import Field, Whole, fields_of
 from onesided.policy._base import Policy, Widened
-from onesided.policy._cells import Cells, GroupCount
+from onesided.policy._cells import GroupCount
 from onesided.policy._family import PREDICATE, Family, Option
 from onesided.policy._implications import Chains
 from onesided.policy._predicate import Predicate, Rule
@@ -43,7 +43,8 @@ class SensitivePresence(Policy):
 
     >>> from onesided import policy
     >>> visits = policy.sensitive_presence("NOT agreed", max_groups=2)
-    >>> opened = policy.GroupCount(counted=frozenset({"open"}), max_groups=3)
+    >>> places = frozenset({"place"})  # no column that the condition reads
+    >>> opened = policy.GroupCount(counted=frozenset({"open"}), max_groups=3, columns=places)
     >>> {edge.name: shift for edge, (shift,) in visits.shifts(opened).items()}
     {'sensitive -> sensitive': Shift(rise=0, fall=0), 'sensitive -> open': Shift(rise=3, fall=0)}
     """
@@ -93,7 +94,7 @@ class SensitivePresence(Policy):
         Errors: PolicyError where one kind is counted and nothing bounds a unit's groups.
         """
         self.check_counted(query)
-        if self._reads(query.cells):
+        if self._reads(query):
             bounded = replace(query, max_groups=self._of_one(query))
             gone = bounded.between(SENSITIVE, ABSENT)
             stays = dict.fromkeys((*bounded.between(SENSITIVE, SENSITIVE), *gone))
@@ -109,12 +110,16 @@ class SensitivePresence(Policy):
         opens = Shift(rise=most, fall=0) if opened else Shift(rise=0, fall=most)
         return {_STAYS: drops if sensitive else (Shift(rise=0, fall=0),), _OPENS: (opens,)}
 
-    def _reads(self, cells: Cells | None) -> bool:
+    def bounds_groups(self, query: GroupCount) -> bool:
+        """Where one kind counts, or a column that decides kinds is looked at."""
+        return self._reads(query) or query.counts(SENSITIVE) != query.counts(OPEN)
+
+    def _reads(self, query: GroupCount) -> bool:
         """Whether what tells cells apart, or picks their rows, may change in a row that stays."""
-        read = self.condition.condition
-        if cells is None or (cells.everything and cells.where is None):
+        cells, read, used = query.cells, self.condition.condition, query.columns
+        if cells and cells.everything and cells.where is None:
             return False
-        return read is None or cells.columns is None or not cells.columns.isdisjoint(read.columns)
+        return read is None or used is None or not used.isdisjoint(read.columns)
 
     def _of_one(self, query: GroupCount) -> int:
         """In how many groups a unit is counted. Errors: PolicyError where nothing bounds that."""

@@ -182,15 +182,11 @@ class Groups:
         if len(self.by) == 1 and context.names_values(*self.by) and self.where is None:
             keys, alone = frozenset(self.keys.labels()), context.alone(*self.by)
             named = {"column": self.by[0], "keys": keys, "alone": alone}
-        where = None if self.where is None else self.where.readable()
-        used = frozenset((*self.by, *(() if where is None else where.columns)))
-        own = not context.binned and all(map(context.table.owns, used))
         cells = Cells(
             size=self.keys.size + self.others,
             everything=not self.by,
-            where=where,
+            where=None if self.where is None else self.where.readable(),
             rows=context.unit is None,
-            columns=used if own else None,
             **named,
         )
         return replace(self, query=replace(self.query, cells=cells))
@@ -378,16 +374,16 @@ def _group_count(
 ) -> tuple[GroupCount, str]:
     """How many groups of a unit count, and what happens to the rest."""
     kinds = kinds_of(question.counted, context.policy)
+    used = used_columns(context, by, question.where)
     if context.unit is None or not by:
         if question.max_groups not in (None, 1):
             raise ParameterError(
                 f"max_groups={question.max_groups} has no meaning here: each unit is in one group.",
                 hint="Leave max_groups out, or give the session unit= and the count by=.",
             )
-        return GroupCount(max_groups=1, counted=kinds), "single"
+        return GroupCount(max_groups=1, counted=kinds, columns=used), "single"
     modes = context.policy.excess_modes
-    if kinds is not None and not kinds >= set(context.policy.kinds):
-        # Who changes kind comes or goes in all groups, so that these are bounded.
+    if context.policy.bounds_groups(GroupCount(counted=kinds, columns=used)):
         modes = tuple(mode for mode in modes if mode != "keep")
     excess = question.on_excess or modes[0]
     if excess not in modes:
@@ -396,7 +392,19 @@ def _group_count(
             hint=f"Use one of {', '.join(map(repr, modes))}.",
         )
     most = _max_groups(question, context, excess)
-    return GroupCount(max_groups=most, counted=kinds, truncated=excess == "truncate"), excess
+    cut = excess == "truncate"
+    return GroupCount(max_groups=most, counted=kinds, truncated=cut, columns=used), excess
+
+
+def used_columns(
+    context: QueryContext, by: Sequence[str], where: Condition
+) -> frozenset[str] | None:
+    """What tells groups apart or picks rows; None where one of them is made of other columns."""
+    picked = () if where is None else Predicate.of(where).readable().columns
+    used, table = {*by, *picked}, context.table
+    if context.binned and table.step is not None:  # bins are of their own columns alone
+        used, table = (used - context.binned.keys()) | {*table.step.needs}, table.step.before
+    return frozenset(used) if all(map(table.owns, used)) else None
 
 
 def names_of(given: str | Sequence[str] | None, *, name: str) -> tuple[str, ...]:
