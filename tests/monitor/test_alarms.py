@@ -32,7 +32,7 @@ def test_an_alarm_counts_open_visits_and_safe_counts_all():
     hidden = [(n, "bar", agreed) for n, agreed in enumerate((True, True, False, None))]
     found = monitor().step(visits(*GYM, *hidden), id="a", time=1)
     assert found.status == ["alarm", "unknown"]
-    assert (found.upper, found.lower) == ([3, 4], [3, 2])
+    assert (found.upper_bounds, found.lower_bounds) == ([3, 4], [3, 2])
     assert found.counts == {"safe": 0, "alarm": 1, "unknown": 1, "resting": 0}
     assert found.at_most() == []
     assert list(found.columns()) == ["place", "status", "at_most", "open_at_least"]
@@ -46,7 +46,7 @@ def test_a_person_counts_once_and_an_open_visit_does_not_open_others():
         (2, "gym", False),
         (3, "gym", True),
     ]
-    assert monitor().step(visits(*rows), id="a", time=1).lower == [2, 0]
+    assert monitor().step(visits(*rows), id="a", time=1).lower_bounds == [2, 0]
 
 
 def test_red_rests_as_green_does_and_is_asked_again_when_the_window_has_passed():
@@ -54,12 +54,16 @@ def test_red_rests_as_green_does_and_is_asked_again_when_the_window_has_passed()
     first = one.step(visits((1, "gym", True), (2, "gym", True)), id="a", time=1)
     assert first.status == ["unknown"]  # both were drawn, and are marked
     second = one.step(visits(*[(n, "gym", True) for n in (3, 4)]), id="b", time=2)
-    assert (second.status, second.upper, second.lower) == (["resting"], [None], [None])
+    assert (second.status, second.upper_bounds, second.lower_bounds) == (
+        ["resting"],
+        [None],
+        [None],
+    )
     third = one.step(visits((5, "gym", True)), id="c", time=3)
-    assert (third.status, third.lower) == (["alarm"], [3])
+    assert (third.status, third.lower_bounds) == (["alarm"], [3])
     quiet = monitor(["gym"])
     told = [quiet.step(id=str(at), time=at) for at in range(1, 6)]
-    assert [step.lower for step in told] == [[0], [None], [0], [None], [0]]
+    assert [step.lower_bounds for step in told] == [[0], [None], [0], [None], [0]]
     assert all(step.status == ["safe"] for step in told)
 
 
@@ -79,7 +83,7 @@ def test_it_goes_on_from_its_state(tmp_path):
     with monitor(state=state) as one:
         again = one.step(visits(*GYM), id="a", time=1)
         assert again.told_again
-        assert (again.status, again.lower) == (first.status, first.lower)
+        assert (again.status, again.lower_bounds) == (first.status, first.lower_bounds)
         assert one.step(id="b", time=2).status[0] == "alarm"  # they are still in the window
         assert one.check() == 2
     with pytest.raises(errors.PolicyMismatchError, match="alarm"):

@@ -196,12 +196,13 @@ class MonitorRelease(Release):
         return found
 
     @property
-    def upper(self) -> list[int | None]:
+    def upper_bounds(self) -> list[int | None]:
         """What the number of people at each place certainly does not exceed; None if not told."""
-        return self._bounds(0, self.rules.thresholds).tolist()
+        found: list[int | None] = self._bounds(0, self.rules.thresholds).tolist()
+        return found
 
     @property
-    def lower(self) -> list[int | None]:
+    def lower_bounds(self) -> list[int | None]:
         """How many open visitors each place has at least, certainly; None where it is not told."""
         if self.rules.alarms is None:
             return [None] * self.rules.size
@@ -238,9 +239,9 @@ class MonitorRelease(Release):
         """A row per place: place, status, at_most, which is certain (None while resting)."""
         keys, came = self.rules.keys.by_name(), self.rules.keys.beside.columns
         roles: dict[str, Any] = {**dict.fromkeys(keys, "key"), "status": "fact", "at_most": "upper"}
-        told: dict[str, Any] = {**keys, **came, "status": self.status, "at_most": self.upper}
+        told: dict[str, Any] = {**keys, **came, "status": self.status, "at_most": self.upper_bounds}
         if self.rules.alarms is not None:
-            told["open_at_least"], roles["open_at_least"] = self.lower, "lower"
+            told["open_at_least"], roles["open_at_least"] = self.lower_bounds, "lower"
         sure = tuple(name for name, role in roles.items() if role in ("upper", "lower"))
         return RoleTable.of(told, beside=tuple(came), roles=roles, sure=sure)
 

@@ -331,12 +331,12 @@ def bound_of(step: MonitorRelease, row: int) -> int | None:
     >>> bound_of(Monitor(["gym", "bar"], **rules).step(id="monday", time=1), 0)
     1
     """
-    return step.upper[row]
+    return step.upper_bounds[row]
 
 
 def first_rows(names: Sequence[str], step: MonitorRelease | None) -> list[tuple[str, ...]]:
     """The first rows of the table, for paper and for readers without scripts."""
-    lower = [None] * len(names) if step is None else step.lower
+    lower = [None] * len(names) if step is None else step.lower_bounds
     return [
         (name, *said(step, row), "–" if lower[row] is None else f"{lower[row]:,}")
         for row, name in enumerate(islice(names, FIRST))
@@ -387,10 +387,10 @@ class Lines:
     def now(self, release: MonitorRelease) -> list[str]:
         """As a step found them."""
         if release.rules.alarms is not None:
-            told = zip(release.status, release.upper, release.lower, strict=True)
+            bounds = (release.upper_bounds, release.lower_bounds)
             ends = [
                 f'"{status}","at_most":{json.dumps(most)},"open_at_least":{json.dumps(least)}'
-                for status, most, least in told
+                for status, most, least in zip(release.status, *bounds, strict=True)
             ]
             rows = zip(self.before, self.rows.tolist(), strict=True)
             return [f"{text}{ends[row]}" for text, row in rows]

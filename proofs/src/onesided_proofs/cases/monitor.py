@@ -294,12 +294,12 @@ def _broken() -> Iterator[Line]:
     ):
         yield _case("Monitor", replace(place, machine=kind), cells, flaw=flaw, seen=seen)
     map_ = Stream(rules=_map("a"), times=(1, 2), others=())
-    for kind, flaw in (
+    for wrong, flaw in (
         (_AlarmsOfEverybody, "an alarm from everybody's visits"),
         (_RedNeverRests, "a place without alarm never rests"),
     ):
         name = "Monitor, safe places and alarms"
-        yield _of_visits(name, replace(map_, machine=kind), _cells("a", 1, 2), flaw=flaw)
+        yield _of_visits(name, replace(map_, machine=wrong), _cells("a", 1, 2), flaw=flaw)
     capped = Stream(rules=_rules("ab", window=1), times=(1, 2), machine=_LimitPerWindow)
     yield _case(
         "Monitor, at most one answer per window",
