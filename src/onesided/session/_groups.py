@@ -374,7 +374,8 @@ def _group_count(
 ) -> tuple[GroupCount, str]:
     """How many groups of a unit count, and what happens to the rest."""
     kinds = kinds_of(question.counted, context.policy)
-    used = used_columns(context, by, question.where)
+    where = counted_where(question.where, question.unknown)
+    used = context.made_of({*by, *(() if where is None else where.readable().columns)})
     if context.unit is None or not by:
         if question.max_groups not in (None, 1):
             raise ParameterError(
@@ -394,17 +395,6 @@ def _group_count(
     most = _max_groups(question, context, excess)
     cut = excess == "truncate"
     return GroupCount(max_groups=most, counted=kinds, truncated=cut, columns=used), excess
-
-
-def used_columns(
-    context: QueryContext, by: Sequence[str], where: Condition
-) -> frozenset[str] | None:
-    """What tells groups apart or picks rows; None where one of them is made of other columns."""
-    picked = () if where is None else Predicate.of(where).readable().columns
-    used, table = {*by, *picked}, context.table
-    if context.binned and table.step is not None:  # bins are of their own columns alone
-        used, table = (used - context.binned.keys()) | {*table.step.needs}, table.step.before
-    return frozenset(used) if all(map(table.owns, used)) else None
 
 
 def names_of(given: str | Sequence[str] | None, *, name: str) -> tuple[str, ...]:
