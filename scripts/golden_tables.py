@@ -111,6 +111,7 @@ POLICIES: Final[Mapping[str, p.Policy]] = {
     "bounded & sensitive": p.bounded() & p.sensitive("age < 18"),
     "unbounded & addition_only": p.unbounded() & p.addition_only(),
     "graph & proposition": p.graph([("a", "b")]) & p.proposition("age >= 18"),
+    "sensitive_presence": p.sensitive_presence("age < 18", max_groups=2),
 }
 TABLES: Final = {"view of a table": {"register": REGISTER}}
 ALL: Final = tuple(POLICIES)

@@ -65,6 +65,17 @@ def presence(most):
     return Family(P.presence(max_groups=most), moves)
 
 
+def mapped(most):
+    def moves(rows, rng):
+        for left in (rows, *dropped(rows, most)) if rows and sensitive(rows) else ():
+            flags = rng.choice((FLAGS, (False,)))
+            other = tuple((place, value, rng.choice(flags)) for place, value, _ in left)
+            kind = "open" if other and not sensitive(other) else "sensitive"
+            yield f"sensitive -> {kind}", other
+
+    return Family(P.sensitive_presence("s", max_groups=most), moves)
+
+
 def added(name):
     def moves(rows, rng):
         if not rows:
@@ -135,6 +146,8 @@ def neighbours_on_a_graph(rows, rng):
 FAMILIES = {
     "presence-1": presence(1),
     "presence-2": presence(2),
+    "map-1": mapped(1),
+    "map-2": mapped(2),
     "addition-only": Family(P.addition_only(), removed("record -> absent")),
     "removal-only": Family(P.removal_only(), added("absent -> record")),
     "unbounded": Family(

@@ -40,6 +40,8 @@ POLICIES = {
         default="o",
     ),
     "presence": p.presence(max_groups=1),
+    "map": p.sensitive_presence(MINOR, max_groups=1),
+    "wide map": p.sensitive_presence(MINOR, max_groups=2),
     "wide presence": p.presence(max_groups=2),
     "attributes": p.attributes({"place": ["a"]}),
     "some": p.attributes({"place": ["a", "c"]}),
@@ -146,6 +148,9 @@ def query_of(policy, asked, *, rows):
         counted=frozenset({counted}) if counted else None,
         truncated=mode == "truncate" and bool(keys) and not rows,
         several_units=True,
+        columns=frozenset(
+            (*(("place",) if keys else ()), *(Condition.parse(where).columns if where else ()))
+        ),
         cells=p.Cells(
             size=len(keys) or 1,
             everything=not keys,
@@ -165,6 +170,8 @@ def questions(policy, *, rows):
     told = [k for k in policy.kinds if k != p.ABSENT] if policy.rules or policy.view else []
     wheres = [one for one in WHERES if one is None or not policy.view or one != MINOR]
     for keys, where, counted, mode in product(KEYS, wheres, [None, *told], modes):
+        if mode == "keep" and (counted or (where and "age" in where)) and policy.rules:
+            continue  # refused: whoever changes kind, or is picked by it, may be in any number
         for most in (1,) if single or not keys else (1, 2):
             yield keys, where, counted, mode, 3 if mode == "keep" else most
 

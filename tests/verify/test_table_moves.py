@@ -42,6 +42,8 @@ POLICIES = {
     ),
     "member": MEMBER,
     "presence": p.presence(max_groups=1),
+    "map": p.sensitive_presence("minor", max_groups=1),
+    "wide map": p.sensitive_presence("minor", max_groups=2),
     "wide presence": p.presence(max_groups=2),
     "attributes": p.attributes({"letter": ["a"]}),
     "all attributes": p.attributes({"letter": "*"}),
@@ -260,7 +262,7 @@ def check_a_total_of_two_accounts_is_for_what_both_protect(one, two):
     # A session under the intersection itself has a price for them.
     for edge in joint.edges:
         for part in joint.wider(edge):
-            assert part.name == "presence"
+            assert part.name in ("presence", "sensitive_presence")
             hidden = {POLICIES[name] for name in (one, two)} <= {part, joint}
             assert (told[edge.name] is INF) != hidden
 

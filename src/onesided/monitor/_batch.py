@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
+from functools import cache
 from itertools import repeat
+from types import NoneType
 from typing import Any, Final, Literal, TypeAlias
 
 import narwhals as nw
@@ -27,7 +29,8 @@ from onesided.monitor._rows import (
     named,
 )
 from onesided.monitor._rules import LATEST, YEARS, Rules, Scale, in_years
-from onesided.noise import IntArray
+from onesided.noise import BoolArray, IntArray
+from onesided.schema import BOOLEAN
 from onesided.store import plain_text
 
 # The columns of a batch as whole numbers, whatever they come in. Nothing is drawn here.
@@ -315,7 +318,7 @@ def read_batch(
     at = rules.scale.ticks(time, name="the time of a batch")
     if data is None:
         return Batch(name, at)
-    table = _columns(data, columns)
+    table = _columns(data, columns, _deciding(rules))
     lengths = {len(column) for column in table.values()}
     if len(lengths) > 1:
         raise DataError(
@@ -324,6 +327,7 @@ def read_batch(
         )
     persons, names, text = persons_of(table[columns.person], columns.person)
     places = places_of(table[columns.place], rules, columns.place, on_unknown)
+    opened = _opened(table, rules, columns)
     times = np.full(places.size, at, dtype=np.int64)
     if columns.time in table and rules.window is not None:
         times = times_of(table[columns.time], rules.scale, columns.time)
@@ -338,8 +342,41 @@ def read_batch(
     if places.min(initial=0) < 0:
         known = places >= 0
         places, persons, times = places[known], persons[known], times[known]
+        opened = None if opened is None else opened[known]
         persons, names = _named_there(persons, names, text=text)
+    if opened is not None:
+        # An open visit is a row of its place's second cell as well.
+        places = np.concatenate((places, places[opened] + rules.size))
+        persons, times = (np.concatenate((one, one[opened])) for one in (persons, times))
     return Batch(name, at, Rows.ordered(places, persons, names, times, text=text))
+
+
+def _opened(table: Mapping[str, Column], rules: Rules, columns: Columns) -> BoolArray | None:
+    """Which rows are open, where alarms are told: the policy's condition is surely false there.
+
+    Errors: DataError for a column of the condition that holds something else than yes or no.
+    """
+    names = _deciding(rules)
+    if rules.alarms is None:
+        return None
+    rows = len(table[columns.person])
+    held = [[v for _, part in _parts(table[name]) for v in part] for name in names]
+    for name, values in zip(names, held, strict=True):
+        for row, value in enumerate(values):
+            if type(value) not in (bool, NoneType):
+                raise DataError(
+                    f"Row {row} of column {name!r} holds {value!r}; who is sensitive follows from "
+                    "columns of true, false and null.",
+                    hint=f"Make the column {name!r} boolean. {NOTHING}",
+                    row=row,
+                    column=name,
+                )
+    condition = rules.policy.rules[0].condition.readable()
+    bound = condition.bind(dict.fromkeys(names, BOOLEAN))
+    # Unknown counts as sensitive: open is who surely is not.
+    is_open = cache(lambda *row: bound.of(dict(zip(names, row, strict=True))) is False)
+    told = map(is_open, *held) if names else repeat(is_open(), rows)
+    return np.fromiter(told, np.bool_, rows)
 
 
 def _named_there(
@@ -354,12 +391,19 @@ def _named_there(
     return (persons, left) if numbers is None else (numbers, None)
 
 
-def _columns(data: object, columns: Columns) -> dict[str, Column]:
+def _deciding(rules: Rules) -> tuple[str, ...]:
+    """The columns that tell which visits are open, where alarms are told."""
+    if rules.alarms is None:
+        return ()
+    return rules.policy.rules[0].condition.readable().columns
+
+
+def _columns(data: object, columns: Columns, more: Sequence[str]) -> dict[str, Column]:
     """The wanted columns, by name."""
     if isinstance(data, Mapping):
-        return {name: column_of(data[name]) for name in _wanted(list(data), columns)}
+        return {name: column_of(data[name]) for name in _wanted(list(data), columns, more)}
     table = Table(data)
-    wanted = _wanted([*table.schema, *table.engine.refused], columns)
+    wanted = _wanted([*table.schema, *table.engine.refused], columns, more)
     with table.take(wanted) as rows:
         found = rows.columns([rows.at(name) for name in wanted])
         return {name: found[rows.at(name)] for name in wanted}
@@ -373,12 +417,13 @@ def frames_like(data: object) -> Callable[[Mapping[str, Any]], Any] | None:
     return lambda columns: Table(data).result(columns, like=())
 
 
-def _wanted(names: Sequence[str], columns: Columns) -> list[str]:
-    for name in (columns.person, columns.place):
+def _wanted(names: Sequence[str], columns: Columns, more: Sequence[str]) -> list[str]:
+    for name in (columns.person, columns.place, *more):
         if name not in names:
             raise UnknownColumnError(
                 f"The batch has no column {name!r}.",
                 hint=f"Its columns are {', '.join(map(str, names))}. {NOTHING}",
                 column=name,
             )
-    return [name for name in (columns.person, columns.place, columns.time) if name in names]
+    all_of_them = dict.fromkeys((columns.person, columns.place, columns.time, *more))
+    return [name for name in all_of_them if name in names]

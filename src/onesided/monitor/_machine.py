@@ -21,6 +21,8 @@ from onesided.show import RoleTable
 # What one step publishes, as arrays, as bytes in the store, and as words.
 
 CERTIFIED: Final = "certified"
+SAFE: Final = "safe"  # certified, beside alarms
+ALARM: Final = "alarm"
 UNKNOWN: Final = "unknown"
 RESTING: Final = "resting"
 _HEAD: Final = struct.Struct("<QQ")
@@ -28,7 +30,7 @@ _HEAD: Final = struct.Struct("<QQ")
 
 @dataclass(frozen=True, slots=True)
 class StepAnswer:
-    """Which places are certified, which were answered with a value; the others rest.
+    """Which cells are certified, which were answered with a value; the others rest.
 
     >>> import numpy as np
     >>> answer = StepAnswer(np.array([True, False]), np.array([1]), np.array([7]))
@@ -91,10 +93,15 @@ def _unreadable() -> LedgerFormatError:
 class MonitorRelease(Release):
     """What one step published: for each place "certified", "unknown" or "resting".
 
+    With alarms: "safe" (which is certified), "alarm", "unknown" or "resting".
+
     certified: certainly at most the threshold, at ``time``, counting different people in the
         window of all batches accepted so far. unknown: a noisy count above the threshold was
         drawn; ``values`` holds it, and the true count is certainly not above it. resting: nothing
         was asked, because records that an earlier answer used are still in the window.
+    alarm: of a monitor that tells alarms, certainly at least so many different people whose visit
+        is open. Such a place is unknown where a decision was asked and none certified, and rests
+        where none was asked; ``table`` has what is certain of it on both sides.
     number: of the step, from 1. batch: the id of the batch that led to it. time: the clock, the
         latest time of any batch so far. head: the hash that this step adds to the chain of what
         was published. told_again: it was stored before; nothing was drawn for it now. entry: of
@@ -134,9 +141,13 @@ class MonitorRelease(Release):
     @property
     def counts(self) -> dict[str, int]:
         """How many places have each status."""
-        certified, unknown = int(self.certified.sum()), self.answer.positions.size
-        rest = self.rules.size - certified - unknown
-        return {CERTIFIED: certified, UNKNOWN: unknown, RESTING: rest}
+        alarms = {} if self.rules.alarms is None else {ALARM: int(self.alarm.sum())}
+        return {
+            self.sure: int(self.certified.sum()),
+            **alarms,
+            UNKNOWN: int(self.unknown.sum()),
+            RESTING: int(self.resting.sum()),
+        }
 
     @property
     def places(self) -> tuple[object, ...]:
@@ -146,33 +157,74 @@ class MonitorRelease(Release):
     @property
     def certified(self) -> BoolArray:
         """Which places certainly have at most the threshold."""
-        return self.answer.certified
+        return self.answer.certified[: self.rules.size]
+
+    @property
+    def sure(self) -> str:
+        """What a place that is ``certified`` is called: "safe" where alarms are told as well."""
+        return CERTIFIED if self.rules.alarms is None else SAFE
+
+    @property
+    def alarm(self) -> BoolArray:
+        """Which places certainly have at least their number of open visitors."""
+        found = np.zeros(self.rules.size, dtype=np.bool_)
+        told = self.answer.certified[self.rules.size :]
+        found[: told.size] = told
+        return found
 
     @property
     def unknown(self) -> BoolArray:
-        """Which places were answered with a noisy count."""
+        """Which places were answered, and nothing certified."""
         found = np.zeros(self.rules.size, dtype=np.bool_)
-        found[self.answer.positions] = True
-        return found
+        found[self.answer.positions % max(self.rules.size, 1)] = True
+        return found & ~(self.certified | self.alarm)
 
     @property
     def resting(self) -> BoolArray:
         """Which places were not asked about."""
-        return ~(self.certified | self.unknown)
+        return ~(self.certified | self.alarm | self.unknown)
 
     @property
     def values(self) -> IntArray:
-        """The noisy count where ``unknown``; 0 elsewhere."""
-        found = np.zeros(self.rules.size, dtype=np.int64)
+        """The noisy count of everybody where it was drawn and not certified; 0 elsewhere."""
+        return self._values[: self.rules.size]
+
+    @property
+    def _values(self) -> IntArray:
+        found = np.zeros(self.rules.cells, dtype=np.int64)
         found[self.answer.positions] = self.answer.values
+        return found
+
+    @property
+    def upper_bounds(self) -> list[int | None]:
+        """What the number of people at each place certainly does not exceed; None if not told."""
+        found: list[int | None] = self._bounds(0, self.rules.thresholds).tolist()
+        return found
+
+    @property
+    def lower_bounds(self) -> list[int | None]:
+        """How many open visitors each place has at least, certainly; None where it is not told."""
+        if self.rules.alarms is None:
+            return [None] * self.rules.size
+        found = self._bounds(self.rules.size, self.rules.alarms).tolist()
+        return [None if one is None else max(one, 0) for one in found]
+
+    def _bounds(self, start: int, levels: IntArray) -> Any:
+        """Of the cells from ``start`` on: the level where certified, else what was drawn."""
+        size = self.rules.size
+        found = np.full(self.rules.cells, None, dtype=object)
+        found[self.answer.positions] = self.answer.values
+        found, sure = found[start : start + size], self.answer.certified[start : start + size]
+        found[sure] = levels[sure]
         return found
 
     @property
     def status(self) -> list[str]:
         """The status of each place as a word."""
         words = np.full(self.rules.size, RESTING, dtype=object)
-        words[self.certified] = CERTIFIED
-        words[self.answer.positions] = UNKNOWN
+        words[self.certified] = self.sure
+        words[self.alarm] = ALARM
+        words[self.unknown] = UNKNOWN
         found: list[str] = words.tolist()
         return found
 
@@ -185,13 +237,13 @@ class MonitorRelease(Release):
     @property
     def table(self) -> RoleTable:
         """A row per place: place, status, at_most, which is certain (None while resting)."""
-        upper = np.full(self.rules.size, None, dtype=object)
-        upper[self.certified] = self.rules.thresholds[self.certified]
-        upper[self.answer.positions] = self.answer.values
         keys, came = self.rules.keys.by_name(), self.rules.keys.beside.columns
         roles: dict[str, Any] = {**dict.fromkeys(keys, "key"), "status": "fact", "at_most": "upper"}
-        told = {**keys, **came, "status": self.status, "at_most": upper}
-        return RoleTable.of(told, beside=tuple(came), roles=roles, sure=("at_most",))
+        told: dict[str, Any] = {**keys, **came, "status": self.status, "at_most": self.upper_bounds}
+        if self.rules.alarms is not None:
+            told["open_at_least"], roles["open_at_least"] = self.lower_bounds, "lower"
+        sure = tuple(name for name, role in roles.items() if role in ("upper", "lower"))
+        return RoleTable.of(told, beside=tuple(came), roles=roles, sure=sure)
 
 
 # The wall between an engine, which counts, and the machine, which answers.
@@ -473,9 +525,9 @@ class Machine:
         self.rules = rules
         self.clock: int | None = None
         self.steps = 0
-        self._window: Counter = Window(rules.size) if window is None else window
+        self._window: Counter = Window(rules.cells) if window is None else window
         # The clock at each place's last m answers, oldest first.
-        self._marks: IntArray = np.full((rules.charges, rules.size), NEVER, dtype=np.int64)
+        self._marks: IntArray = np.full((rules.charges, rules.cells), NEVER, dtype=np.int64)
         self._answered = 0
 
     def refuse(self, batch: Visits) -> None:
@@ -504,21 +556,24 @@ class Machine:
         if left == 0:
             asked[:] = False
         positions = np.flatnonzero(asked)
-        noisy = self._window.counts[positions] + noise.geometric(self.rules.rate, positions)
-        above = noisy > self.rules.thresholds[positions]
+        # What rises along moves falls with its sign turned: one rule for both.
+        signs = self.rules.signs[positions]
+        noisy = signs * self._window.counts[positions]
+        noisy += noise.geometric(self.rules.rate, positions)
+        above = noisy > self.rules.levels[positions]
         reached: BoolArray = np.ones(positions.size, dtype=np.bool_)
         if left is not None:
             reached &= np.cumsum(above) - above < left
-        certified = np.zeros(self.rules.size, dtype=np.bool_)
+        certified = np.zeros(self.rules.cells, dtype=np.bool_)
         certified[positions[~above & reached]] = True
         picked = above & reached
-        answer = StepAnswer(certified, positions[picked], noisy[picked])
+        answer = StepAnswer(certified, positions[picked], (signs * noisy)[picked])
         self.mark(answer, clock=self.clock or 0)
         return answer
 
     @property
     def resting(self) -> BoolArray:
-        """The places that have used up a batch which is still in the window."""
+        """The places, or cells, that have used up a batch which is still in the window."""
         cutoff = self.rules.cutoff(self.clock or 0)
         still: BoolArray = self._marks[0] > (NEVER if cutoff is None else cutoff)
         return still

@@ -219,7 +219,7 @@ class Recorder:
             machine.resume(batch)
         # Marks are what the stored answers say: neither can be there without the other.
         for step in transaction.steps(clock_after=cutoff):
-            machine.mark(decode(step.answer, size=self._rules.size), clock=step.clock)
+            machine.mark(decode(step.answer, size=self._rules.cells), clock=step.clock)
         machine.set_clock(last.clock, steps=number)
         return machine
 
@@ -229,7 +229,7 @@ class Recorder:
             batch=step.batch,
             time=self._rules.scale.text(step.clock),
             rules=self._rules,
-            answer=decode(step.answer, size=self._rules.size),
+            answer=decode(step.answer, size=self._rules.cells),
             head=step.head,
             asked=self._rules.statement,
             guarantee=self._rules.guarantee,
@@ -333,6 +333,7 @@ class Monitor:
         clock: Clock | None = None,
         ahead: object = "5m",
         noise: Noise | None = None,
+        at_least: int | Sequence[int] | None = None,
     ) -> None:
         state, ledger = address(state), address(ledger)
         self._rules = rules_for(
@@ -345,6 +346,7 @@ class Monitor:
             charges=charges,
             max_answers=max_answers,
             read_as=read_as,
+            at_least=at_least,
         )
         self._columns = Columns(person=person, place=place, time=time)
         self._on_unknown = on_unknown

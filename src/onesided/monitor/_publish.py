@@ -201,11 +201,19 @@ def unusable(path: Path, error: OSError) -> OutputError:
 # What the page of a monitor says, wherever it stands: in a public folder, or on a service.
 
 FIRST: Final = 20
-_MARKS: Final = {"certified": "yes", "unknown": "no", "resting": "rest"}
+_MARKS: Final = {
+    "certified": "yes",
+    "safe": "yes",
+    "alarm": "alarm",
+    "unknown": "no",
+    "resting": "rest",
+}
 
 
 def frame(release: MonitorRelease) -> dict[str, Any]:
-    """A step for a page: statuses as run lengths such as "3c2u", values of the unknown.
+    """A step for a page: statuses as run lengths such as "3c2u", values that were drawn.
+
+    lower: of open visits, of a monitor that tells alarms.
 
     >>> from onesided import Monitor, policy
     >>> rules = {"at_most": 1, "window": 7, "epsilon": 90, "policy": policy.addition_only()}
@@ -214,17 +222,21 @@ def frame(release: MonitorRelease) -> dict[str, Any]:
     """
     letters = np.full(release.rules.size, ord("r"), dtype=np.uint8)
     letters[release.certified] = ord("c")
-    letters[release.answer.positions] = ord("u")
+    letters[release.alarm] = ord("a")
+    letters[release.unknown] = ord("u")
     starts = np.flatnonzero(np.concatenate(([True], letters[1:] != letters[:-1])))
     lengths = np.diff(np.append(starts, letters.size)).tolist() if letters.size else []
     runs = zip(lengths, letters[starts].tolist() if letters.size else (), strict=True)
-    pairs = zip(release.answer.positions.tolist(), release.answer.values.tolist(), strict=True)
+    size, answer = release.rules.size, release.answer
+    pairs = list(zip(answer.positions.tolist(), answer.values.tolist(), strict=True))
+    below = [[place - size, max(value, 0)] for place, value in pairs if place >= size]
     return {
         "number": release.number,
         "batch": release.batch,
         "time": release.time,
         "runs": "".join(f"{length}{chr(letter)}" for length, letter in runs),
-        "values": [list(pair) for pair in pairs],
+        "values": [list(pair) for pair in pairs if pair[0] < size],
+        **({} if release.rules.alarms is None else {"lower": below}),
     }
 
 
@@ -233,9 +245,11 @@ def places_of(
     thresholds: int | list[int],
     positions: Positions | None,
     outline: object = None,
+    alarms: int | list[int] | None = None,
 ) -> dict[str, Any]:
     """The places for a page, in the order of its steps; they never change.
 
+    alarms: how many open visitors are an alarm, where that is told.
     outline: what is drawn below them, see :func:`onesided.show.outline_around`.
     """
     latitude, longitude, rows = located(positions)
@@ -243,6 +257,7 @@ def places_of(
     return {
         "names": list(names),
         "thresholds": thresholds,
+        **({} if alarms is None else {"alarms": alarms}),
         "rows": rows.tolist(),
         "x": longitude[rows].round(6).tolist(),
         "y": latitude[rows].round(6).tolist(),
@@ -259,7 +274,21 @@ def located(positions: Positions | None) -> tuple[Degrees, Degrees, IntArray]:
 
 def threshold_of(rules: Rules) -> int | list[int]:
     """The threshold of all places, or each one's own."""
-    levels = rules.thresholds
+    return _level(rules.thresholds)
+
+
+def alarm_of(rules: Rules) -> int | list[int] | None:
+    """The number of open visitors that is an alarm, of all places or each one's own.
+
+    >>> from onesided import Monitor, policy
+    >>> given = {"at_most": 1, "window": 7, "epsilon": 90, "policy": policy.addition_only()}
+    >>> alarm_of(Monitor(["gym"], **given).rules) is None
+    True
+    """
+    return None if rules.alarms is None else _level(rules.alarms)
+
+
+def _level(levels: IntArray) -> int | list[int]:
     same = levels.size > 0 and bool((levels == levels[0]).all())
     found: int | list[int] = int(levels[0]) if same else levels.tolist()
     return found
@@ -272,15 +301,16 @@ def counted(state: Mapping[str, Any], size: int) -> dict[str, Any]:
     25.0
     """
     counts: Counter[str] = Counter()
-    for number, letter in re.findall(r"(\d+)([cur])", state["runs"]):
+    for number, letter in re.findall(r"(\d+)([cura])", state["runs"]):
         counts[letter] += int(number)
     whole = max(size, 1)
     return {
         "number": state["number"],
         "time": state["time"],
-        **{letter: counts[letter] for letter in "cur"},
+        **{letter: counts[letter] for letter in "cura"},
         "to_c": 100 * counts["c"] / whole,
-        "to_u": 100 * (counts["c"] + counts["u"]) / whole,
+        "to_a": 100 * (counts["c"] + counts["a"]) / whole,
+        "to_u": 100 * (counts["c"] + counts["a"] + counts["u"]) / whole,
     }
 
 
@@ -288,35 +318,44 @@ def said(step: MonitorRelease | None, row: int) -> tuple[str, str, str]:
     """Status, mark and bound of a place, in words."""
     if step is None:
         return ("no batch yet", "rest", "–")
-    status = "certified" if step.certified[row] else "unknown" if step.unknown[row] else "resting"
+    status = step.status[row]
     bound = bound_of(step, row)
     return (status, _MARKS[status], "–" if bound is None else f"{bound:,}")
 
 
 def bound_of(step: MonitorRelease, row: int) -> int | None:
-    """What is certainly not exceeded; None while the place rests.
+    """What is certainly not exceeded; None where it is not told, as while the place rests.
 
     >>> from onesided import Monitor, policy
     >>> rules = {"at_most": 1, "window": 7, "epsilon": 90, "policy": policy.addition_only()}
     >>> bound_of(Monitor(["gym", "bar"], **rules).step(id="monday", time=1), 0)
     1
     """
-    if step.certified[row]:
-        return int(step.rules.thresholds[row])
-    return int(step.values[row]) if step.unknown[row] else None
+    return step.upper_bounds[row]
 
 
 def first_rows(names: Sequence[str], step: MonitorRelease | None) -> list[tuple[str, ...]]:
     """The first rows of the table, for paper and for readers without scripts."""
-    return [(name, *said(step, row)) for row, name in enumerate(islice(names, FIRST))]
+    lower = [None] * len(names) if step is None else step.lower_bounds
+    return [
+        (name, *said(step, row), "–" if lower[row] is None else f"{lower[row]:,}")
+        for row, name in enumerate(islice(names, FIRST))
+    ]
 
 
-def titled(title: str, noun: str, at_most: int | list[int], window: str) -> dict[str, Any]:
-    """What the page calls things."""
+def titled(
+    title: str,
+    noun: str,
+    at_most: int | list[int],
+    window: str,
+    alarm: int | list[int] | None = None,
+) -> dict[str, Any]:
+    """What the page calls things. alarm: how many open visitors are one, where that is told."""
     return {
         "title": title,
         "noun": noun,
         "at_most": at_most if isinstance(at_most, int) else "their own limit of",
+        "alarm": "their own number of" if isinstance(alarm, list) else alarm,
         "window": length_words(window),
     }
 
@@ -347,6 +386,14 @@ class Lines:
 
     def now(self, release: MonitorRelease) -> list[str]:
         """As a step found them."""
+        if release.rules.alarms is not None:
+            bounds = (release.upper_bounds, release.lower_bounds)
+            ends = [
+                f'"{status}","at_most":{json.dumps(most)},"open_at_least":{json.dumps(least)}'
+                for status, most, least in zip(release.status, *bounds, strict=True)
+            ]
+            rows = zip(self.before, self.rows.tolist(), strict=True)
+            return [f"{text}{ends[row]}" for text, row in rows]
         told = np.where(release.certified[self.rows], self.certified, self.resting)
         values, unknown = release.values, np.asarray(release.unknown)[self.rows]
         for place in np.flatnonzero(unknown).tolist():
@@ -466,7 +513,8 @@ class Folder:
         self.steps = PublishedSteps(self.path)
         self._names = [str(row[0]) for row in rules.keys.rows]
         self._documents = Documents.of(rules, look.positions)
-        told = places_of(self._names, threshold_of(rules), look.positions, look.outline)
+        level, alarms = threshold_of(rules), alarm_of(rules)
+        told = places_of(self._names, level, look.positions, look.outline, alarms)
         self._places = _json(told)
         try:
             (self.path / _STEPS).mkdir(parents=True, exist_ok=True)
@@ -522,6 +570,7 @@ class Folder:
 
     def _facts(self, release: MonitorRelease) -> dict[str, Any]:
         """What the statuses are of, for programs."""
+        rules = self.guarantees.rules
         return {
             "onesided": version("onesided"),
             "title": self.look.title,
@@ -529,7 +578,8 @@ class Folder:
             "batch": release.batch,
             "time": release.time,
             "head": release.head,
-            "threshold": threshold_of(self.guarantees.rules),
+            "threshold": threshold_of(rules),
+            **({} if rules.alarms is None else {"alarm": alarm_of(rules)}),
             "window": self.look.window or None,
             "counts": release.counts,
             "guarantees": self.guarantees.as_dict(),
@@ -547,7 +597,7 @@ class Folder:
             live=True,
             title=look.title,
             monitor={
-                **titled(look.title, look.noun, threshold_of(rules), look.window),
+                **titled(look.title, look.noun, threshold_of(rules), look.window, alarm_of(rules)),
                 "size": rules.size,
                 "located": located(look.positions)[2].size,
                 "sentences": self.guarantees.sentences,

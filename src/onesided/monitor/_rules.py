@@ -33,7 +33,8 @@ from onesided.engine import PublicKeys, public_keys
 from onesided.errors import DataError, ParameterError, UnprotectableError
 from onesided.ledger import Unit
 from onesided.noise import IntArray
-from onesided.policy import GroupCount, Guarantee, Policy
+from onesided.policy import GroupCount, Guarantee, Policy, SensitivePresence
+from onesided.schema import BOOLEAN
 from onesided.session import Statement
 
 # Far from the ends of int64, so that a window can always be added or taken away.
@@ -222,6 +223,8 @@ class Rules:
     window: in ticks of ``scale``; None keeps everything (one designated time).
     charges: m, how many answers above the threshold may use one record. fall: how many visits of
     one person ε covers at once (ℓ0). max_answers: c, in all, for a designated time only.
+    alarms: s of each place where alarms are told as well; then there are two ``cells`` for each
+    place, everybody and those whose visit is open, in this order, and decisions about both.
     read_as: the types by which text of batches is read: read in two ways, a person may be two.
     rate: nats per person of the noise above each count.
 
@@ -243,6 +246,24 @@ class Rules:
     epsilon: Fraction
     rate: Loss
     read_as: tuple[tuple[str, str], ...] = ()
+    alarms: IntArray | None = None
+
+    @property
+    def cells(self) -> int:
+        """How many numbers there are decisions about."""
+        return self.size if self.alarms is None else 2 * self.size
+
+    @cached_property
+    def signs(self) -> IntArray:
+        """Of each cell, 1 where its number falls along moves and -1 where it rises."""
+        return np.repeat(np.array([1, -1], dtype=np.int64), self.size)[: self.cells]
+
+    @cached_property
+    def levels(self) -> IntArray:
+        """What the number of each cell, with its sign, is certified not to exceed."""
+        if self.alarms is None:
+            return self.thresholds
+        return np.concatenate((self.thresholds, -self.alarms))
 
     @property
     def size(self) -> int:
@@ -303,7 +324,12 @@ class Rules:
             if self.window is None
             else f" within {length_text(self.window) if self.scale.dated else self.window}"
         )
-        return Statement(measure=f"At most {most} {units}{within}", by=self.keys.names)
+        measure = f"At most {most} {units}{within}"
+        if self.alarms is not None:
+            levels = np.unique(self.alarms)
+            least = f"{levels[0]:,}" if levels.size == 1 else "its own number of"
+            measure += f"; alarm: at least {least} whose visit is open"
+        return Statement(measure=measure, by=self.keys.names)
 
     def cutoff(self, clock: int) -> int | None:
         """What is not after this has expired; None if nothing ever does."""
@@ -315,19 +341,19 @@ class Rules:
         Elsewhere a record that goes is one visit, charged as one: each row on its own. A person
         who goes with all visits costs as much as these together.
         """
-        return Unit(person if _bounds(self.policy) else None)
+        visits = self.alarms is not None or not _bounds(self.policy)
+        return Unit(None if visits else person)
 
     def config(self) -> Mapping[str, str]:
         """What must be the same when a stored state is opened again, as text."""
-        same = self.thresholds.size > 0 and bool((self.thresholds == self.thresholds[0]).all())
-        levels = str(int(self.thresholds[0])) if same else _digest(self.thresholds.tolist())
         return {
             "policy": self.policy.identity,
             "policy name": self.policy.name,
             "epsilon": text(self.epsilon),
             "places": _digest([repr(row) for row in self.keys.rows]),
             "number of places": str(self.size),
-            "threshold": levels,
+            "threshold": _levels(self.thresholds),
+            **({} if self.alarms is None else {"alarm": _levels(self.alarms)}),
             "window": "none" if self.window is None else str(self.window),
             "times": "dates" if self.scale.dated else "numbers",
             "charges": str(self.charges),
@@ -348,10 +374,14 @@ def rules_for(
     charges: int,
     max_answers: int | None,
     read_as: Mapping[str, str] | None = None,
+    at_least: int | Sequence[int] | None = None,
 ) -> Rules:
     """Check every parameter, and derive the largest rate that keeps ``(epsilon, policy)``.
 
-    Errors: ParameterError, KeysError, PolicyError; UnprotectableError if a move raises a count.
+    With ``at_least`` both decisions have it: a move of a visit that is told apart as sensitive
+    takes it away, which lowers the count of everybody, or makes it open, which raises the count of
+    those; these are two edges. Errors: ParameterError, KeysError, PolicyError; UnprotectableError
+    if a move raises a count.
 
     >>> from onesided.policy import bounded
     >>> given = {"window": 7, "epsilon": 1, "charges": 1, "max_answers": None, "place": "place"}
@@ -374,12 +404,16 @@ def rules_for(
             "one designated time.",
             value=limit,
         )
-    budget, fall = positive(epsilon, name="epsilon"), _fall(policy)
+    alarms = None if at_least is None else _thresholds(at_least, len(names.rows), name="at_least")
+    thresholds = _thresholds(at_most, len(names.rows))
+    budget = positive(epsilon, name="epsilon")
+    fall = _fall(policy) if alarms is None else _visits(policy, thresholds, alarms, limit)
     paid = uses * fall if limit is None else min(limit, uses * fall)
     least = min(edge.weight for edge in policy.edges)
     return Rules(
         keys=names,
-        thresholds=_thresholds(at_most, len(names.rows)),
+        thresholds=thresholds,
+        alarms=alarms,
         scale=scale,
         window=length,
         charges=uses,
@@ -404,7 +438,8 @@ def _fall(policy: Policy) -> int:
         raise UnprotectableError(
             f"The policy '{policy.name}' decides by row conditions who is protected; a monitor "
             "protects every visit.",
-            hint="Use presence(max_groups=...), or addition_only() to protect visit by visit.",
+            hint="Use presence(max_groups=...), or addition_only() to protect visit by visit; "
+            "sensitive_presence(...) tells alarms as well, with at_least=.",
         )
     shifts = [shift for many in policy.shifts(GroupCount()).values() for shift in many]
     if any(shift.rise for shift in shifts):
@@ -416,6 +451,38 @@ def _fall(policy: Policy) -> int:
     return min(_bounds(policy), default=max(shift.fall for shift in shifts))
 
 
+def _visits(policy: Policy, safe: IntArray, alarms: IntArray, limit: int | None) -> int:
+    """One visit, which is what a monitor with alarms is about: it has one place, and one kind.
+
+    Errors: UnprotectableError for another policy; ConditionError for a condition on other columns
+    than true and false ones; ParameterError where both may be said at once.
+    """
+    if not isinstance(policy, SensitivePresence) or policy.max_groups != 1:
+        raise UnprotectableError(
+            "Alarms count visits that are open, and hide from whom they are not: that takes the "
+            f"policy of a map, visit by visit, and this is {policy!r}.",
+            hint="Use sensitive_presence(condition, max_groups=1).",
+        )
+    condition = policy.condition.readable()
+    condition.bind(dict.fromkeys(condition.columns, BOOLEAN))  # as batches have them
+    if limit is not None:
+        raise ParameterError(
+            f"max_answers={limit} has no meaning beside alarms: it would count both decisions.",
+            hint="Leave it out; charges= says how many answers may use one visit.",
+            value=limit,
+        )
+    for row in np.flatnonzero(alarms <= safe)[:1].tolist():
+        s, t = int(alarms[row]), int(safe[row])
+        raise ParameterError(
+            f"at_least={s} and at_most={t}: a place with {s} visitors could be safe and an alarm "
+            "at once.",
+            hint=f"Both are certain, so at_least must be above at_most: {t + 1} or more.",
+            at_least=s,
+            at_most=t,
+        )
+    return 1
+
+
 def _bounds(policy: Policy) -> list[int]:
     """How many visits of a person a move takes at most, by each part that says so.
 
@@ -424,11 +491,17 @@ def _bounds(policy: Policy) -> list[int]:
     return [part.covers for part in policy.parts if part.covers is not None]
 
 
-def _thresholds(given: object, size: int) -> IntArray:
+def _levels(levels: IntArray) -> str:
+    """One level of all places, or what stands for each one's own."""
+    same = levels.size > 0 and bool((levels == levels[0]).all())
+    return str(int(levels[0])) if same else _digest(levels.tolist())
+
+
+def _thresholds(given: object, size: int, *, name: str = "at_most") -> IntArray:
     """One whole number of at least 0 per place."""
     plain = given.tolist() if isinstance(given, np.ndarray) else given
     if not isinstance(plain, Sequence) or isinstance(plain, str):
-        level = whole(plain, name="at_most")
+        level = whole(plain, name=name)
         return np.full(size, level, dtype=np.int64)
     if len(plain) != size:
         raise ParameterError(
@@ -437,7 +510,7 @@ def _thresholds(given: object, size: int) -> IntArray:
             thresholds=len(plain),
             places=size,
         )
-    return np.array([whole(level, name="at_most") for level in plain], dtype=np.int64)
+    return np.array([whole(level, name=name) for level in plain], dtype=np.int64)
 
 
 def _digest(value: object) -> str:
@@ -485,7 +558,8 @@ class Guarantees:
         least a window, so there are at most 2 m of them. For one designated time it is m.
         """
         count = whole(places, name="places", least=1)
-        return self.rules.rate * self._charges(count)
+        decisions = 1 if self.rules.alarms is None else 2
+        return self.rules.rate * self._charges(count) * decisions
 
     @property
     def for_ever(self) -> Loss:
@@ -499,7 +573,19 @@ class Guarantees:
         """
         if self.rules.thresholds.size == 0:
             raise ParameterError("There are no places.", hint="Give some.")
-        room = int(self.rules.thresholds.min()) + 1 - whole(count, name="count")
+        return self._certain(int(self.rules.thresholds.min()) + 1 - whole(count, name="count"))
+
+    def alarm_power(self, count: int) -> float:
+        """The probability that a place with so many open visitors is an alarm, rounded down.
+
+        For a place that is asked about and has the highest level. 0 where alarms are not told.
+        """
+        levels = self.rules.alarms
+        if levels is None or levels.size == 0:
+            return 0.0
+        return self._certain(whole(count, name="count") - int(levels.max()) + 1)
+
+    def _certain(self, room: int) -> float:
         miss = self.rules.rate * max(room, 0)
         if isinstance(miss, Fraction):
             return round_down(1 - exp_neg_bounds(miss, bits=80)[1])
@@ -544,6 +630,8 @@ def _stream(promise: Guarantees) -> tuple[str, ...]:
     fall, m = rules.fall, rules.charges
     many = "any visit" if fall == 1 else f"any {fall} visits of one person"
     twice = promise.person(places=fall)
+    if rules.alarms is not None:
+        return _of_alarms(promise)
     return (
         f"One visit: whatever is published, from the first step to the last, is at most "
         f"{_odds(promise.visit)} times as likely as if that visit had not been made "
@@ -563,8 +651,40 @@ def _stream(promise: Guarantees) -> tuple[str, ...]:
     )
 
 
+def _of_alarms(promise: Guarantees) -> tuple[str, ...]:
+    """Of a monitor of safe places and alarms."""
+    rules = promise.rules
+    m, stream = rules.charges, rules.window is not None
+    times = "once" if m == 1 else f"{m} times"
+    period = "in a window" if stream else "in all"
+    again = "rests until what it used has left the window" if stream else "is not asked again"
+    loss = promise.person(places=1)
+    scope = "One person over any period of one window" if stream else "One person"
+    ever = (
+        "One person for ever: unbounded, as in any stream that never ends."
+        if stream
+        else f"Nothing expires: at all {rules.size:,} places it is ε = {text(promise.for_ever)}."
+    )
+    return (
+        f"One sensitive visit: whatever is published is at most {_odds(promise.visit)} times as "
+        "likely as if it had not been made, and as if it had been open "
+        f"(ε = {text(promise.visit)} for each of the two, which is charged to the ledger).",
+        f"{scope}: each place adds up to ε = {text(loss)}, for both decisions together. {ever}",
+        "Two decisions, one rule: 'safe' and 'alarm' cost nothing; an answer that is not certified "
+        f"is charged to the visits that it used, at most {times}, and that decision {again}. So a "
+        f"place without alarm is asked {times} {period} at this ε.",
+        "'Safe' is certain: at most so many people, of all that were recorded. 'Alarm' is certain: "
+        "at least so many different people whose recorded visit is open. Never both.",
+        "Not protected: open visits; that somebody was NOT at a place. Who is not open is never "
+        f"part of an alarm. {_NOWHERE}",
+        "The ids, times and arrival of batches are public. Send a batch also when it is empty.",
+    )
+
+
 def _designated(promise: Guarantees) -> tuple[str, ...]:
     rules = promise.rules
+    if rules.alarms is not None:
+        return _of_alarms(promise)
     fall = rules.fall
     ever = promise.for_ever
     return (

@@ -6,11 +6,12 @@
   const inline = $("data") ? JSON.parse($("data").textContent) : {}; // of few places: a page that is opened as a file
   const served = location.protocol !== "file:", { past, steps } = page.dataset;
   if (location.search === "?embed") root.dataset.embed = "yes";
-  const EVERY = 5000, WORDS = { c: "certified", u: "unknown", r: "resting" }, MARKS = { c: "yes", u: "no", r: "rest" };
-  let places, frame, values = new Map(), statuses = "", filter = () => {}, seen = {}, latest = null;
+  const EVERY = 5000, WORDS = { c: "certified", u: "unknown", r: "resting", a: "alarm" }, MARKS = { c: "yes", u: "no", r: "rest", a: "alarm" };
+  let places, frame, values = new Map(), lower = new Map(), statuses = "", filter = () => {}, seen = {}, latest = null;
 
   const limit = (i) => (typeof places.thresholds === "number" ? places.thresholds : places.thresholds[i]);
-  const bound = (i) => (statuses[i] === "c" ? limit(i) : statuses[i] === "u" ? values.get(i) : null);
+  const bound = (i) => (statuses[i] === "c" ? limit(i) : values.get(i) ?? null);
+  const least = (i) => (statuses[i] === "a" ? (typeof places.alarms === "number" ? places.alarms : places.alarms[i]) : lower.get(i) ?? null);
 
   /* ---- the map: what is certified never hides what is not ---- */
   const spots = []; // where each place was drawn, in pixels of the page
@@ -26,7 +27,8 @@
     const left = (width - scale * (highs[0] - lows[0])) / 2, top = (height - scale * (highs[1] - lows[1])) / 2;
     return (east, north) => [left + scale * (east * stretch - lows[0]), height - top - scale * (north - lows[1])];
   };
-  const shape = { // filled circle, diamond, open square
+  const shape = { // filled circle, triangle, diamond, open square
+    a: (draw, x, y, r) => { const d = r * 1.7; draw.beginPath(); draw.moveTo(x, y - d); draw.lineTo(x + d, y + d); draw.lineTo(x - d, y + d); draw.closePath(); draw.fill(); draw.stroke(); },
     c: (draw, x, y, r) => { draw.beginPath(); draw.arc(x, y, r, 0, 7); draw.fill(); },
     u: (draw, x, y, r) => { const d = r * 1.4; draw.beginPath(); draw.moveTo(x, y - d); draw.lineTo(x + d, y); draw.lineTo(x, y + d); draw.lineTo(x - d, y); draw.closePath(); draw.fill(); draw.stroke(); },
     r: (draw, x, y, r) => { draw.strokeRect(x - r, y - r, 2 * r, 2 * r); },
@@ -49,7 +51,7 @@
     const size = Math.min(5, Math.max(1.2, 3.6 * Math.sqrt(1500 / places.rows.length)));
     spots.length = 0;
     places.rows.forEach((i, k) => spots.push([...at(places.x[k], places.y[k]), i]));
-    for (const [kind, fill, line] of [["c", "--certified", "--plot"], ["r", "--plot", "--resting"], ["u", "--unknown", "--unknown-edge"]]) {
+    for (const [kind, fill, line] of [["c", "--certified", "--plot"], ["r", "--plot", "--resting"], ["u", "--unknown", "--unknown-edge"], ["a", "--alarm", "--plot"]]) {
       draw.fillStyle = colour(fill); draw.strokeStyle = colour(line); draw.lineWidth = kind === "r" ? 1.5 : 0.7;
       for (const [x, y, i] of spots) if (statuses[i] === kind) shape[kind](draw, x, y, size);
     }
@@ -67,7 +69,7 @@
   if (map) {
     map.addEventListener("pointermove", (event) => {
       const i = places ? nearest(event) : null;
-      map.title = i === null ? "" : `${places.names[i]}: ${WORDS[statuses[i]]}${bound(i) === null ? "" : `, at most ${number.format(bound(i))}`}`;
+      map.title = i === null ? "" : `${places.names[i]}: ${WORDS[statuses[i]]}${bound(i) === null ? "" : `, at most ${number.format(bound(i))}`}${!places.alarms || least(i) === null ? "" : `, open at least ${number.format(least(i))}`}`;
     });
     map.addEventListener("click", (event) => {
       const i = places ? nearest(event) : null;
@@ -84,17 +86,19 @@
   /* ---- a step ---- */
   const moment = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric", hour: "2-digit", minute: "2-digit", timeZone: "UTC" });
   const when = (text) => (Number.isNaN(Date.parse(text)) || /^\d+$/.test(text) ? text : `${moment.format(new Date(text)).replace(" at ", ", ")} UTC`);
-  const plain = (runs) => runs.replace(/(\d+)([cur])/g, (_, n, s) => s.repeat(Number(n)));
+  const plain = (runs) => runs.replace(/(\d+)([cura])/g, (_, n, s) => s.repeat(Number(n)));
   const show = (found) => {
     frame = found;
     statuses = plain(frame.runs);
     values = new Map(frame.values);
-    const count = { c: 0, u: 0, r: 0 };
+    lower = new Map(frame.lower);
+    const count = { c: 0, u: 0, r: 0, a: 0 };
     for (const status of statuses) count[status] += 1;
-    for (const status of "cur") $(`n-${status}`).textContent = number.format(count[status]);
+    for (const status of places.alarms ? "cura" : "cur") $(`n-${status}`).textContent = number.format(count[status]);
     const all = statuses.length || 1;
     $("s-c").setAttribute("width", (100 * count.c) / all);
-    $("s-u").setAttribute("width", (100 * (count.c + count.u)) / all);
+    if (places.alarms) $("s-a").setAttribute("width", (100 * (count.c + count.a)) / all);
+    $("s-u").setAttribute("width", (100 * (count.c + count.a + count.u)) / all);
     const time = document.createElement("time");
     time.id = "when"; time.dateTime = frame.time; time.textContent = when(frame.time);
     const old = latest && frame.number < latest.number ? " This is the past; the last step is later." : "";
@@ -195,7 +199,7 @@
     for (let n = first; n <= latest.number; n += 1) wanted.push(stepAt(n).catch(() => null));
     const told = (await Promise.all(wanted)).filter(Boolean).map((one) => {
       const status = plain(one.runs)[i], value = one.values.find(([row]) => row === i);
-      return { time: one.time, status, bound: status === "c" ? limit(i) : status === "u" ? value[1] : null };
+      return { time: one.time, status, bound: status === "c" ? limit(i) : value ? value[1] : null };
     });
     $("past-of").textContent = `What was said of ${places.names[i]}`;
     chart(told);
@@ -219,11 +223,12 @@
   };
   const start = async () => {
     places = inline.places || await (await fetch(page.dataset.places)).json();
+    if (places.alarms) WORDS.c = "safe";
     if (inline.state) arrived(inline.state);
     if (served) await look();
     filter = Kit.table({
       keys: places.names, order: places.names.map((_, i) => i),
-      cells: (i) => [cell(i), Kit.status(MARKS[statuses[i]], WORDS[statuses[i]]), Kit.value(bound(i))],
+      cells: (i) => [cell(i), Kit.status(MARKS[statuses[i]], WORDS[statuses[i]]), Kit.value(bound(i)), ...(places.alarms ? [Kit.value(least(i))] : [])],
       allowed: (i, only) => statuses[i] === only,
     });
     filter();

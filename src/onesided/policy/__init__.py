@@ -26,15 +26,17 @@ from onesided.policy._neighbourhood import EARTH_RADIUS, Neighbourhood, neighbou
 from onesided.policy._paths import Path, data_distance, path, paths_from
 from onesided.policy._predicate import GroupRule, Predicate, Rule
 from onesided.policy._presence import Presence, presence
+from onesided.policy._sensitive_presence import SensitivePresence, sensitive_presence
 from onesided.policy._shift import ABSENT, Edge, Record, Shift, relaxed_before
 from onesided.policy._view import View, view
 
 __all__ = [
     "ABSENT", "EARTH_RADIUS", "Addition", "Attributes", "CellMoves", "Cells", "Edge", "Family",
     "Field", "Graph", "GroupCount", "GroupRule", "Guarantee", "Intersection", "KindPolicy", "Local",
-    "Neighbourhood", "Option", "Path", "Policy", "Predicate", "Presence", "Record", "Rule", "Shift",
-    "View", "Widened", "addition_only", "attributes", "bounded", "custom", "data_distance",
-    "extended_sensitive", "families", "from_toml", "graph", "implied_places", "joint_records",
-    "local", "neighbourhood", "path", "paths_from", "possible_pairs", "presence", "proposition",
-    "relaxed_before", "removal_only", "sensitive", "tiers", "together", "unbounded", "view",
+    "Neighbourhood", "Option", "Path", "Policy", "Predicate", "Presence", "Record", "Rule",
+    "SensitivePresence", "Shift", "View", "Widened", "addition_only", "attributes", "bounded",
+    "custom", "data_distance", "extended_sensitive", "families", "from_toml", "graph",
+    "implied_places", "joint_records", "local", "neighbourhood", "path", "paths_from",
+    "possible_pairs", "presence", "proposition", "relaxed_before", "removal_only", "sensitive",
+    "sensitive_presence", "tiers", "together", "unbounded", "view",
 ]  # fmt: skip

@@ -138,6 +138,11 @@ class Policy(ABC):
         """
         return ("error", "truncate") if self.single_valued else ("truncate", "error")
 
+    def bounds_groups(self, query: GroupCount) -> bool:
+        """Whether a count needs a bound on a unit's groups, as all of them may come or go."""
+        del query
+        return False
+
     @property
     def covers(self) -> int | None:
         """How many groups of one unit a move takes, where the policy says so by itself."""

@@ -69,6 +69,8 @@ class GroupCount:
     several_units: the asker's price goes by the total change of all counts, so that it holds where
         one move changes several units, as under a view. False: each count changes by 1 at most.
     cells: which groups these are; None where that is not known, and any number of them may be.
+    columns: all that tell groups apart or pick rows; None where these are not known, or one may be
+        made of others.
 
     >>> from onesided.policy import GroupCount
     >>> GroupCount(counted=frozenset({"open"})).counts("sensitive")
@@ -80,6 +82,7 @@ class GroupCount:
     truncated: bool = False
     several_units: bool = False
     cells: Cells | None = None
+    columns: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         if self.max_groups is not None:

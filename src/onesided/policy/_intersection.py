@@ -142,6 +142,9 @@ class Intersection(Policy):
         if self._covered is None or stays == leaves:
             return "" if there else "in the table"
         if stays:
+            # Under presence alone whoever stays has dropped a group.
+            if all(part.other_values != "dropped" for part in self.parts):
+                return ""
             return "who is in one group only, and would have to leave the table"
         return f"in more than {many(self._covered, 'group')}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -101,6 +102,14 @@ class QueryContext:
         named = self.policy.single_valued or self.policy.between_values
         own = self.table.owns(column) and not self.binned
         return named and own and _kind_of(self.schema[column]) in ("text", "integer")
+
+    def made_of(self, columns: AbstractSet[str]) -> frozenset[str] | None:
+        """The caller's own columns that decide these; None where one is made of something else."""
+        table = self.table
+        if self.binned and table.step is not None:  # bins are of their own columns alone
+            columns = (columns - self.binned.keys()) | {*table.step.needs}
+            table = table.step.before
+        return frozenset(columns) if all(map(table.owns, columns)) else None
 
     def alone(self, *columns: str) -> bool:
         """Whether a policy of values that names no column can be about no other one than these.

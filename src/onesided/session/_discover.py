@@ -279,6 +279,8 @@ def counted_query(
                 hint="Leave max_groups out, or give the session unit=.",
             )
         return GroupCount(max_groups=1, counted=kinds, truncated=context.unit is not None)
+    if max_groups is None and kinds is not None:
+        max_groups = policy.covers
     if max_groups is None:
         # A policy under which nothing can be found is refused as that.
         mechanism_for(context, GroupCount(max_groups=1, counted=kinds, truncated=True), 1, 0)

@@ -374,14 +374,18 @@ def _group_count(
 ) -> tuple[GroupCount, str]:
     """How many groups of a unit count, and what happens to the rest."""
     kinds = kinds_of(question.counted, context.policy)
+    where = counted_where(question.where, question.unknown)
+    used = context.made_of({*by, *(() if where is None else where.readable().columns)})
     if context.unit is None or not by:
         if question.max_groups not in (None, 1):
             raise ParameterError(
                 f"max_groups={question.max_groups} has no meaning here: each unit is in one group.",
                 hint="Leave max_groups out, or give the session unit= and the count by=.",
             )
-        return GroupCount(max_groups=1, counted=kinds), "single"
+        return GroupCount(max_groups=1, counted=kinds, columns=used), "single"
     modes = context.policy.excess_modes
+    if context.policy.bounds_groups(GroupCount(counted=kinds, columns=used)):
+        modes = tuple(mode for mode in modes if mode != "keep")
     excess = question.on_excess or modes[0]
     if excess not in modes:
         raise ParameterError(
@@ -389,7 +393,8 @@ def _group_count(
             hint=f"Use one of {', '.join(map(repr, modes))}.",
         )
     most = _max_groups(question, context, excess)
-    return GroupCount(max_groups=most, counted=kinds, truncated=excess == "truncate"), excess
+    cut = excess == "truncate"
+    return GroupCount(max_groups=most, counted=kinds, truncated=cut, columns=used), excess
 
 
 def names_of(given: str | Sequence[str] | None, *, name: str) -> tuple[str, ...]:

@@ -88,6 +88,11 @@ class SparkMonitor(Monitor):
                 self._tidy()
 
     def _prepare(self) -> None:
+        if self._rules.alarms is not None:
+            raise ParameterError(
+                "A monitor on Spark does not tell alarms.",
+                hint="Leave at_least out, or use onesided.Monitor.",
+            )
         ignore = self._on_unknown == "ignore"
         self._pairs = Pairs(self._spark, self._rules, self._columns, ignore_unknown=ignore)
 

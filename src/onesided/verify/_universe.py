@@ -561,6 +561,21 @@ def _presence(policy: Policy, before: Rows | None, after: Rows | None) -> Edge |
     return Edge("present", "not present")
 
 
+def _sensitive_presence(policy: Policy, before: Rows | None, after: Rows | None) -> Edge | None:
+    """As presence for who is sensitive; what the condition reads may change in rows that stay.
+
+    It is taken to read all facts of a row.
+    """
+    given: Any = policy.parameters()
+    here, there = ({row.group for row in rows or ()} for rows in (before, after))
+    if not (before and _hit(before, given["predicate"]) and there <= here):
+        return None
+    if len(here - there) > given["max_groups"]:
+        return None
+    opened = after and not _hit(after, given["predicate"])
+    return Edge("sensitive", "open" if opened else "sensitive")
+
+
 def _attributes(policy: Policy, before: Rows | None, after: Rows | None) -> Edge | None:
     """ADP-2021, Defs. 7 to 9: sensitive values become any of their attribute; others stay."""
     sensitive: Any = policy.parameters()["sensitive"]
@@ -705,6 +720,7 @@ FAMILIES: Final[Mapping[str, Callable[[Any, Table], Iterator[Move]]]] = MappingP
         "proposition": _by_unit(_proposition),
         "removal_only": _by_unit(_removal),
         "sensitive": _by_unit(_sensitive),
+        "sensitive_presence": _by_unit(_sensitive_presence),
         "tiers": _by_unit(_tiers),
         "unbounded": _by_unit(_unbounded),
         "view": _view,

@@ -22,6 +22,7 @@ from onesided.noise import BoolArray, FreshNoise, Noise
 from onesided.verify import Data, Line, Universe
 
 _TAIL = 1e-11
+_VISITS = policies.sensitive_presence("NOT agreed", max_groups=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,8 @@ class Stream:
     def __call__(self, data: Data, noise: Noise) -> Any:
         """What is seen of each step."""
         visits = [_visits(record.value) for record in data] + [[_visit(v)] for v in self.others]
-        batches = [self._batch(number, visits) for number in range(len(self.times))]
+        opened = {i for i, one in enumerate(data) if one.kind == "open"} | {*range(len(data), 99)}
+        batches = [self._batch(number, visits, opened) for number in range(len(self.times))]
         if self.crash is None:
             machine = self.machine(self.rules)
             return tuple(_seen(machine.step(batch, noise=FreshNoise(noise))) for batch in batches)
@@ -63,14 +65,16 @@ class Stream:
             seen.append(_seen(recorder.step(batch).answer))
         return tuple(seen)
 
-    def _batch(self, number: int, visits: list[list[tuple[str, int]]]) -> Batch:
-        """Every visit comes with the first batch of its own time."""
+    def _batch(self, number: int, visits: list[list[tuple[str, int]]], opened: set[int]) -> Batch:
+        """Every visit comes with the first batch of its own time; an open one in both cells."""
         time = self.times[number]
         fresh = time not in self.times[:number]
+        cells = range(0, self.rules.cells, self.rules.size)
         rows = [
-            (self.rules.positions[place], person, time)
+            (cell + self.rules.positions[place], person, time)
             for person, own in enumerate(visits)
             for place, when in own
+            for cell in (cells if person in opened else cells[:1])
             if when == time and fresh
         ]
         return _batch(number, time, tuple(sorted(rows)))
@@ -194,6 +198,25 @@ class _LimitPerWindow(Machine):
         return 1 - int(self.resting.sum())
 
 
+class _AlarmsOfEverybody(Machine):
+    """Broken: an alarm counts all visits, and noise below them does not hide one that goes."""
+
+    def advance(self, batch: Any) -> None:
+        super().advance(batch)
+        size = self.rules.size
+        self._window.counts[size:] = self._window.counts[:size]
+
+
+class _RedNeverRests(Machine):
+    """Broken: an answer without alarm is taken to cost nothing."""
+
+    @property
+    def resting(self) -> BoolArray:
+        resting = super().resting
+        resting[self.rules.size :] = False
+        return resting
+
+
 class _MarksLost(Machine):
     """Broken: the marks are not part of what is stored."""
 
@@ -239,6 +262,16 @@ def cases() -> Iterator[Line]:
         claim=8,
         tail=1e-13,
     )
+    map_ = Stream(rules=_map("a"), times=(1, 2, 3), others=("a@2",))
+    yield _of_visits("Monitor, safe places and alarms", map_, cells)
+    late = replace(map_, times=(1, 3, 2))
+    yield _of_visits("Monitor, safe places and alarms, a late batch", late, cells)
+    both = Stream(rules=_map("ab"), times=(1, 2))
+    yield _of_visits("Monitor, safe places and alarms, two places", both, ("a@1", "b@1", "a@2"))
+    again = replace(map_, rules=_map("a", charges=2), times=(1, 2), others=())
+    yield _of_visits("Monitor, safe places and alarms, two charges", again, _cells("a", 1, 2))
+    crashed = replace(map_, crash=1, times=(1, 2), others=())
+    yield _of_visits("Monitor, safe places and alarms, a crash", crashed, _cells("a", 1, 2))
     for case in _broken():
         yield case if case.seen else replace(case, seen="our monitor, one line changed")
 
@@ -260,6 +293,13 @@ def _broken() -> Iterator[Line]:
         ),
     ):
         yield _case("Monitor", replace(place, machine=kind), cells, flaw=flaw, seen=seen)
+    map_ = Stream(rules=_map("a"), times=(1, 2), others=())
+    for wrong, flaw in (
+        (_AlarmsOfEverybody, "an alarm from everybody's visits"),
+        (_RedNeverRests, "a place without alarm never rests"),
+    ):
+        name = "Monitor, safe places and alarms"
+        yield _of_visits(name, replace(map_, machine=wrong), _cells("a", 1, 2), flaw=flaw)
     capped = Stream(rules=_rules("ab", window=1), times=(1, 2), machine=_LimitPerWindow)
     yield _case(
         "Monitor, at most one answer per window",
@@ -302,6 +342,34 @@ def _rules(
         policy=policies.presence(max_groups=covered),
         charges=charges,
         max_answers=max_answers,
+    )
+
+
+def _map(places: str, *, charges: int = 1) -> Rules:
+    return rules_for(
+        list(places),
+        place="place",
+        at_most=0,
+        at_least=1,
+        window=2,
+        epsilon=2,
+        policy=_VISITS,
+        charges=charges,
+        max_answers=None,
+    )
+
+
+def _of_visits(name: str, stream: Stream, cells: tuple[str, ...], *, flaw: str = "") -> Line:
+    """A unit is one visit: sensitive or open, and where it is."""
+    return Line(
+        name,
+        _VISITS,
+        stream,
+        {edge: Fraction(2) for edge in _VISITS.edges},
+        universe=Universe(groups=cells, units=1, max_groups=1),
+        flaw=flaw,
+        tail=_TAIL,
+        sealed=stream.crash is None,
     )
 
 

@@ -65,6 +65,7 @@ def cases() -> Iterator[Line]:
         asked = questions.Count(epsilon=_EPSILON, **places, **more)
         most = None if more.get("on_excess") or more.get("max_groups") != 1 else 1
         yield _line(policy, asked, Universe(groups=_PLACES, units=1, max_groups=most))
+    yield from _of_a_map(places)
     rest: dict[str, Any] = {"by": "place", "keys": _PLACES[:1], "others": True, "max_groups": 2}
     yield _line(added, questions.Count(epsilon=_EPSILON, **rest), wide, "with all others")
     for policy in (added, both, private):
@@ -80,6 +81,25 @@ def cases() -> Iterator[Line]:
     yield from _broken()
     yield _priced_as_recorded()
     yield _priced_by_one_row()
+
+
+def _of_a_map(places: dict[str, Any]) -> Iterator[Line]:
+    """Safe places from all visits, alarms from open ones; whoever changes kind does so whole."""
+    world = Universe(groups=_PLACES, units=1)
+    opened: dict[str, Any] = {"counted": "open", "max_groups": 2}
+    for most in (1, 2):
+        policy = policies.sensitive_presence("kind = 'sensitive'", max_groups=most)
+        yield _line(policy, questions.Count(epsilon=_EPSILON, **places), world)
+        yield _line(policy, questions.Count(epsilon=_EPSILON, **places, **opened), world)
+        yield _line(policy, questions.AtMost(0, epsilon=_EPSILON, **places), world)
+        yield _line(policy, questions.AtLeast(1, epsilon=_EPSILON, **places, **opened), world)
+    both = questions.Several(
+        (
+            questions.AtMost(0, epsilon=3, **places),
+            questions.AtLeast(1, epsilon=3, **places, **opened),
+        )
+    )
+    yield _line(policy, both, world, "safe places and alarms")
 
 
 def has_engine() -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from onesided import policy as policies
 from onesided.mechanism import (
     AdaptiveSparseVector,
     AtMost,
@@ -33,7 +34,9 @@ from onesided.mechanism import (
 from onesided.mechanism.histograms import SplitHistogram
 from onesided.mechanism.kit import decide
 from onesided.mechanism.local import Channel, RandomisedResponse, Randomiser, UnaryResponse
-from onesided.noise import IntArray, Noise, TwoSidedGeometric
+from onesided.monitor import Batch, Machine, rules_for
+from onesided.monitor.kit import Rules
+from onesided.noise import BoolArray, FreshNoise, IntArray, Noise, TwoSidedGeometric
 from onesided.numbers import INFINITE, Loss
 from onesided_proofs.checks._certificates import (
     Certificate,
@@ -57,6 +60,7 @@ def certificates() -> Iterator[Certificate]:
     yield _bounded("Counts at 50 %", Counts(1, 1), far, confidence=Fraction(1, 2))
     for below in (False, True):
         yield _bounded("StairSums", StairSums(Staircase(2, largest=3), below=below), _SIGNED)
+    yield from _maps()
     both = TruncatedCounts(1, width=3)
     yield Certificate(
         name="TruncatedCounts",
@@ -261,6 +265,40 @@ def _broken() -> Iterator[Certificate]:
         sound=False,
     )
     yield from _broken_intervals(counts)
+
+
+def _maps() -> Iterator[Certificate]:
+    """Safe places and alarms. The truth: how many are at the place, and how many of them open."""
+    rules = rules_for(
+        ["a"],
+        place="place",
+        at_most=1,
+        at_least=2,
+        window=2,
+        epsilon=1,
+        policy=policies.sensitive_presence("NOT agreed", max_groups=1),
+        charges=1,
+        max_answers=None,
+    )
+
+    def line(name: str, rules: Rules, *, sound: bool) -> Certificate:
+        def run(truth: IntArray, noise: Noise) -> BoolArray:
+            rows = [
+                (cell, who, 1) for cell, most in enumerate(truth.tolist()) for who in range(most)
+            ]
+            return Machine(rules).step(Batch("x", 1, rows), noise=FreshNoise(noise)).certified
+
+        def read(told: BoolArray, truth: IntArray) -> Said:
+            holds = np.array([truth[0] <= 1, truth[1] >= 2]) & ~told.all()
+            return of_statement(told, holds, exact=truth == (1, 2))
+
+        return Certificate(
+            name=name, run=run, read=read, truths=((1, 1), (2, 2), (3, 1)), sound=sound
+        )
+
+    yield line("Monitor, never safe and an alarm at once", rules, sound=True)
+    equal = replace(rules, alarms=rules.thresholds)
+    yield line("Monitor, an alarm at as many people as are safe (s = t)", equal, sound=False)
 
 
 def _broken_intervals(counts: Counts) -> Iterator[Certificate]:
