@@ -535,15 +535,15 @@ async def made_up_rows(request: Request, name: str, person: Known) -> Any:
     """Made-up rows of the dataset's schema, by column: to try code on. They are about nobody."""
     service = service_of(request)
     found = service.dataset(name, person)
+    return {"made_up": True, "columns": await service.free(person, made_up_columns, found)}
 
-    def rows() -> dict[str, Any]:
-        made = made_up(found.schema, rows=found.config.declared_rows)
-        columns = zip(*made.fetchall(), strict=True)
-        return {
-            name: list(map(_plain, some)) for name, some in zip(made.columns, columns, strict=True)
-        }
 
-    return {"made_up": True, "columns": await service.free(person, rows)}
+def made_up_columns(found: Dataset) -> dict[str, Any]:
+    """Made-up rows of a dataset, by column."""
+    made = made_up(found.schema, rows=found.config.declared_rows)
+    columns = zip(*made.fetchall(), strict=True)
+    each = zip(made.columns, columns, strict=True)
+    return {name: list(map(_plain, some)) for name, some in each}
 
 
 def suggested(service: Service, found: Dataset, body: object) -> dict[str, Any]:
