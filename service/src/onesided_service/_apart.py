@@ -199,7 +199,6 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what others print is no answer
     todo: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_work, args=(todo, out), daemon=True).start()
     with suppress(EOFError, OSError):
         while True:
             waits, function, args = _Reader(sys.stdin.buffer).load()
@@ -207,6 +206,8 @@ def main() -> None:
                 todo.put((function, args))
             elif function is _begun:
                 _Reader.service = _begun(*args)
+                # Only now: a thread is held to what the one that starts it is.
+                threading.Thread(target=_work, args=(todo, out), daemon=True).start()
             else:
                 function(*args)
     os._exit(0)
