@@ -150,6 +150,13 @@ async def monitors(request: Request) -> Any:
     return [{"name": one.name, "title": one.title} for one in every]
 
 
+@router.get("/monitors/{name}.geojson")
+async def monitor_geojson(request: Request, name: str) -> Response:
+    """The latest statuses of the places with a position, as points for maps."""
+    body = await service_of(request).run(_monitor(request, name).geojson)
+    return conditional(request, body.encode(), "application/geo+json")
+
+
 @router.get("/monitors/{name}")
 async def monitor(request: Request, name: str) -> Response:
     """The latest statuses; with If-None-Match, 304 as long as nothing changed."""
