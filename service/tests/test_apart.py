@@ -53,6 +53,12 @@ def test_values_and_errors_come_back_as_they_are(process):
     with pytest.raises(DataError, match="lock"):
         process.run(threading.Lock)
     assert process.run(os.nice, 0) == FREE.nice
+    nested = []
+    for _ in range(2000):
+        nested = [nested]
+    with pytest.raises(ServiceError, match="too deep"):
+        process.run(len, nested)
+    assert process.run(len, "four") == 4
 
 
 def test_what_takes_too_much_memory_or_time_is_ended(process):

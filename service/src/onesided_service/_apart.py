@@ -115,7 +115,12 @@ class Process:
         """
         with self._one:
             child, late = self._started(), threading.Event()
-            timer = threading.Timer(seconds or 0, lambda: (late.set(), child.kill()))
+
+            def end() -> None:
+                late.set()
+                child.kill()
+
+            timer = threading.Timer(seconds or 0, end)
             timer.daemon = True
             try:
                 if seconds is not None:
@@ -151,8 +156,13 @@ class Process:
                 self._end(self._child)
 
     def _send(self, child: Any, waits: int, function: Any, args: Any) -> None:
+        try:
+            written = _written((waits, function, args))  # whole, or nothing is sent
+        except RecursionError:
+            hint = "Write it flatter."
+            raise ServiceError(400, "NotJson", "This nests too deep.", hint=hint) from None
         with self._sending:
-            _Writer(child.stdin).dump((waits, function, args))
+            child.stdin.write(written)
             child.stdin.flush()
 
     def _started(self) -> Any:

@@ -219,6 +219,9 @@ class Service:
             await asyncio.wait({work}, timeout=_PAUSE)
             if time.monotonic() > began + _STUBBORN and dataset.elsewhere is not None:
                 dataset.elsewhere.kill()
+        if dataset.elsewhere is not None:  # one that was killed is started before it is needed
+            with suppress(Exception):
+                await self.run(dataset.warm)
         if not work.cancelled() and (error := work.exception()) is not None:
             LOG.error("stopped", extra={"dataset": dataset.name, "ask": ask.id, **placed(error)})
 
