@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast
 
 from onesided.errors import DataError
-from onesided_service._config import ServiceConfig
+from onesided_service._config import DatasetConfig, ServiceConfig
 from onesided_service._datasets import Dataset
 from onesided_service._errors import ServiceError
 
@@ -185,6 +185,14 @@ class Process:
             with suppress(OSError):
                 pipe.close()
         self._child = None
+
+
+def reader_of(config: ServiceConfig, dataset: DatasetConfig, place: int) -> Process:
+    """The process that reads a dataset's rows; place: which of the datasets it is."""
+    if dataset.engine == "spark":  # whose JVM has limits of its own
+        return Process(config, Taken())
+    cores = cores_of(place, dataset.threads)
+    return Process(config, Taken(memory=dataset.memory, cores=cores))
 
 
 def _too_long(seconds: float | None) -> ServiceError:

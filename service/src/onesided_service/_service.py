@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from onesided.errors import first_line
 from onesided.noise import Noise
-from onesided_service._apart import FREE, FREE_SECONDS, Process, Taken, cores_of
+from onesided_service._apart import FREE, FREE_SECONDS, Process, reader_of
 from onesided_service._asking import Ask, Asking
 from onesided_service._clock import Clock
 from onesided_service._config import ServiceConfig
@@ -66,10 +66,7 @@ class Service:
         self._readers = {name: ThreadPoolExecutor(1, f"reader-{name}") for name in self.datasets}
         self._free = Process(config, FREE) if apart else None
         for place, found in enumerate(self.datasets.values() if apart else ()):
-            own, spark = found.config, found.config.engine == "spark"  # whose JVM has its own
-            cores = [] if spark else cores_of(place, own.threads)
-            limits = Taken(memory=0 if spark else own.memory, cores=cores)
-            found.elsewhere = Process(config, limits)
+            found.elsewhere = reader_of(config, found.config, place)
         self._asks = Places(most=AT_ONCE, each=EACH)
         self._plans = Places(most=AT_ONCE, each=PLANS)
         # What may take long before a charge leaves threads to all that is short.
