@@ -29,8 +29,10 @@ COUNT = {"question": {"version": 1, "question": "Count", "fields": {"epsilon": 1
 
 
 @pytest.fixture(scope="module")
-def process():
-    made = Process(ServiceConfig(), Taken(memory=1, nice=FREE.nice))
+def process(tmp_path_factory):
+    made = Process(
+        ServiceConfig(folder=tmp_path_factory.mktemp("state")), Taken(memory=1, nice=FREE.nice)
+    )
     yield made
     made.stop()
 
@@ -82,7 +84,7 @@ def test_a_process_that_dies_is_an_error_and_another_is_started(process):
     assert process.run(os.getpid) != number
 
 
-def test_it_ends_with_whoever_started_it():
+def test_it_ends_with_whoever_started_it(tmp_path):
     """Also where that was killed, and while it is busy."""
     code = (
         "import os, threading, time\n"
@@ -92,7 +94,8 @@ def test_it_ends_with_whoever_started_it():
         "threading.Thread(target=made.run, args=(time.sleep, 600), daemon=True).start()\n"
         "time.sleep(600)"
     )
-    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", code]
+    parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
     number = int(parent.stdout.readline())
     time.sleep(0.2)
     parent.kill()
