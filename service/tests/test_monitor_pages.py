@@ -119,3 +119,20 @@ def test_who_reads_never_waits_for_a_step(service, sender, monkeypatch):
         go.set()
         later.join()
     assert service.get("/api/v1/monitors/live", who="").json()["batch"] == "day 2"
+
+
+def test_maps_of_others_read_the_latest_statuses_as_points(service, sender):
+    path = "/api/v1/monitors/live.geojson"
+    empty = service.get(path, who="").json()
+    assert empty == {"type": "FeatureCollection", "step": 0, "features": []}
+    sender(1, 5)
+    told = service.get(path, who="")
+    assert told.headers["content-type"] == "application/geo+json"
+    kept = service.get(path, who="", headers={"If-None-Match": told.headers["etag"]})
+    assert kept.status_code == 304
+    places = service.get("/api/v1/monitors/live", who="").json()["places"]
+    for point, place in zip(told.json()["features"], places, strict=True):
+        own = [place.pop("longitude"), place.pop("latitude")]
+        assert point["geometry"] == {"type": "Point", "coordinates": own}
+        assert point["properties"] == {**place, "time": "2026-01-01T12:00:00Z"}
+    assert path in service.get("/monitors/live", who="").text

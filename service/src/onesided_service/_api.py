@@ -150,6 +150,13 @@ async def monitors(request: Request) -> Any:
     return [{"name": one.name, "title": one.title} for one in every]
 
 
+@router.get("/monitors/{name}.geojson")
+async def monitor_geojson(request: Request, name: str) -> Response:
+    """The latest statuses of the places with a position, as points for maps."""
+    body = await service_of(request).run(_monitor(request, name).geojson)
+    return conditional(request, body.encode(), "application/geo+json")
+
+
 @router.get("/monitors/{name}")
 async def monitor(request: Request, name: str) -> Response:
     """The latest statuses; with If-None-Match, 304 as long as nothing changed."""
@@ -537,15 +544,15 @@ async def made_up_rows(request: Request, name: str, person: Known) -> Any:
     """Made-up rows of the dataset's schema, by column: to try code on. They are about nobody."""
     service = service_of(request)
     found = service.dataset(name, person)
+    return {"made_up": True, "columns": await service.free(person, made_up_columns, found)}
 
-    def rows() -> dict[str, Any]:
-        made = made_up(found.schema, rows=found.config.declared_rows)
-        columns = zip(*made.fetchall(), strict=True)
-        return {
-            name: list(map(_plain, some)) for name, some in zip(made.columns, columns, strict=True)
-        }
 
-    return {"made_up": True, "columns": await service.free(person, rows)}
+def made_up_columns(found: Dataset) -> dict[str, Any]:
+    """Made-up rows of a dataset, by column."""
+    made = made_up(found.schema, rows=found.config.declared_rows)
+    columns = zip(*made.fetchall(), strict=True)
+    each = zip(made.columns, columns, strict=True)
+    return {name: list(map(_plain, some)) for name, some in each}
 
 
 def suggested(service: Service, found: Dataset, body: object) -> dict[str, Any]:

@@ -33,7 +33,8 @@ def create_app(
     >>> create_app(ServiceConfig(title="City")).title
     'City'
     """
-    service = Service(config, noise=noise, clock=clock)
+    apart = noise is None and clock is None
+    service = Service(config, noise=noise, clock=clock, apart=apart)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:  # noqa: ARG001 - FastAPI's own

@@ -17,7 +17,7 @@ from typing import Any, Final
 from sqlalchemy import delete, select, update
 
 from onesided.errors import BudgetExceededError, ReleaseExistsError
-from onesided.session import question_from_json, release_to_json
+from onesided.session import question_from_json
 from onesided.session.kit import rehearse
 from onesided.store import canonical, now
 from onesided_service._border import asked_in, refuse_explain, tells_again, text_of
@@ -29,6 +29,7 @@ from onesided_service._store import State, asks, put_if_absent
 
 MOST_SHOWN: Final = 200
 _PATIENCE: Final = 3
+KEEPING: Final = Fraction(1, 5)  # seconds after a turn for drawing and writing its answer down
 # Whether an ask was charged. Of one that is unsure, the ledger knows.
 _UNSURE, _CHARGED, _REFUSED, _LOST, _BEGUN = range(5)
 
@@ -37,7 +38,8 @@ _UNSURE, _CHARGED, _REFUSED, _LOST, _BEGUN = range(5)
 class Ask:
     """What somebody asked. due: on the public clock, in seconds since 1970. answer: JSON or "".
 
-    lost: its answer was late, and will never be told. starts: when its turn to read comes.
+    lost: its answer was late, and will never be told. starts, through: when its turn to read
+    comes and is over.
     """
 
     id: str
@@ -51,6 +53,7 @@ class Ask:
     answer: str
     lost: bool = False
     starts: Fraction = Fraction(0)
+    through: Fraction = Fraction(0)
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Ask:
@@ -146,7 +149,7 @@ class Asking:
         """
         if not (self.clock.before(ask.due) and self._state.run(self._begun(ask))):
             return self.found(ask.id)
-        written = release_to_json(_as_told(dataset.answer(self.question_of(ask))))
+        written = dataset.told(ask.id, ask.question, float(ask.through))
         with self._state.write() as connection:
             if self.clock.before(ask.due):
                 kept = self._waiting(ask, _BEGUN).values(answer=written, charged=_CHARGED)
@@ -212,8 +215,8 @@ class Asking:
         """When it reads and is answered: by the question, those before it, and declared rows."""
         takes = self._takes(self.question_of(ask), dataset)
         through = dataset.turns.take(ask.id, ask.person, takes, now=Fraction(self.clock.now()))
-        due = self.clock.next_tick(through + dataset.config.grace)
-        return replace(ask, due=due, starts=through - takes)
+        due = self.clock.next_tick(through + max(dataset.config.grace, KEEPING))
+        return replace(ask, due=due, starts=through - takes, through=through)
 
     def _takes(self, question: Any, dataset: Dataset) -> Fraction:
         return self.clock.takes(question, dataset.config, dataset.schema)
@@ -280,17 +283,6 @@ class Asking:
 
 
 _COLUMNS: Final = tuple(column.name for column in asks.columns)
-
-
-def _as_told(release: Any) -> Any:
-    """A release without what tells when it or another was drawn: it is known by its ask alone.
-
-    Answers take numbers in the ledger once they are drawn, between those of the charges.
-    """
-    parts = getattr(release, "parts", None)
-    if parts is not None:
-        release = replace(release, parts=tuple(map(_as_told, parts)))
-    return replace(release, entry=None, told_again=False, drawn="")
 
 
 def _id_of(dataset: Dataset, person: Person, name: str, question: Any) -> str:

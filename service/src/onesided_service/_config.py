@@ -94,7 +94,8 @@ class DatasetConfig:
     for a machine that is busy at times; it is no time of the next question's. cells: how many a
     histogram or a map may have, which bounds what a free plan takes of the machine. min_epsilon,
     max_epsilon: of one question. overruns: how many questions may be late before it closes; each
-    is lost, and tells a bit. data: a file,
+    is lost, and tells a bit. threads: how many cores read its rows. memory: GiB that reading may
+    take. data: a file,
     a folder that Spark reads, or the URL of a PostgreSQL database. table: which one, where there
     are several. engine: what reads files.
 
@@ -127,6 +128,8 @@ class DatasetConfig:
         positive, default=None, optional=True
     )
     overruns: Whole = Field(whole, least=1, default=8)
+    threads: Whole = Field(whole, least=1, default=1)
+    memory: Whole = Field(whole, least=1, default=4)
     analysts_publish: Flag = Field(is_flag, default=False)
 
 

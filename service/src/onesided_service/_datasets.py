@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
@@ -26,10 +26,10 @@ from onesided.noise import Noise
 from onesided.numbers import many, rough
 from onesided.policy import Policy
 from onesided.schema import Schema
-from onesided.session import Count, Session
-from onesided.session.kit import rehearse
+from onesided.session import Count, Session, question_from_json, release_to_json
+from onesided.session.kit import read_ahead, rehearse
 from onesided.store import DatabaseUrl, now, read_json
-from onesided_service._clock import size_of
+from onesided_service._clock import busy_until, size_of
 from onesided_service._config import DatasetConfig, ServiceConfig
 from onesided_service._errors import closed
 from onesided_service._rehearsal import rehearse_each
@@ -37,6 +37,7 @@ from onesided_service._rows import FileRows, PostgresRows, Source, SparkRows, em
 from onesided_service._store import State, datasets, logged, notes, overruns, put_if_absent
 from onesided_service._turns import Turns
 
+T = TypeVar("T")
 ROOM: Final = 3  # for a machine that is busy
 OPEN: Final = "open"
 CLOSED: Final = "closed"
@@ -63,6 +64,22 @@ class Snapshot:
         """What was written."""
         found: Any = read_json(text)
         return cls(found["digest"], tuple(found["mark"]), found["schema"], dict(found["types"]))
+
+
+class Elsewhere(Protocol):
+    """Another process, which has this dataset, too."""
+
+    def run(self, function: Callable[..., T], *args: Any) -> T:
+        """What a function returns there. Errors: its own; DataError where the process ended."""
+
+    def interrupt(self, function: Callable[..., None], *args: Any) -> None:
+        """Call it there at once."""
+
+    def kill(self) -> None:
+        """End whatever it does."""
+
+    def stop(self) -> None:
+        """End it once it is done."""
 
 
 class Dataset:
@@ -96,6 +113,9 @@ class Dataset:
         self.turns, self._reading = Turns(state, self.name), threading.Lock()
         self._stopping, self._answering = threading.Lock(), ""
         self._connections: list[Any] = []
+        # Where its rows are read, if not here; and whether to seem to read for the whole turn.
+        self.elsewhere: Elsewhere | None = None
+        self.pads = False
 
     @property
     def open(self) -> bool:
@@ -126,6 +146,25 @@ class Dataset:
             held = self._fronts.held = snapshot, self._session(table, None)
         return held[1]
 
+    def told(self, ask: str, question: str, until: float) -> str:
+        """The one answer of a charged question, as JSON. Errors: any; then it must close.
+
+        until: when its turn ends. What reads in a process of its own seems to read until then, and
+        neither draws nor writes anything down before.
+        """
+        if self.elsewhere is not None:
+            return self.elsewhere.run(Dataset.told, self, ask, question, until)
+        asked = replace(question_from_json(question), id=ask, again=True)
+        return release_to_json(_as_told(self._padded(asked, until)))
+
+    def _padded(self, question: Any, until: float) -> Any:
+        if not self.pads:
+            return self.answer(question)
+        with self._reading, self._read_for(question.id):
+            read_ahead(self._opened(self._snapshot()), question)
+            busy_until(until)
+        return self.answer(question)
+
     def answer(self, question: Any) -> Any:
         """The one answer of a charged question. Errors: any, and then the dataset must close."""
         snapshot = self._snapshot()
@@ -150,6 +189,9 @@ class Dataset:
 
         What is read is about nobody's question, and is forgotten.
         """
+        if self.elsewhere is not None:
+            self.elsewhere.run(Dataset.warm, self)
+            return
         if not self.open:
             return
         plain, snapshot = Count(epsilon=1), self._snapshot()
@@ -219,12 +261,16 @@ class Dataset:
 
     def interrupt(self, ask: str) -> None:
         """Stop reading for an ask that is late, if that is what is read for now."""
+        if self.elsewhere is not None:
+            self.elsewhere.interrupt(Dataset.interrupt, self, ask)
         with self._stopping:
             for connection in self._connections if self._answering == ask else ():
                 connection.interrupt()
 
     def finish(self) -> None:
         """Let go of the rows; the dataset stays as it is."""
+        if self.elsewhere is not None:
+            self.elsewhere.stop()
         with self._reading:
             self._back = None
             self._source.close()
@@ -237,6 +283,9 @@ class Dataset:
 
     def reopen(self, *, by: str = "") -> None:
         """Open it again, if the file is still the one that was checked. Errors: OnesidedError."""
+        if self.elsewhere is not None:
+            self.elsewhere.run(_reopened, self, by)
+            return
         snapshot = self._snapshot()
         with self._reading:
             found = self._source.look()
@@ -253,6 +302,8 @@ class Dataset:
 
         Errors: DataError or SchemaError; the dataset then stays as it was.
         """
+        if self.elsewhere is not None:
+            return self.elsewhere.run(_checked, self, by)
         with self._reading:
             found = self._source.look()
             session = self._session(found.rows, None)  # which refuses rows not as declared
@@ -319,6 +370,25 @@ class Dataset:
             ledger=self._service.ledger_of(self.config),
             noise=noise,
         )
+
+
+def _reopened(dataset: Dataset, by: str) -> None:
+    dataset.reopen(by=by)
+
+
+def _checked(dataset: Dataset, by: str) -> dict[str, Any]:
+    return dataset.check(by=by)
+
+
+def _as_told(release: Any) -> Any:
+    """A release without what tells when it or another was drawn: it is known by its ask alone.
+
+    Answers take numbers in the ledger once they are drawn, between those of the charges.
+    """
+    parts = getattr(release, "parts", None)
+    if parts is not None:
+        release = replace(release, parts=tuple(map(_as_told, parts)))
+    return replace(release, entry=None, told_again=False, drawn="")
 
 
 def source_of(config: DatasetConfig, place: str, schema: Schema) -> Source:

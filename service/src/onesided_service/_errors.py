@@ -45,6 +45,10 @@ class ServiceError(Exception):
         super().__init__(message)
         self.status, self.type, self.hint, self.values = status, type, hint, values
 
+    def __reduce__(self) -> tuple[object, ...]:
+        own = self.status, self.type, str(self), self.hint, self.values
+        return _again, own
+
     def document(self) -> dict[str, Any]:
         """The error as JSON."""
         return {
@@ -55,6 +59,10 @@ class ServiceError(Exception):
                 "values": {name: _plain(value) for name, value in self.values.items()},
             }
         }
+
+
+def _again(status: int, kind: str, message: str, hint: str, values: Any) -> ServiceError:
+    return ServiceError(status, kind, message, hint=hint, **values)
 
 
 def told(error: OnesidedError) -> ServiceError:

@@ -90,7 +90,7 @@ async def _page(request: Request, name: str, *, embedded: bool) -> Response:
         "past": f"{own}/places/",
         "steps": "",
         "json": f"/api/v1/monitors/{found.name}",
-        "geojson": "",
+        "geojson": "" if found.positions is None else f"/api/v1/monitors/{found.name}.geojson",
         "embed": f"{service_of(request).config.address}{own}/embed",
     }
     return await page(request, "monitor.html", **words, links=links, embedded=embedded)

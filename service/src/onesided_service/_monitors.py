@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
+import numpy as np
+
 from onesided.engine.kit import key_file
 from onesided.errors import DataError, ParameterError, UnknownColumnError
 from onesided.monitor import Monitor, MonitorRelease
+from onesided.monitor.kit import Documents
 from onesided_service._config import MonitorConfig, ServiceConfig
 from onesided_service._datasets import read_policy
 from onesided_service._people import SENDER, Person
@@ -34,6 +37,7 @@ class LiveMonitor:
             latitude, longitude = (list(map(float, self._read(name))) for name in _POSITION)
             self.positions = latitude, longitude
         self._monitor: Monitor | None = None
+        self._points: Documents | None = None
         self._turn = threading.Lock()
 
     def may_send(self, person: Person) -> bool:
@@ -87,6 +91,17 @@ class LiveMonitor:
             "promise": str(monitor.guarantees()).splitlines(),
             **({"step": 0, "places": []} if last is None else self._told(last)),
         }
+
+    def geojson(self) -> str:
+        """The places with a position, as points with their latest status."""
+        monitor = self.open()
+        if (last := monitor.last) is None:
+            return '{"type":"FeatureCollection","step":0,"features":[]}\n'
+        if self._points is None:
+            where = self.positions
+            sides = None if where is None else (np.array(where[0]), np.array(where[1]))
+            self._points = Documents.of(monitor.rules, sides)
+        return self._points.geojson(last)
 
     def close(self) -> None:
         """Let go of its state."""

@@ -14,6 +14,7 @@ from sqlalchemy import select
 
 from onesided.errors import first_line
 from onesided.noise import Noise
+from onesided_service._apart import FREE, FREE_SECONDS, Process, reader_of
 from onesided_service._asking import Ask, Asking
 from onesided_service._clock import Clock
 from onesided_service._config import ServiceConfig
@@ -30,14 +31,23 @@ from onesided_service._watched import LOG, Metrics, placed
 T = TypeVar("T")
 ABANDONED: Final = 5  # seconds after its tick; its worker has then stopped, or it is lost
 _PAUSE: Final = 0.05  # seconds between attempts to stop reading
+_STUBBORN: Final = 2  # seconds after which what does not stop is killed
 _WORKING: Final = 2  # plans at a time, and asks that are not charged yet
 
 
 class Service:
-    """Everything that the routes need. noise, clock: for tests."""
+    """Everything that the routes need. noise, clock: for tests.
+
+    apart: whether rows are read, and what is free is worked out, in processes of their own.
+    """
 
     def __init__(
-        self, config: ServiceConfig, *, noise: Noise | None = None, clock: Clock | None = None
+        self,
+        config: ServiceConfig,
+        *,
+        noise: Noise | None = None,
+        clock: Clock | None = None,
+        apart: bool = False,
     ) -> None:
         self.config = config
         self.clock = clock or Clock(config.tick)
@@ -54,6 +64,9 @@ class Service:
         self.monitors = {name: LiveMonitor(one, config) for name, one in config.monitors.items()}
         # One each: rows of one dataset never make an answer about another one late.
         self._readers = {name: ThreadPoolExecutor(1, f"reader-{name}") for name in self.datasets}
+        self._free = Process(config, FREE) if apart else None
+        for place, found in enumerate(self.datasets.values() if apart else ()):
+            found.elsewhere = reader_of(config, found.config, place)
         self._asks = Places(most=AT_ONCE, each=EACH)
         self._plans = Places(most=AT_ONCE, each=PLANS)
         # What may take long before a charge leaves threads to all that is short.
@@ -89,7 +102,10 @@ class Service:
         """A blocking call that costs its asker nothing: few of each person, few at a time."""
         with self._plans.held(person.name):
             async with self._planning.held(person.name):
-                return await self.run(function, *args)
+                if self._free is None:
+                    return await self.run(function, *args)
+                call = partial(self._free.run, function, *args, seconds=FREE_SECONDS)
+                return await self.run(call)
 
     def person_of(self, token: str) -> Person | None:
         """The person of a token of ours, or of the organisation's; None for any other."""
@@ -194,9 +210,15 @@ class Service:
 
     async def _stopped(self, work: asyncio.Future[Ask], ask: Ask, dataset: Dataset) -> None:
         """Stop reading for an ask that is late: those behind it have turns of their own."""
+        began = time.monotonic()
         while not work.done():
             dataset.interrupt(ask.id)
             await asyncio.wait({work}, timeout=_PAUSE)
+            if time.monotonic() > began + _STUBBORN and dataset.elsewhere is not None:
+                dataset.elsewhere.kill()
+        if dataset.elsewhere is not None:  # one that was killed is started before it is needed
+            with suppress(Exception):
+                await self.run(dataset.warm)
         if not work.cancelled() and (error := work.exception()) is not None:
             LOG.error("stopped", extra={"dataset": dataset.name, "ask": ask.id, **placed(error)})
 
@@ -211,11 +233,15 @@ class Service:
         for dataset in self.datasets.values():
             with suppress(Exception):
                 await self.run(dataset.warm)
+        if self._free is not None:
+            await self.run(self._free.run, bool)
 
     async def finish(self) -> None:
         """Let what was charged be answered and kept, then let go of everything."""
         if self._tasks:
             await asyncio.wait(self._tasks)
+        if self._free is not None:
+            self._free.stop()
         for reader in self._readers.values():
             reader.shutdown(wait=False)
         for monitor in self.monitors.values():

@@ -5,6 +5,7 @@ from onesided.monitor._machine import StepAnswer, Visits
 from onesided.monitor._monitor import Recorder, open_ledger
 from onesided.monitor._publish import (
     Chain,
+    Documents,
     Folder,
     Look,
     Positions,

@@ -6,7 +6,7 @@ from onesided.session._asks import QUESTIONS, Asks
 from onesided.session._free_sample import free_sample, offered
 from onesided.session._groups import Groups
 from onesided.session._question import PreparedQuery, require_question
-from onesided.session._recall import kept, refuse_asserting
+from onesided.session._recall import kept, read_for, refuse_asserting
 from onesided.session._release import frame_of
 from onesided.session._session import Session
 from onesided.session.sql._questions import (
@@ -23,8 +23,8 @@ from onesided.session.written._json import required
 
 __all__ = [
     "IN_SQL", "QUERIES", "QUESTIONS", "Asks", "Groups", "SumNoise", "explains", "frame_of",
-    "free_sample", "offered", "prepared", "question_of", "refuse_asserting", "refuse_changed",
-    "rehearse", "require_question", "required", "sql_of", "value_shifts",
+    "free_sample", "offered", "prepared", "question_of", "read_ahead", "refuse_asserting",
+    "refuse_changed", "rehearse", "require_question", "required", "sql_of", "value_shifts",
 ]  # fmt: skip
 
 
@@ -56,3 +56,20 @@ def rehearse(session: Session, question: Any) -> None:
     answer = steps.draw(steps.read(), None)
     kept(steps, answer)
     steps.result(answer, None)
+
+
+def read_ahead(session: Session, question: Any) -> None:
+    """Read now for a charged question, whose answer is then drawn from what was read.
+
+    Errors: those of reading the data.
+
+    >>> import polars as pl, onesided as od
+    >>> rows, policy = pl.DataFrame({"person": [1, 2]}), od.policy.addition_only()
+    >>> session = od.Session(rows, unit="person", policy=policy, budget=9)
+    >>> monday = od.Count(epsilon=1, id="monday", again=True)
+    >>> session.charge(monday).kind, read_ahead(session, monday)
+    ('spend', None)
+    >>> session.answer(monday).value <= 2
+    True
+    """
+    session._held[str(question.id)] = read_for(prepared(session, question))  # noqa: SLF001

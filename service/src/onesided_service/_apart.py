@@ -1,0 +1,253 @@
+"""Processes of their own: one that reads a dataset's rows, and one for what is free.
+
+So the process that answers requests computes nothing about rows, and nothing that is asked keeps
+it from others. A process ends when whoever started it ends, or when it is killed; the next call
+starts another.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import os
+import pickle
+import queue
+import resource
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, TypeVar, cast
+
+from onesided.errors import DataError
+from onesided_service._config import DatasetConfig, ServiceConfig
+from onesided_service._datasets import Dataset
+from onesided_service._errors import ServiceError
+
+T = TypeVar("T")
+FREE_SECONDS: Final = 60  # that a plan or a preview may take, waiting for others apart
+FREE_MEMORY: Final = 4  # GiB that they may
+_NICE: Final = 5  # readers and requests come before what is free
+_GIB: Final = 2**30
+_OURS: Final = "a process of ours"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What a process may take. memory: GiB; 0 for as much as there is. cores: (all of) these."""
+
+    memory: int = 0
+    cores: Sequence[int] = ()
+    nice: int = 0
+
+    def hold(self) -> None:
+        """Hold this process to them, where the system can."""
+        os.nice(self.nice)
+        if self.cores and hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, self.cores)
+        if self.memory:
+            most = self.memory * _GIB
+            with suppress(ValueError, OSError):  # held to less already, or by no such means
+                resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+FREE: Final = Taken(memory=FREE_MEMORY, nice=_NICE)
+
+
+def cores_of(place: int, threads: int) -> list[int]:
+    """The cores of the dataset at a place: the first is left to requests, where there are more.
+
+    >>> len(cores_of(0, 1))
+    1
+    """
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    own = cores[1:] or cores
+    return [own[(place * threads + n) % len(own)] for n in range(min(threads, len(own)))]
+
+
+def _fixed(given: dict[Any, Any]) -> Any:
+    return MappingProxyType(given)
+
+
+class _Writer(pickle.Pickler):
+    """Values for another process, which has the service and its datasets already."""
+
+    dispatch_table = copyreg.dispatch_table | {
+        MappingProxyType: lambda given: (_fixed, (dict(given),))
+    }
+
+    def persistent_id(self, given: Any) -> Any:
+        if isinstance(given, Dataset):
+            return given.name
+        return "" if hasattr(given, "datasets") and hasattr(given, "asking") else None
+
+
+class _Reader(pickle.Unpickler):
+    """The same values there. They come from this service's own processes, and no others."""
+
+    service: Any = None
+
+    def persistent_load(self, pid: Any) -> Any:
+        return self.service.datasets[pid] if pid else self.service
+
+
+class Process:
+    """One process that does one thing after the other. It is started by its first call.
+
+    >>> apart = Process(ServiceConfig(), Taken())
+    >>> apart.run(len, "four"), apart.stop()
+    (4, None)
+    """
+
+    def __init__(self, config: ServiceConfig, limits: Taken) -> None:
+        self._config, self._limits = config, limits
+        self._child: subprocess.Popen[bytes] | None = None
+        self._one, self._sending = threading.Lock(), threading.Lock()
+
+    def run(self, function: Callable[..., T], *args: Any, seconds: float | None = None) -> T:
+        """What ``function`` returns there. It is a module's own, or a class's.
+
+        seconds: after which the process is killed. Errors: those of the function; DataError where
+        the process ended meanwhile; ServiceError after ``seconds``.
+        """
+        with self._one:
+            child, late = self._started(), threading.Event()
+
+            def end() -> None:
+                late.set()
+                child.kill()
+
+            timer = threading.Timer(seconds or 0, end)
+            timer.daemon = True
+            try:
+                if seconds is not None:
+                    timer.start()
+                self._send(child, 1, function, args)
+                fine, told = _Reader(cast("Any", child.stdout)).load()
+            except (OSError, EOFError, pickle.UnpicklingError) as error:
+                self._end(child)
+                if late.is_set():
+                    raise _too_long(seconds) from error
+                raise DataError(f"{_OURS.capitalize()} ended before it was done.") from error
+            finally:
+                timer.cancel()
+        if not fine:
+            raise told
+        return cast("T", told)
+
+    def interrupt(self, function: Callable[..., None], *args: Any) -> None:
+        """Do this at once, beside what runs; nothing is told of it."""
+        if (child := self._child) is not None:
+            with suppress(OSError, ValueError):
+                self._send(child, 0, function, args)
+
+    def kill(self) -> None:
+        """End whatever it does."""
+        if (child := self._child) is not None:
+            child.kill()
+
+    def stop(self) -> None:
+        """End it, once it has done what it does."""
+        with self._one:
+            if self._child is not None:
+                self._end(self._child)
+
+    def _send(self, child: Any, waits: int, function: Any, args: Any) -> None:
+        try:
+            written = _written((waits, function, args))  # whole, or nothing is sent
+        except RecursionError:
+            hint = "Write it flatter."
+            raise ServiceError(400, "NotJson", "This nests too deep.", hint=hint) from None
+        with self._sending:
+            child.stdin.write(written)
+            child.stdin.flush()
+
+    def _started(self) -> Any:
+        if self._child is not None and self._child.poll() is None:
+            return self._child
+        if self._child is not None:
+            self._end(self._child)
+        command = [sys.executable, "-c", f"from {__name__} import main; main()"]
+        self._child = subprocess.Popen(  # noqa: S603 - ours
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        with suppress(OSError):  # an end at once shows in what is read
+            self._send(self._child, 0, _begun, (self._config, self._limits))
+        return self._child
+
+    def _end(self, child: Any) -> None:
+        child.kill()
+        child.wait()
+        for pipe in (child.stdin, child.stdout):
+            with suppress(OSError):
+                pipe.close()
+        self._child = None
+
+
+def reader_of(config: ServiceConfig, dataset: DatasetConfig, place: int) -> Process:
+    """The process that reads a dataset's rows; place: which of the datasets it is."""
+    if dataset.engine == "spark":  # whose JVM has limits of its own
+        return Process(config, Taken())
+    cores = cores_of(place, dataset.threads)
+    return Process(config, Taken(memory=dataset.memory, cores=cores))
+
+
+def _too_long(seconds: float | None) -> ServiceError:
+    message = f"This takes longer than the {seconds:g} seconds that what is free may take."
+    hint = "Ask for fewer cells, groups or questions at once."
+    return ServiceError(422, "ParameterError", message, hint=hint)
+
+
+def _begun(config: ServiceConfig, limits: Taken) -> Any:
+    """The service of this process, which has none under it."""
+    from onesided_service._service import Service  # noqa: PLC0415 - it starts such processes
+
+    limits.hold()
+    service = Service(config)
+    for dataset in service.datasets.values():
+        dataset.pads = True
+    return service
+
+
+def main() -> None:
+    """Do what is sent on standard input, until it ends."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what others print is no answer
+    todo: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    with suppress(EOFError, OSError):
+        while True:
+            waits, function, args = _Reader(sys.stdin.buffer).load()
+            if waits:
+                todo.put((function, args))
+            elif function is _begun:
+                _Reader.service = _begun(*args)
+                # Only now: a thread is held to what the one that starts it is.
+                threading.Thread(target=_work, args=(todo, out), daemon=True).start()
+            else:
+                function(*args)
+    os._exit(0)
+
+
+def _work(todo: Any, out: Any) -> None:
+    while True:
+        function, args = todo.get()
+        try:
+            told = True, function(*args)
+        except BaseException as error:  # noqa: BLE001 - it is raised where it was asked for
+            told = False, error
+        try:
+            written = _written(told)
+        except Exception as error:  # noqa: BLE001 - a value or an error that cannot be sent
+            name = type(told[1]).__name__
+            written = _written((False, DataError(f"{name}: {error or told[1]}")))
+        out.write(written)
+        out.flush()
+
+
+def _written(told: Any) -> bytes:
+    held = io.BytesIO()
+    _Writer(held).dump(told)
+    return held.getvalue()

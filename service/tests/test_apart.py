@@ -1,0 +1,180 @@
+"""Rows are read in a process of their own, which can be stopped; so is what is free."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi")
+
+from onesided import policy
+from onesided.errors import DataError, PolicyError
+from onesided_service import ServiceConfig
+from onesided_service._apart import FREE, Process, Taken, cores_of
+from onesided_service._api import previewed
+from onesided_service._asking import KEEPING
+from onesided_service._errors import ServiceError
+from onesided_service._people import Person
+from onesided_service._service import Service
+
+ANN = Person(name="ann", roles={"visits": frozenset({"analyst"})})
+COUNT = {"question": {"version": 1, "question": "Count", "fields": {"epsilon": 1, "by": "place"}}}
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory):
+    made = Process(
+        ServiceConfig(folder=tmp_path_factory.mktemp("state")), Taken(memory=1, nice=FREE.nice)
+    )
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def apart(folder):
+    made = Service(ServiceConfig.read(folder / "onesided.toml"), apart=True)
+    yield made
+    asyncio.run(made.finish())
+
+
+def test_values_and_errors_come_back_as_they_are(process):
+    assert process.run(max, 2, 3) == 3
+    assert process.run(os.getpid) == process.run(os.getpid) != os.getpid()
+    with pytest.raises(ZeroDivisionError):
+        process.run(divmod, 1, 0)
+    with pytest.raises(PolicyError) as raised:
+        process.run(policy.from_toml, "family = 'none'")
+    assert raised.value.hint
+    with pytest.raises(DataError, match="lock"):
+        process.run(threading.Lock)
+    assert process.run(os.nice, 0) == FREE.nice
+    nested = []
+    for _ in range(2000):
+        nested = [nested]
+    with pytest.raises(ServiceError, match="too deep"):
+        process.run(len, nested)
+    assert process.run(len, "four") == 4
+
+
+def test_what_takes_too_much_memory_or_time_is_ended(process):
+    with pytest.raises(MemoryError):
+        process.run(bytearray, 2**31)
+    first = process.run(os.getpid)
+    with pytest.raises(ServiceError) as refused:
+        process.run(time.sleep, 600, seconds=0.2)
+    assert refused.value.status == 422
+    assert process.run(os.getpid) != first
+
+
+def test_a_process_that_dies_is_an_error_and_another_is_started(process):
+    number = process.run(os.getpid)
+    with ThreadPoolExecutor(1) as pool:
+        slept = pool.submit(process.run, time.sleep, 600)
+        time.sleep(0.2)
+        os.kill(number, signal.SIGKILL)
+        with pytest.raises(DataError, match="ended"):
+            slept.result(60)
+    assert process.run(os.getpid) != number
+
+
+def test_it_ends_with_whoever_started_it(tmp_path):
+    """Also where that was killed, and while it is busy."""
+    code = (
+        "import os, threading, time\n"
+        "from onesided_service._apart import Process, ServiceConfig, Taken\n"
+        "made = Process(ServiceConfig(), Taken())\n"
+        "print(made.run(os.getpid), flush=True)\n"
+        "threading.Thread(target=made.run, args=(time.sleep, 600), daemon=True).start()\n"
+        "time.sleep(600)"
+    )
+    command = [sys.executable, "-c", code]
+    parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+    number = int(parent.stdout.readline())
+    time.sleep(0.2)
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    deadline = time.time() + 60
+    while alive(number):
+        assert time.time() < deadline
+        time.sleep(0.05)
+
+
+def alive(number):
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{number}/stat")
+    return not stat.exists() or stat.read_text().split()[2] != "Z"
+
+
+def test_cores_are_shared_out_and_the_first_is_left():
+    found = sorted(os.sched_getaffinity(0))
+    for place in range(5):
+        assert set(cores_of(place, 1)) <= set(found[1:] or found)
+        assert len(cores_of(place, 99)) == len(found[1:] or found)
+
+
+def test_rows_are_read_elsewhere_until_the_turn_is_over(apart):
+    """The answer comes after the turn, however soon it was read, and before its tick."""
+    dataset = apart.datasets["visits"]
+    assert dataset.check()["rows"] == 60
+    dataset.warm()
+    ask, fresh = apart.asking.begin(ANN, dataset, COUNT)
+    assert fresh
+    assert ask.due >= ask.through + KEEPING
+    assert ask.through == ask.starts + 1
+    told = apart.asking.draw(ask, dataset)
+    assert time.time() >= ask.through
+    assert told.answer or time.time() > ask.due  # on a machine that is too busy
+    assert dataset._back is None  # here, no row was read
+    dataset.close("a test")
+    dataset.reopen()
+    assert dataset.open
+
+
+def test_errors_of_reading_elsewhere_close_as_those_here_do(apart, folder):
+    dataset = apart.datasets["visits"]
+    dataset.check()
+    ask, _ = apart.asking.begin(ANN, dataset, COUNT)
+    (folder / "visits.parquet").write_bytes(b"")
+    with pytest.raises(DataError, match="not the one that was checked"):
+        apart.asking.draw(ask, dataset)
+
+
+def test_what_does_not_stop_reading_is_killed(apart):
+    dataset = apart.datasets["visits"]
+    dataset.check()
+    number = dataset.elsewhere.run(os.getpid)
+    assert dataset.elsewhere.run(os.sched_getaffinity, 0) == set(cores_of(0, 1))
+    ask, _ = apart.asking.begin(ANN, dataset, COUNT)
+
+    async def late():
+        work = asyncio.get_running_loop().run_in_executor(
+            None, dataset.elsewhere.run, time.sleep, 600
+        )
+        await asyncio.sleep(0.2)
+        await apart._stopped(work, ask, dataset)
+
+    asyncio.run(asyncio.wait_for(late(), 60))
+    assert not alive(number)
+
+
+def test_a_preview_is_made_elsewhere(apart):
+    dataset = apart.datasets["visits"]
+    dataset.check()
+
+    async def free():
+        return await apart.free(ANN, previewed, dataset, COUNT), await apart.free(ANN, os.getpid)
+
+    told, number = asyncio.run(free())
+    assert told["made_up"]
+    assert number != os.getpid()
