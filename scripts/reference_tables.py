@@ -95,27 +95,31 @@ def mechanisms() -> str:
 
 
 def matrix() -> str:
-    """Every question under every family of policies, the reasons, and how each was asked."""
+    """Every question under every family of policies, the reasons, and how each cell was asked."""
     from onesided.cli import _matrix  # noqa: PLC0415 - an extra
 
     short = dict(
         zip(_matrix.GIVES, ("exact", "≤", "≥", "≤ ≥", "±", "likely", "records"), strict=False)
     )
-    columns = _matrix.matrix()
-    rows = [("question", *(f"`{name}`" for name in columns))]
-    for cells in zip(*columns.values(), strict=True):
-        told = [
-            f"no {_matrix.REASONS.index(one.reason) + 1}"
-            if one.reason
-            else short.get(one.gives, "")
-            for one in cells
-        ]
-        rows.append((cells[0].question, *told))
     marks = [("", "what it says"), *((mark, gives) for gives, mark in short.items())]
+    short[_matrix.REFUSED] = "no"
     for place, one in enumerate(_matrix.REASONS, 1):
         marks.append((f"no {place}", f"refused, as {one.words} ([why](../{one.proof}))"))
-    asked = [(one.question, f"`{_matrix.call(one.asked)}`") for one in columns["bounded"]]
-    return "\n\n".join(table(*part) for part in (rows, marks, [("question", "asked as"), *asked]))
+
+    def mark(cell: Any) -> str:
+        why = f" {_matrix.REASONS.index(cell.reason) + 1}" if cell.reason else ""
+        return f"{short[cell.gives]}{why}"
+
+    columns = _matrix.matrix()
+    lines = zip(*columns.values(), strict=True)
+    rows = [(cells[0].question, *map(mark, cells)) for cells in lines]
+    head = ("question", *(f"[`{name}`](#{name})" for name in columns))
+    parts = [table(head, *rows), table(*marks)]
+    for name, column in columns.items():
+        asked = [(one.question, mark(one), f"`{_matrix.call(one.asked)}`") for one in column]
+        file = f"```toml\n{_matrix.example(name)}```"
+        parts.append(f"## {name}\n\n{file}\n\n{table(('question', '', 'asked as'), *asked)}")
+    return "\n\n".join(parts)
 
 
 TABLES = {one.__name__: one for one in (questions, options, policies, mechanisms, matrix)}

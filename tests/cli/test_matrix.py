@@ -54,6 +54,17 @@ def test_gaps_are_seen(matrix, wrong):
     assert gaps(made)
 
 
+def test_each_cell_is_asked_as_its_example_says(matrix):
+    class Written:
+        def __getattr__(self, name):
+            return getattr(_matrix.Asks, name).question
+
+    for name, cells in matrix.items():
+        for one in cells:
+            told = eval(_matrix.call(one.asked), {"session": Written()})  # noqa: S307 - our own text
+            assert told == one.asked, f"{one.question} under {name}"
+
+
 def test_each_refusal_means_one_reason(matrix):
     refused = [one for cells in matrix.values() for one in cells if one.reason]
     for one in refused:

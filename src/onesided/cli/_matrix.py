@@ -194,11 +194,21 @@ def matrix() -> dict[str, tuple[Cell, ...]]:
     >>> "presence" in matrix()
     True
     """
-    found = {}
-    for name, family in families().items():
-        document = {"onesided_policy": 1, "family": name, "parameters": family.example}
-        found[name] = column(from_toml(tomli_w.dumps(document)))
-    return found
+    return {name: column(from_toml(example(name))) for name in families()}
+
+
+def example(family: str) -> str:
+    """The file of the family's example.
+
+    >>> print(example("bounded"))
+    onesided_policy = 1
+    family = "bounded"
+    <BLANKLINE>
+    [parameters]
+    <BLANKLINE>
+    """
+    shown = families()[family].example
+    return tomli_w.dumps({"onesided_policy": 1, "family": family, "parameters": shown})
 
 
 def sentences(policy: Policy) -> list[str]:
