@@ -390,7 +390,7 @@ def _cut(query: GroupCount, context: QueryContext, plan: Plan) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ngrams(Discover):
+class Ngrams:
     """How many open units have each n-gram in their trajectory, and which n-grams are there?
 
     A trajectory is the rows of one unit in ``order``; rows of equal order follow each other by the
@@ -412,9 +412,18 @@ class Ngrams(Discover):
     [('a', 'b')]
     """
 
+    epsilon: Number
     by: str
     order: str | Sequence[str]
     n: int
+    max_groups: int | None = None
+    counted: str | Sequence[str] | None = None
+    where: Condition = None
+    unknown: IfUnknown = "recorded"
+    threshold: int = 0
+    id: str | None = None
+    again: bool = False
+    title: str = ""
 
     work: ClassVar = 6  # as many counts may take
 

@@ -572,10 +572,7 @@ class Variance(Mean):
         )
         many = map(parts.counted, (centred, *ends))
         found = zip(parts.variance(centred, bounds, value), many, strict=True)
-        told = [
-            np.clip(part, 0, most) * square * (1 + 1 / (np.maximum(n, 2) - 1) if least else 1)
-            for part, n in found
-        ]
+        told = [np.clip(part, 0, most) * square * _share(n, least=least) for part, n in found]
         return tuple(map(np.sqrt, told) if self.root else told)
 
     def _exact(self, many: int, sums: list[int], centre: int, value: Value) -> tuple[float, float]:
@@ -594,6 +591,11 @@ class Variance(Mean):
         # A root is rounded to the nearest: one step further, it is on its own side.
         outer = np.nextafter(np.sqrt(high), np.inf) if high else 0.0
         return float(np.nextafter(np.sqrt(low), 0)), float(outer)
+
+
+def _share(counted: Any, *, least: bool) -> Any:
+    """What a variance that divides by n is multiplied with to divide by n - 1."""
+    return 1 + 1 / (np.maximum(counted, 2) - 1) if least else 1
 
 
 def _still(shifts: dict[Edge, tuple[Shift, ...]]) -> bool:
