@@ -399,7 +399,7 @@ def session_of(asked: Charged) -> Iterator[Opened]:
             asked.refuse_second(ledger, files)
         held = _account(ledger, policy)
         edge = policy.edges[0]
-        stated = {"budget": spend, "delta_budget": 0, "accounting": PURE}
+        stated: dict[str, Any] = {"budget": spend, "delta_budget": 0, "accounting": PURE}
         if held is not None:
             stated["budget"] = held.budget[edge.name] / edge.weight
             stated |= {"delta_budget": held.delta_budget[edge.name], "accounting": held.accounting}
