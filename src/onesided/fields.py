@@ -161,13 +161,9 @@ def read(fields: Fields, table: object, *, what: str, name: str = "") -> dict[st
 
 def inside(error: Raised, *keys: str | int) -> Raised:
     """An error of a part, as one of the whole: the part's keys come first."""
-    error.values["at"] = (*keys, *_at(error))
-    return error
-
-
-def _at(error: OnesidedError) -> tuple[str | int, ...]:
     at = error.values.get("at", ())
-    return at if isinstance(at, tuple) else ()
+    error.values["at"] = (*keys, *(at if isinstance(at, tuple) else ()))
+    return error
 
 
 def shortened(value: object) -> str:

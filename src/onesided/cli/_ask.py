@@ -344,7 +344,12 @@ def perform(asked: Publish) -> Result:
 
         result, facts = _published(asked, folder, step)
     if made != asked.target:
-        result = replace(result, written=_kept(asked.target, made))
+        there, anew = (folder / "release.csv" for folder in (asked.target, made))
+        same = there.is_file() and filecmp.cmp(there, anew, shallow=False)
+        shutil.rmtree(made)
+        if not same:
+            _refuse_taken(asked.target)
+        result = replace(result, written=asked.target)
     if facts is not None:
         # What only the curator may know, to the error stream; it is written nowhere.
         found = [(count, unread(name, count)) for name, count in facts.unreadable.items()]
@@ -359,16 +364,6 @@ def perform(asked: Publish) -> Result:
             notices.print("For you, not for publication:", style="bold yellow")
             notices.print("\n".join(lines))
     return result
-
-
-def _kept(target: Path, made: Path) -> Path:
-    """The folder that was there, if it has the answer that was made anew. Errors: OutputError."""
-    there, anew = (folder / "release.csv" for folder in (target, made))
-    same = there.is_file() and filecmp.cmp(there, anew, shallow=False)
-    shutil.rmtree(made)
-    if not same:
-        _refuse_taken(target)
-    return target
 
 
 def _refuse_taken(target: Path) -> None:
@@ -446,12 +441,18 @@ def session_of(asked: Charged) -> Iterator[Opened]:
     with tables as (data, told), _ledger_of(asked, files) as ledger:
         if not asked.plan:
             asked.refuse_second(ledger, files)
+        held = _account(ledger, policy)
+        edge = policy.edges[0]
+        stated: dict[str, Any] = {"budget": spend, "delta_budget": 0, "accounting": PURE}
+        if held is not None:
+            stated["budget"] = held.budget[edge.name] / edge.weight
+            stated |= {"delta_budget": held.delta_budget[edge.name], "accounting": held.accounting}
         session = Session(
             data,
             unit=unit,
             schema=schema,
             policy=policy,
-            **_granted(asked, spend, policy, _account(ledger, policy)),
+            **{name: getattr(asked, name) or own for name, own in stated.items()},
             ledger=ledger,
             further=asked.further,
         )
@@ -552,16 +553,6 @@ def _drawn(ledger: Ledger, policy: Policy, name: str | None) -> str | None:
     stored = account.recall(name) if account is not None and name else None
     entry = None if stored is None else ledger.entry(stored.number)
     return None if entry is None else f"{entry.time[:16].replace('T', ' ')} UTC"
-
-
-def _granted(asked: Charged, spend: str, policy: Policy, held: Account | None) -> dict[str, Any]:
-    """The budget as asked, or as the ledger was opened with, so that it need not be repeated."""
-    edge = policy.edges[0]
-    stated = {"budget": spend, "delta_budget": 0, "accounting": PURE}
-    if held is not None:
-        stated["budget"] = held.budget[edge.name] / edge.weight
-        stated |= {"delta_budget": held.delta_budget[edge.name], "accounting": held.accounting}
-    return {name: getattr(asked, name) or own for name, own in stated.items()}
 
 
 def _account(ledger: Ledger, policy: Policy) -> Account | None:

@@ -94,22 +94,7 @@ def plan(wanted: Wanted) -> None:
         _draw(bought[0].count, wanted.plot, times)
     if wanted.as_json:
         days = {} if daily is None else {"days": _document_of_days(daily, wanted.delta)}
-        one, shared = bought
-        print_json(
-            {
-                "policy": one.count.guarantee.policy,
-                "certain": list(one.count.certain),
-                "remarks": list(one.count.remarks),
-                "one": _told(one),
-                "times": times,
-                "together": {edge: text(loss * times) for edge, loss in one.count.charge.items()},
-                "each_of_them_sharing": _told(shared),
-                "needed": None
-                if needed is None
-                else {"for": needed[0], "epsilon": text(needed[1])},
-            }
-            | days
-        )
+        print_json(_document(bought, needed, times) | days)
         return
     console = Terminal(quiet=wanted.quiet)
     _print(console, replace(wanted, times=times), bought, needed)

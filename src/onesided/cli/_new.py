@@ -54,7 +54,43 @@ def new(
     terminal = Terminal()
     talk = _Talk(terminal)
     with new_folder(folder, room=_ROOM) as made:
-        choices = _asked(talk, base=made.target.parent)
+        rows = _rows(talk, made.target.parent)
+        kind, condition = _hidden(talk, rows.columns)
+        groups = 1
+        if rows.unit is not None:
+            groups = talk.ask(
+                f"In how many values of {rows.by} is one person covered, at most?",
+                lambda given: whole(given, name="max_groups", least=1),
+                default="3",
+            )
+        policy = read_policy(
+            kind, max_groups=groups if kind == "presence" else None, sensitive=condition
+        )
+        for sentence in policy.explain().splitlines()[:3]:
+            talk.say(sentence)
+        most = None
+        if kind in _CERTIFYING:
+            most = talk.ask(
+                "Certify groups with at most how many units? (empty: publish counts alone)",
+                lambda given: whole(given, name="threshold") if given else None,
+            )
+        epsilon, times = _spent(talk, policy, groups, most)
+        talk.say("What all of them together promise:" if times > 1 else "What it promises:")
+        for sentence in policy.explain(epsilon=epsilon * times).splitlines():
+            if sentence.startswith("Protected"):
+                talk.say(sentence)
+        choices = Choices(
+            data=rows.data,
+            unit=rows.unit,
+            by=rows.by,
+            keys=rows.keys,
+            policy=kind,
+            condition=condition,
+            max_groups=groups,
+            at_most=most,
+            epsilon=text(epsilon),
+            budget=text(epsilon * times),
+        )
         for name, content in written(choices).items():
             (made.partial / name).write_text(content, encoding="utf-8")
         made.publish()
@@ -102,47 +138,6 @@ class _Talk:
     def say(self, sentence: str) -> None:
         """What an answer means."""
         self.terminal.print(f"   {clean(sentence)}")
-
-
-def _asked(talk: _Talk, *, base: Path) -> Choices:
-    """The answers, each checked as it is given."""
-    rows = _rows(talk, base)
-    kind, condition = _hidden(talk, rows.columns)
-    groups = 1
-    if rows.unit is not None:
-        groups = talk.ask(
-            f"In how many values of {rows.by} is one person covered, at most?",
-            lambda given: whole(given, name="max_groups", least=1),
-            default="3",
-        )
-    policy = read_policy(
-        kind, max_groups=groups if kind == "presence" else None, sensitive=condition
-    )
-    for sentence in policy.explain().splitlines()[:3]:
-        talk.say(sentence)
-    most = None
-    if kind in _CERTIFYING:
-        most = talk.ask(
-            "Certify groups with at most how many units? (empty: publish counts alone)",
-            lambda given: whole(given, name="threshold") if given else None,
-        )
-    epsilon, times = _spent(talk, policy, groups, most)
-    talk.say("What all of them together promise:" if times > 1 else "What it promises:")
-    for sentence in policy.explain(epsilon=epsilon * times).splitlines():
-        if sentence.startswith("Protected"):
-            talk.say(sentence)
-    return Choices(
-        data=rows.data,
-        unit=rows.unit,
-        by=rows.by,
-        keys=rows.keys,
-        policy=kind,
-        condition=condition,
-        max_groups=groups,
-        at_most=most,
-        epsilon=text(epsilon),
-        budget=text(epsilon * times),
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,11 +133,55 @@ class _Laid:
     query: GroupCount = field(kw_only=True)
 
     def of_kinds(self, policy: Policy) -> Moves:
+        """Any cell to any other; also out of and into all cells unless records stay inside."""
         grid, _ = _read(self.cells, values=False)
-        return _of_kinds(policy, grid, partition=self.partition, query=self.query)
+        rows, columns = grid.plane
+        everywhere = np.arange(grid.cells)
+        sweeps: list[tuple[Edge, Sweep]] = []
+        borders: list[tuple[Edge, Border]] = []
+        for edge, shifts in policy.shifts(self.query).items():
+            for shift in shifts:
+                single = shift.rise == shift.fall == 1
+                if shift.rise and shift.fall and not single:
+                    raise PolicyError(
+                        f"Under the policy {policy.name!r} a record may leave "
+                        f"{many(shift.fall, 'cell')} and "
+                        f"enter {shift.rise} in one move, which is not priced for linear queries.",
+                        hint="Count one value per record.",
+                    )
+                if single:
+                    sweeps.append((edge, Window(rows, columns, [columns - 1] * rows)))
+                if single and self.partition:
+                    continue
+                if shift.fall:
+                    borders.append((edge, Border(everywhere, enter=False, times=shift.fall)))
+                if shift.rise:
+                    borders.append((edge, Border(everywhere, enter=True, times=shift.rise)))
+        return Moves(grid.cells, policy.edges, tuple(sweeps), tuple(borders), whole=bool(sweeps))
 
     def of_graph(self, policy: Graph) -> Moves:
-        return _of_graph(policy, _read(self.cells, values=True)[1])
+        """Arrows by class. A value that is no cell counts as being elsewhere."""
+        names = _read(self.cells, values=True)[1]
+        place: dict[object, int] = {name: k for k, name in enumerate(names)}
+        if not any(value in place for value in policy.arrows.values):
+            place = {str(name): k for k, name in enumerate(names)}
+        inside: dict[tuple[object, ...], list[tuple[int, int]]] = defaultdict(list)
+        known: dict[tuple[object, ...], tuple[object, object]] = {}
+        key: tuple[object, ...]
+        for source, target, weight in policy.arrows.listed:
+            ends = (place.get(source, -1), place.get(target, -1))
+            if ends == (-1, -1):
+                continue
+            key = (source == ABSENT, target == ABSENT, weight)
+            known.setdefault(key, (source, target))
+            inside[key].append(ends)
+        if not inside:
+            raise PolicyError(
+                "No value of the graph is one of the cells.",
+                hint="Name the cells as the graph's values, in order.",
+            )
+        pairs = {_edge_of(policy, *known[key]): found for key, found in inside.items()}
+        return listed_moves(len(names), policy, pairs)
 
     def of_points(self, policy: Neighbourhood) -> Moves:
         grid, names = _read(self.cells, values=False)
@@ -149,7 +193,15 @@ class _Laid:
                 hint="Give the places' names in the order of the cells, or a Grid.",
             )
         if not named:
-            return _of_grid(policy, grid)
+            globe = policy.metric == "haversine"
+            near = next(edge for edge in policy.edges if ABSENT not in (edge.source, edge.target))
+            sweep = globe_sweep(policy, grid) if globe else plane_sweep(policy, grid)
+            borders: list[tuple[Edge, Border]] = []
+            if policy.sources:
+                found = globe_cells(policy, grid) if globe else plane_cells(policy, grid)
+                others = [edge for edge in policy.edges if edge != near]
+                borders += [(edge, Border(found, enter=edge.source == ABSENT)) for edge in others]
+            return Moves(grid.cells, policy.edges, ((near, sweep),), tuple(borders))
         most = max(len(names), len(policy.places))
         if most > _MOST_NAMED:
             raise ParameterError(
@@ -205,30 +257,6 @@ def _read(cells: Layout, *, values: bool) -> tuple[Grid, list[int | str]]:
     return grid, list(range(grid.cells))
 
 
-def _of_graph(policy: Graph, names: list[int | str]) -> Moves:
-    """Arrows by class. A value that is no cell counts as being elsewhere."""
-    place: dict[object, int] = {name: k for k, name in enumerate(names)}
-    if not any(value in place for value in policy.arrows.values):
-        place = {str(name): k for k, name in enumerate(names)}
-    inside: dict[tuple[object, ...], list[tuple[int, int]]] = defaultdict(list)
-    known: dict[tuple[object, ...], tuple[object, object]] = {}
-    key: tuple[object, ...]
-    for source, target, weight in policy.arrows.listed:
-        ends = (place.get(source, -1), place.get(target, -1))
-        if ends == (-1, -1):
-            continue
-        key = (source == ABSENT, target == ABSENT, weight)
-        known.setdefault(key, (source, target))
-        inside[key].append(ends)
-    if not inside:
-        raise PolicyError(
-            "No value of the graph is one of the cells.",
-            hint="Name the cells as the graph's values, in order.",
-        )
-    pairs = {_edge_of(policy, *known[key]): found for key, found in inside.items()}
-    return listed_moves(len(names), policy, pairs)
-
-
 def _edge_of(policy: Policy, source: object, target: object) -> Edge:
     ends = [
         Record(ABSENT) if value == ABSENT else Record("value", frozenset({value}))
@@ -238,18 +266,6 @@ def _edge_of(policy: Policy, source: object, target: object) -> Edge:
     if edge is None:  # the arrow was just read from the policy
         raise PolicyError(f"The policy has no edge {source!r} -> {target!r}.")
     return edge
-
-
-def _of_grid(policy: Neighbourhood, grid: Grid) -> Moves:
-    globe = policy.metric == "haversine"
-    near = next(edge for edge in policy.edges if ABSENT not in (edge.source, edge.target))
-    sweep = globe_sweep(policy, grid) if globe else plane_sweep(policy, grid)
-    borders: list[tuple[Edge, Border]] = []
-    if policy.sources:
-        found = globe_cells(policy, grid) if globe else plane_cells(policy, grid)
-        others = [edge for edge in policy.edges if edge != near]
-        borders += [(edge, Border(found, enter=edge.source == ABSENT)) for edge in others]
-    return Moves(grid.cells, policy.edges, ((near, sweep),), tuple(borders))
 
 
 def placed_moves(policy: Neighbourhood, names: Sequence[object]) -> Moves:
@@ -302,33 +318,6 @@ def _cell_of(record: Record, place: Mapping[object, int]) -> int:
     return place.get(next(iter(record.value)), -1)  # type: ignore[call-overload]
 
 
-def _of_kinds(policy: Policy, grid: Grid, *, partition: bool, query: GroupCount) -> Moves:
-    """Any cell to any other; also out of and into all cells unless records stay inside."""
-    rows, columns = grid.plane
-    everywhere = np.arange(grid.cells)
-    sweeps: list[tuple[Edge, Sweep]] = []
-    borders: list[tuple[Edge, Border]] = []
-    for edge, shifts in policy.shifts(query).items():
-        for shift in shifts:
-            single = shift.rise == shift.fall == 1
-            if shift.rise and shift.fall and not single:
-                raise PolicyError(
-                    f"Under the policy {policy.name!r} a record may leave "
-                    f"{many(shift.fall, 'cell')} and "
-                    f"enter {shift.rise} in one move, which is not priced for linear queries.",
-                    hint="Count one value per record.",
-                )
-            if single:
-                sweeps.append((edge, Window(rows, columns, [columns - 1] * rows)))
-            if single and partition:
-                continue
-            if shift.fall:
-                borders.append((edge, Border(everywhere, enter=False, times=shift.fall)))
-            if shift.rise:
-                borders.append((edge, Border(everywhere, enter=True, times=shift.rise)))
-    return Moves(grid.cells, policy.edges, tuple(sweeps), tuple(borders), whole=bool(sweeps))
-
-
 def _joined(labels: Cells, sweep: Sweep) -> Cells:
     """Labels after joining the ends of each pair: smaller labels win, chains are cut short."""
     while True:
@@ -376,7 +365,36 @@ class EdgeCounts(Operator):
                 hint="Scale a strategy by the weights of a Stack.",
                 signs=signs,
             )
-        self.order, self.depths, self.ends = _tour(self.parents)
+        size = self.parents.size
+        beyond = np.flatnonzero((self.parents < -1) | (self.parents >= size))
+        if beyond.size:
+            cell = int(beyond[0])
+            raise PolicyError(
+                f"The parent of cell {cell} is {int(self.parents[cell])}, of {many(size, 'cell')}.",
+                hint="Cells count from 0; -1 marks a root.",
+            )
+        # Cells so that those below an edge stand together: the order, depths, and where each ends.
+        children: list[list[int]] = [[] for _ in range(size)]
+        for cell, parent in enumerate(self.parents.tolist()):
+            if parent >= 0:
+                children[parent].append(cell)
+        order = np.empty(size, dtype=np.int64)
+        depths, ends = np.zeros(size + 1, dtype=np.int64), np.zeros(size, dtype=np.int64)
+        depths[-1] = -1
+        at, stack = 0, [(root, False) for root in np.flatnonzero(self.parents < 0)[::-1].tolist()]
+        while stack:
+            cell, done = stack.pop()
+            if done:
+                ends[cell] = at
+                continue
+            order[at] = cell
+            at += 1
+            depths[cell] = depths[self.parents[cell]] + 1 if self.parents[cell] >= 0 else 0
+            stack.append((cell, True))
+            stack += [(child, False) for child in children[cell]]
+        if at < size:
+            raise PolicyError("The parents form a circle.", hint="Every cell leads to a root.")
+        self.order, self.depths, self.ends = order, depths, ends
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -519,39 +537,6 @@ def _parents(cells: int, arrows: set[tuple[int, int]]) -> Array:
             "any policy.",
         )
     return parents
-
-
-def _tour(parents: Array) -> tuple[Array, Array, Array]:
-    """Cells so that those below an edge stand together: the order, depths, and where each ends."""
-    size = parents.size
-    beyond = np.flatnonzero((parents < -1) | (parents >= size))
-    if beyond.size:
-        cell = int(beyond[0])
-        raise PolicyError(
-            f"The parent of cell {cell} is {int(parents[cell])}, of {many(size, 'cell')}.",
-            hint="Cells count from 0; -1 marks a root.",
-        )
-    children: list[list[int]] = [[] for _ in range(size)]
-    for cell, parent in enumerate(parents.tolist()):
-        if parent >= 0:
-            children[parent].append(cell)
-    order = np.empty(size, dtype=np.int64)
-    depths, ends = np.zeros(size + 1, dtype=np.int64), np.zeros(size, dtype=np.int64)
-    depths[-1] = -1
-    at, stack = 0, [(root, False) for root in np.flatnonzero(parents < 0)[::-1].tolist()]
-    while stack:
-        cell, done = stack.pop()
-        if done:
-            ends[cell] = at
-            continue
-        order[at] = cell
-        at += 1
-        depths[cell] = depths[parents[cell]] + 1 if parents[cell] >= 0 else 0
-        stack.append((cell, True))
-        stack += [(child, False) for child in children[cell]]
-    if at < size:
-        raise PolicyError("The parents form a circle.", hint="Every cell leads to a root.")
-    return order, depths, ends
 
 
 def _times(signs: Array, values: Any) -> Array:

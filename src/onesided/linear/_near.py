@@ -463,7 +463,13 @@ def globe_cells(policy: Neighbourhood, grid: Grid) -> Cells:
             ]
         )
         offsets = float((longitude - west) % 360) - np.arange(columns) * float(across)
-        near |= _around(offsets, float(across) if grid.box else 0.0) <= degrees[:, None]
+        width = float(across) if grid.box else 0.0
+        angle = offsets % 360
+        outside = np.minimum(angle - width, 360 - angle)
+        near |= (
+            np.asarray(np.maximum(outside, 0) if width else np.minimum(angle, 360 - angle))
+            <= degrees[:, None]
+        )
     return np.flatnonzero(near.ravel())
 
 
@@ -521,10 +527,3 @@ def _columns(degrees: Floats, across: Fraction, columns: int, *, box: bool) -> t
     around = np.ceil((360 - degrees) / step) - extra
     limits = (np.minimum(near, columns), np.clip(around, near + 1, columns))
     return limits[0].astype(np.int64), np.maximum(limits[1], limits[0] + 1).astype(np.int64)
-
-
-def _around(offsets: Any, width: float) -> Floats:
-    """The least angle from a source to points, or to boxes that reach ``width`` further east."""
-    angle = offsets % 360
-    outside = np.minimum(angle - width, 360 - angle)
-    return np.asarray(np.maximum(outside, 0) if width else np.minimum(angle, 360 - angle))

@@ -92,7 +92,18 @@ class CheckRecord:
         if (self.sums is None) != (sums is None):
             return "it was made for counts or for sums, and the other is asked for"
         if sums is not None:
-            return _further(self.sums or {}, named_shifts(sums))
+            checked = self.sums or {}
+            asked = named_shifts(sums)
+            for edge, shifts in asked.items():
+                for rise, fall in shifts:
+                    if not any(
+                        rise <= most[0] and fall <= most[1] for most in checked.get(edge, ())
+                    ):
+                        return (
+                            f"sums may rise by {rise} and fall by {many(fall, 'step')} along "
+                            f"{edge}, further than in the universe that was checked"
+                        )
+            return ""
         return "" if self.query == query else f"it was made for {self.query}, not {query}"
 
     def to_json(self) -> str:
@@ -148,18 +159,6 @@ def named_shifts(shifts: Mapping[Edge, Iterable[Shift]]) -> NamedShifts:
     {'record -> absent': ((0, 2),)}
     """
     return {edge.name: tuple((s.rise, s.fall) for s in each) for edge, each in shifts.items()}
-
-
-def _further(checked: NamedShifts, asked: NamedShifts) -> str:
-    """Which of the shifts asked about goes beyond all that were checked; empty if none does."""
-    for edge, shifts in asked.items():
-        for rise, fall in shifts:
-            if not any(rise <= most[0] and fall <= most[1] for most in checked.get(edge, ())):
-                return (
-                    f"sums may rise by {rise} and fall by {many(fall, 'step')} along {edge}, "
-                    "further than in the universe that was checked"
-                )
-    return ""
 
 
 def _read_sums(told: Any) -> NamedShifts | None:

@@ -45,12 +45,11 @@ def failure(status: int, told: Any) -> OnesidedError:
     if kind is ServiceError:
         facts |= {"status": status, "type": str(said.get("type"))}
     hint = said.get("hint")
-    return kind(said["message"], hint=hint if isinstance(hint, str) else "", **_fitting(facts))
-
-
-def _fitting(values: dict[str, Any]) -> dict[str, Any]:
-    """What may stand beside an error's reason and hint."""
-    return {str(name): one for name, one in values.items() if name not in ("reason", "hint")}
+    return kind(
+        said["message"],
+        hint=hint if isinstance(hint, str) else "",
+        **{str(name): one for name, one in facts.items() if name not in ("reason", "hint")},
+    )
 
 
 # Requests to a server: JSON there and back, tried again where that can do no harm.
@@ -112,7 +111,11 @@ class Server:
             try:
                 response = self._client.request(method, f"{API}{path}", **sent)
             except _httpx().TransportError as error:
-                failed = self._unreachable(error)
+                failed = ServiceError(
+                    f"{self.address} cannot be reached: {type(error).__name__}.",
+                    hint="See whether the address is right and the server runs.",
+                    status=None,
+                )
                 pause: float | None = _backoff(attempt)
             else:
                 told = _json(response)
@@ -128,13 +131,6 @@ class Server:
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
-
-    def _unreachable(self, error: Exception) -> ServiceError:
-        return ServiceError(
-            f"{self.address} cannot be reached: {type(error).__name__}.",
-            hint="See whether the address is right and the server runs.",
-            status=None,
-        )
 
     def __repr__(self) -> str:
         return f"Server({self.address!r})"

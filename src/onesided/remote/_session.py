@@ -105,7 +105,12 @@ class RemoteSession(Asks):
         try:
             told = self._server.post(f"{self._path}/ask", _body(asked))
         except ServiceError as error:
-            raise _unanswered(error, asked.id) from error
+            again = f"Asked again with id={asked.id!r} and again=True, it is charged at most once."
+            raise ServiceError(
+                error.reason,
+                hint=f"{error.hint} {again}".strip(),
+                **{**error.values, "id": asked.id},
+            ) from error
         return self._release(told)
 
     @property
@@ -200,11 +205,3 @@ class RemoteSession(Asks):
 
 def _body(question: Any) -> dict[str, Any]:
     return {"question": json.loads(question_to_json(question))}
-
-
-def _unanswered(error: ServiceError, name: str) -> ServiceError:
-    """The failure, with the name under which the answer can be asked for again."""
-    again = f"Asked again with id={name!r} and again=True, it is charged at most once."
-    return ServiceError(
-        error.reason, hint=f"{error.hint} {again}".strip(), **{**error.values, "id": name}
-    )

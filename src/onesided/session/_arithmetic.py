@@ -494,13 +494,11 @@ def _ends(
     if held is None:
         return [(None, True)] * len(sure)
     return [
-        (Fraction(value), certain) if _finite(value) and (certain or likely) else (None, True)
+        (Fraction(value), certain)
+        if (value is not None and math.isfinite(value)) and (certain or likely)
+        else (None, True)
         for value, certain in zip(held.plain(), sure, strict=True)
     ]
-
-
-def _finite(value: Any) -> bool:
-    return value is not None and math.isfinite(value)
 
 
 def _part(one: Bounds) -> str:

@@ -62,7 +62,16 @@ def shape_of(
     if where is not None:
         bound = lower if upper is None else upper
         values = estimate if bound is None or not np.isnan(estimate).all() else bound.values
-        return _places(labels, where, values, table.column("certified"))
+        certified = table.column("certified")
+        rows = np.flatnonzero(np.isfinite(where[0]) & np.isfinite(where[1]))
+        return Places(
+            labels=[labels[row] for row in rows.tolist()],
+            latitude=where[0][rows],
+            longitude=where[1][rows],
+            values=values[rows],
+            missing=len(labels) - rows.size,
+            certified=None if certified is None else np.array(certified.plain(), dtype=bool)[rows],
+        )
     if _is_bins(names, columns):
         left, right = (np.array(columns[name], dtype=float) for name in names)
         called = _called(table, names[:1])[0]
@@ -157,24 +166,6 @@ def _bound(table: RoleTable, side: Literal["lower", "upper"], confidence: str) -
     values = _numbers(found, len(table))
     values[np.isnan(values)] = np.inf
     return Side(values=values, certain=table.certain(side), confidence=confidence)
-
-
-def _places(
-    labels: Sequence[str],
-    where: tuple[Numbers, Numbers],
-    values: Numbers,
-    certified: RoleColumn | None,
-) -> Places:
-    """Those whose position is known."""
-    rows = np.flatnonzero(np.isfinite(where[0]) & np.isfinite(where[1]))
-    return Places(
-        labels=[labels[row] for row in rows.tolist()],
-        latitude=where[0][rows],
-        longitude=where[1][rows],
-        values=values[rows],
-        missing=len(labels) - rows.size,
-        certified=None if certified is None else np.array(certified.plain(), dtype=bool)[rows],
-    )
 
 
 def _label(columns: Columns, names: Sequence[str], row: int, called: str = "") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import numpy as np
 
@@ -79,6 +79,9 @@ class Grouped:
     again: bool = False
     title: str = ""
 
+    # Whether more rows can only raise the answer, whatever they hold.
+    only_rises: ClassVar[bool] = True
+
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
         return f"Number of {nouns.units}"
@@ -87,11 +90,6 @@ class Grouped:
         """What a question about groups says of them, for another one that has no name."""
         kept = {one.name: getattr(self, one.name) for one in fields(Grouped)}
         return {**kept, "id": None, "again": False, "title": "", **more}
-
-    @property
-    def only_rises(self) -> bool:
-        """Whether more rows can only raise the answer, whatever they hold."""
-        return True
 
     def _left_out(self, context: QueryContext, by: tuple[str, ...]) -> LeftOut:
         return left_out(context, by, self.where, self.unknown)

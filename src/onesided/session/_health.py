@@ -371,29 +371,23 @@ def inspected(context: QueryContext, question: Inspected) -> Diagnostics:
             beyond, empty = _outside_bins(taken, binned.bins, groups)
         elif value is not None:
             beyond, empty = outside_bounds(taken, groups, value)
-        return _facts(taken, groups, beyond, empty, unreadable)
-
-
-def _facts(
-    taken: Taken, groups: Groups, beyond: int, empty: int, unreadable: Mapping[str, int]
-) -> Diagnostics:
-    inner, inside = replace(groups, others=False).inside(taken)
-    rows, table, unit = inside.rows(inner), inner.table, inner.unit
-    over, largest = 0, 1
-    if unit is not None and groups.by:
-        bound = groups.query.max_groups or taken.policy.covers or 1
-        over, largest = table.units_over(rows, inside.keys, unit=unit, most=bound)
-    return Diagnostics(
-        rows=table.height(),
-        rows_without_unit=table.null_rows(unit) if unit else 0,
-        rows_of_undecided_kind=taken.undecided_rows(),
-        counted_outside_keys=table.outside(rows, inside.keys, unit=unit) if groups.by else 0,
-        units_over_bound=over,
-        most_groups_of_a_unit=largest,
-        values_outside_bounds=beyond,
-        values_missing=empty,
-        unreadable=unreadable,
-    )
+        inner, inside = replace(groups, others=False).inside(taken)
+        rows, table, unit = inside.rows(inner), inner.table, inner.unit
+        over, largest = 0, 1
+        if unit is not None and groups.by:
+            bound = groups.query.max_groups or taken.policy.covers or 1
+            over, largest = table.units_over(rows, inside.keys, unit=unit, most=bound)
+        return Diagnostics(
+            rows=table.height(),
+            rows_without_unit=table.null_rows(unit) if unit else 0,
+            rows_of_undecided_kind=taken.undecided_rows(),
+            counted_outside_keys=table.outside(rows, inside.keys, unit=unit) if groups.by else 0,
+            units_over_bound=over,
+            most_groups_of_a_unit=largest,
+            values_outside_bounds=beyond,
+            values_missing=empty,
+            unreadable=unreadable,
+        )
 
 
 def _outside_bins(taken: Taken, bins: Mapping[str, BinEdges], groups: Groups) -> tuple[int, int]:

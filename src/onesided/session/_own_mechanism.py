@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,14 +71,11 @@ class OwnMechanism(Grouped):
     check: CheckRecord | None = field(default=None, kw_only=True)
     unverified: bool = field(default=False, kw_only=True)
 
+    only_rises: ClassVar = False  # nothing is known of how it answers
+
     def __post_init__(self) -> None:
         """A float names a place on the grid at its decimal value: 0.1 is a tenth."""
         settle_grid(self, "bounds", "step")
-
-    @property
-    def only_rises(self) -> bool:
-        """Nothing is known of how it answers."""
-        return False
 
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""

@@ -333,7 +333,16 @@ class SizeLook(Valued):
         groups = self.groups(context)
         value = None if self.sized == "groups" else self.value(context)
         most = groups.keys.size if value is None else max(value.high, -value.low)
-        sizes, step = _sizes(most), Fraction(1) if value is None else value.step
+        if most < 1:
+            raise ParameterError(
+                "There is no size above 0 to look for.",
+                hint="Give wider bounds, or leave look= out.",
+            )
+        found, power = {most}, 1
+        while power < most:
+            found |= {power, min(power + power // 2, most)}
+            power *= 2
+        sizes, step = sorted(found), Fraction(1) if value is None else value.step
         plan = self._priced(context, groups, len(sizes))
         mechanism = plan.mechanism
 
@@ -423,19 +432,6 @@ def _groups_of_units(taken: Taken, groups: Groups) -> tuple[IntArray, IntArray]:
     counted = sizes.group_by(LENGTH).agg(nw.col(ORDER).sum())
     found = taken.table.arrays(counted.select(LENGTH, ORDER))
     return tuple(np.asarray(found[name], dtype=np.int64) for name in (LENGTH, ORDER))  # type: ignore[return-value] # a pair
-
-
-def _sizes(most: int) -> list[int]:
-    """1, 2, 3, 4, 6, 8, 12, ... up to ``most``. Errors: ParameterError."""
-    if most < 1:
-        raise ParameterError(
-            "There is no size above 0 to look for.", hint="Give wider bounds, or leave look= out."
-        )
-    found, power = {most}, 1
-    while power < most:
-        found |= {power, min(power + power // 2, most)}
-        power *= 2
-    return sorted(found)
 
 
 def rank_to_exceed(noise: float, size: float, *, epsilon: Fraction, number: int) -> int:

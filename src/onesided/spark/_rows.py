@@ -382,7 +382,11 @@ class Rows:
 
     def __init__(self, spark: SparkSession, folder: str) -> None:
         self._spark, self._folder = spark, Folder(spark, folder)
-        foreign = [name for name in self._folder.names() if not _is_ours(name)]
+        foreign = [
+            name
+            for name in self._folder.names()
+            if not (bool(_OURS.fullmatch(name)) or name.lstrip(".").startswith(_OWNER))
+        ]
         if foreign:
             raise PolicyMismatchError(
                 f"The folder {folder!r} holds {foreign[0]!r}, which no monitor wrote.",
@@ -476,11 +480,6 @@ class Rows:
         table = rows.groupBy("code").agg(F.unhex(F.sha2(body, 256)).alias("leaf")).toArrow()
         found = zip(table["code"].to_pylist(), table["leaf"].to_pylist(), strict=True)
         return sorted(found)
-
-
-def _is_ours(name: str) -> bool:
-    """Whether a monitor writes such names; its file system keeps sums of them, after a dot."""
-    return bool(_OURS.fullmatch(name)) or name.lstrip(".").startswith(_OWNER)
 
 
 class SparkWindow:

@@ -138,25 +138,21 @@ def _edges(law: Law, cells: int, draws: int) -> Any:
     least = max(1 / cells, _LEAST_EXPECTED / max(1, draws))
     done = 0.0
     while 1 - done > 2 * least:
-        edge = _quantile(law, done + least)
+        share = done + least
+        low, high = -1, 1
+        while law(low) >= share:
+            low *= 2
+        while law(high) < share:
+            high *= 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if law(middle) >= share else (middle, high)
+        edge = high
         if 1 - law(edge) < least / 2:
             break
         edges.append(edge)
         done = law(edge)
     return np.array(edges, dtype=np.int64)
-
-
-def _quantile(law: Law, share: float) -> int:
-    """The least value up to which the law gives at least ``share``."""
-    low, high = -1, 1
-    while law(low) >= share:
-        low *= 2
-    while law(high) < share:
-        high *= 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if law(middle) >= share else (middle, high)
-    return high
 
 
 def stats() -> Any:

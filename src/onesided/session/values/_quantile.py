@@ -200,6 +200,7 @@ class Quantile(Grouped):
     simultaneous: bool = field(default=False, kw_only=True)
     interval: bool = field(default=False, kw_only=True)
 
+    only_rises: ClassVar = False  # a share may fall
     work: ClassVar = 3  # as many counts may take
     groups_at_once: ClassVar = 2_000  # each is drawn on its own
     form: ClassVar = (
@@ -229,11 +230,6 @@ class Quantile(Grouped):
         if self.of == "units" and self.interpolate is None:
             return None
         return replace(self, of="units", max_rows=None, interpolate=None)
-
-    @property
-    def only_rises(self) -> bool:
-        """A share may fall."""
-        return False
 
     def _left_out(self, context: QueryContext, by: tuple[str, ...]) -> LeftOut:
         numbers, missing = (self.column,), self.missing
@@ -414,7 +410,12 @@ class Quantile(Grouped):
     def _cumulative(
         self, context: QueryContext, shares: tuple[Fraction, ...]
     ) -> PreparedQuery[IntArray, Release]:
-        binned, share = self.binned(context), _only(shares)
+        if len(shares) > 1:
+            raise ParameterError(
+                "Cumulative counts answer every share at once.",
+                hint="Ask for one q; release.at(q) gives any other, free of charge.",
+            )
+        binned, share = self.binned(context), shares[0]
         points = binned.bins[self.column].edges
         groups = binned.question.groups(binned.context)
         # The counts rise with rows; what is told of them does not.
@@ -490,16 +491,6 @@ def _shares(q: Number | Sequence[Number]) -> tuple[Fraction, ...]:
             raise ParameterError("Which quantile? q is empty.", hint="1/2 is the median.")
         return tuple(map(share_of, q))
     return (share_of(q),)  # type: ignore[arg-type] # it refuses all else
-
-
-def _only(shares: tuple[Fraction, ...]) -> Fraction:
-    """The one share. Errors: ParameterError for several."""
-    if len(shares) > 1:
-        raise ParameterError(
-            "Cumulative counts answer every share at once.",
-            hint="Ask for one q; release.at(q) gives any other, free of charge.",
-        )
-    return shares[0]
 
 
 def share_of(q: Number) -> Fraction:

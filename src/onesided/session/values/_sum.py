@@ -64,6 +64,8 @@ class Valued(Grouped):
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     simultaneous: bool = field(default=False, kw_only=True)
 
+    only_rises: ClassVar = False
+
     def __post_init__(self) -> None:
         """A float names a place on the grid at its decimal value: 0.1 is a tenth."""
         settle_grid(self, "bounds", "step")
@@ -155,11 +157,6 @@ class Valued(Grouped):
             "noise on each value's count, times the value",
             told=lambda release: np.array([told(values, estimates(release))]),
         )
-
-    @property
-    def only_rises(self) -> bool:
-        """Whether more rows can only raise the answer."""
-        return False
 
     def _left_out(self, context: QueryContext, by: tuple[str, ...]) -> LeftOut:
         numbers, missing = (self.column,), self.missing

@@ -256,7 +256,20 @@ def workload_of(ranges: object, bins: Mapping[str, BinEdges]) -> Workload:
             )
         return ranges
     if isinstance(ranges, str):
-        return _named(ranges, shape)
+        if ranges == "all" and len(shape) == 1:
+            return every_range(shape[0])
+        if ranges not in ("cells", "prefixes"):
+            raise ParameterError(
+                f"ranges={ranges!r} is unknown{' for two columns' if ranges == 'all' else ''}.",
+                hint='Use "all" (one column), "cells", "prefixes", or a list of ranges.',
+                value=ranges,
+            )
+        places = np.stack(np.unravel_index(np.arange(int(np.prod(shape))), shape), axis=1)
+        if len(places) > _MOST_LISTED:
+            raise ParameterError(
+                f"{len(places):,} queries are too many to list.", hint="Name the ones you need."
+            )
+        return Workload(shape, places if ranges == "cells" else np.zeros_like(places), places + 1)
     if not isinstance(ranges, Sequence) or not ranges:
         raise ParameterError(
             f"ranges must be a list of (low, high) pairs, got {ranges!r}.",
@@ -277,23 +290,6 @@ def workload_of(ranges: object, bins: Mapping[str, BinEdges]) -> Workload:
         lows.append([low for low, _ in ends])
         highs.append([high for _, high in ends])
     return Workload(shape, np.array(lows), np.array(highs))
-
-
-def _named(name: str, shape: tuple[int, ...]) -> Workload:
-    if name == "all" and len(shape) == 1:
-        return every_range(shape[0])
-    if name not in ("cells", "prefixes"):
-        raise ParameterError(
-            f"ranges={name!r} is unknown{' for two columns' if name == 'all' else ''}.",
-            hint='Use "all" (one column), "cells", "prefixes", or a list of ranges.',
-            value=name,
-        )
-    places = np.stack(np.unravel_index(np.arange(int(np.prod(shape))), shape), axis=1)
-    if len(places) > _MOST_LISTED:
-        raise ParameterError(
-            f"{len(places):,} queries are too many to list.", hint="Name the ones you need."
-        )
-    return Workload(shape, places if name == "cells" else np.zeros_like(places), places + 1)
 
 
 def _ends(part: Any, column: str, bins: BinEdges, place: int) -> tuple[int, int]:

@@ -294,12 +294,24 @@ def _release(found: Any, frame: FrameMaker | None) -> Release:
         said = Statement(measure=_text(found["title"], "title"))
     asked = said.asked
     try:
+        given = found["entry"]
+        epsilon = {_text(edge, "edge"): _loss(loss) for edge, loss in promise["epsilon"].items()}
+        delta = {
+            _text(edge, "edge"): exact(loss, name="delta")
+            for edge, loss in promise["delta"].items()
+        }
+        if any(not 0 <= loss <= 1 for loss in delta.values()) or not delta.keys() <= epsilon.keys():
+            raise ParameterError(
+                f"delta is {promise['delta']!r:.60}.",
+                hint="It is 0 to 1 on edges that have an epsilon.",
+            )
+        policy, about, scope = (_text(promise[name], name) for name in ("policy", "about", "scope"))
         shared: dict[str, Any] = {
-            "guarantee": _promise(promise, asked.title()),
+            "guarantee": Guarantee(policy, epsilon, delta, about, scope, asked=asked.title()),
             "asked": asked,
             "notes": _texts(found, "notes"),
             "_make_frame": frame,
-            "entry": _entry(found["entry"]),
+            "entry": (None if given is None else whole(given, name="entry")),
             "told_again": _flag(found["told_again"], "told_again"),
             "drawn": _text(found["drawn"], "drawn"),
             "cut": _text(found["cut"], "cut"),
@@ -343,24 +355,6 @@ def _flag(given: object, name: str) -> bool:
     if not isinstance(given, bool):
         raise ParameterError(f"{name} is {given!r:.60}.", hint="It is true or false.")
     return given
-
-
-def _entry(given: object) -> int | None:
-    return None if given is None else whole(given, name="entry")
-
-
-def _promise(given: dict[str, Any], asked: str) -> Guarantee:
-    """The guarantee, whose losses are at least 0. Errors: ParameterError."""
-    epsilon = {_text(edge, "edge"): _loss(loss) for edge, loss in given["epsilon"].items()}
-    delta = {
-        _text(edge, "edge"): exact(loss, name="delta") for edge, loss in given["delta"].items()
-    }
-    if any(not 0 <= loss <= 1 for loss in delta.values()) or not delta.keys() <= epsilon.keys():
-        raise ParameterError(
-            f"delta is {given['delta']!r:.60}.", hint="It is 0 to 1 on edges that have an epsilon."
-        )
-    policy, about, scope = (_text(given[name], name) for name in ("policy", "about", "scope"))
-    return Guarantee(policy, epsilon, delta, about, scope, asked=asked)
 
 
 def _columns(given: Any) -> dict[str, Any]:
