@@ -229,9 +229,9 @@ class Tents(Operator):
     def gram_solve(self, values: Array) -> Array:
         """(D² + T'T)^-1 = D^-2 - D^-2 T' (I + T D^-2 T')^-1 T D^-2, with D the cells' own."""
         weights, system = self._systems
-        near = np.asarray(values, dtype=float) / weights.reshape(-1, *([1] * (values.ndim - 1)))
-        sums = np.linalg.solve(system, self.tents @ near)
-        return near - (self.tents.T @ sums) / weights.reshape(-1, *([1] * (values.ndim - 1)))
+        scale = weights.reshape(-1, *([1] * (values.ndim - 1)))
+        near = np.asarray(values, dtype=float) / scale
+        return np.asarray(near - self.tents.T @ np.linalg.solve(system, self.tents @ near) / scale)
 
     @cached_property
     def _systems(self) -> tuple[Array, Array]:
