@@ -220,7 +220,7 @@ class Tents(Operator):
 
     def adjoint(self, values: Array) -> Array:
         own = self.own.reshape(-1, *([1] * (values.ndim - 1)))
-        return own * values[: self.n] + self.tents.T @ values[self.n :]
+        return np.asarray(own * values[: self.n] + self.tents.T @ values[self.n :])
 
     def meets(self, x: Array, y: Array) -> Meets:
         both = np.minimum(self.tents[:, x], self.tents[:, y]).sum(axis=0)
