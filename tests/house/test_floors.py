@@ -387,6 +387,7 @@ PUBLIC = {
         "Relabelled",
         "Stack",
         "Suffix",
+        "Tents",
         "OperatorSum",
         "all_ranges",
         "best_repeated",

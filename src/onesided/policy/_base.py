@@ -144,6 +144,11 @@ class Policy(ABC):
         return False
 
     @property
+    def reads_columns(self) -> bool:
+        """Whether prices rest on which columns a count looks at."""
+        return False
+
+    @property
     def covers(self) -> int | None:
         """How many groups of one unit a move takes, where the policy says so by itself."""
         return None

@@ -234,6 +234,10 @@ class Intersection(Policy):
         """How many groups of one unit a move takes at most, where a part says so."""
         return min((part.covers for part in self.parts if part.covers is not None), default=None)
 
+    @property
+    def reads_columns(self) -> bool:
+        return any(part.reads_columns for part in self.parts)
+
     def records(self, groups: Sequence[str], *, max_groups: int) -> tuple[Record, ...]:
         """Every combination of the parts' records that hold the same groups."""
         kinds = self.combinations

@@ -110,6 +110,10 @@ class SensitivePresence(Policy):
         opens = Shift(rise=most, fall=0) if opened else Shift(rise=0, fall=most)
         return {_STAYS: drops if sensitive else (Shift(rise=0, fall=0),), _OPENS: (opens,)}
 
+    @property
+    def reads_columns(self) -> bool:
+        return True
+
     def bounds_groups(self, query: GroupCount) -> bool:
         """Where one kind counts, or a column that decides kinds is looked at."""
         return self._reads(query) or query.counts(SENSITIVE) != query.counts(OPEN)

@@ -104,7 +104,12 @@ class QueryContext:
         return named and own and _kind_of(self.schema[column]) in ("text", "integer")
 
     def made_of(self, columns: AbstractSet[str]) -> frozenset[str] | None:
-        """The caller's own columns that decide these; None where one is made of something else."""
+        """The caller's own columns that decide these; None where one is made of something else.
+
+        None, too, where no price of this policy rests on them.
+        """
+        if not self.policy.reads_columns:
+            return None
         table = self.table
         if self.binned and table.step is not None:  # bins are of their own columns alone
             columns = (columns - self.binned.keys()) | {*table.step.needs}

@@ -67,8 +67,8 @@ def read_ahead(session: Session, question: Any) -> None:
     >>> rows, policy = pl.DataFrame({"person": [1, 2]}), od.policy.addition_only()
     >>> session = od.Session(rows, unit="person", policy=policy, budget=9)
     >>> monday = od.Count(epsilon=1, id="monday", again=True)
-    >>> session.charge(monday).kind, read_ahead(session, monday)
-    ('spend', None)
+    >>> session.charge(monday).number, read_ahead(session, monday)
+    (2, None)
     >>> session.answer(monday).value <= 2
     True
     """
