@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final, Literal, NamedTuple
@@ -44,6 +45,7 @@ from onesided.session.workloads._cells import moves_of_places, public_totals
 from onesided.session.workloads._linear import LinearQuery, asserted, plan_of
 from onesided.session.workloads._strategies import Choice, choose
 from onesided.show import RoleTable
+from onesided.store import read_json
 
 Outside = Literal["leave", "refuse"]
 Level = tuple[int, ...]
@@ -328,6 +330,7 @@ class _Told(NamedTuple):
     unbiased: Any
 
 
+_PARENTS: Final = 'Such as hierarchy={"county": {"state": ["North", "North", "South"]}}.'
 _SUMS: Final = "Each margin is the sum of its cells."
 
 
@@ -362,6 +365,12 @@ class Layout(NamedTuple):
     def of(cls, groups: Groups, hierarchy: Any, margins: Any, *, total: bool) -> Layout:
         """Errors: KeysError, ParameterError."""
         by = groups.by
+        above_all = hierarchy or {}
+        if isinstance(hierarchy, str):
+            with suppress(ValueError):
+                above_all = read_json(hierarchy)
+        if not isinstance(above_all, Mapping):
+            raise ParameterError(f"hierarchy={hierarchy!r} is no mapping.", hint=_PARENTS)
         if not 1 <= len(by) <= _MOST_AXES:
             raise ParameterError(
                 f"A table has 1 to {_MOST_AXES} attributes, got {len(by)}.",
@@ -369,11 +378,11 @@ class Layout(NamedTuple):
             )
         names, values, levels = [], [], []
         for column, places in zip(by, _axes(groups), strict=True):
-            above = _above(column, places, (hierarchy or {}).get(column) or {})
+            above = _above(column, places, above_all.get(column) or {})
             names.append((*(name for name, _, _ in above), column))
             values.append((*(groups_of for _, groups_of, _ in above), places))
             levels.append([labels for _, _, labels in above])
-        _refuse_names(by, names, hierarchy or {})
+        _refuse_names(by, names, above_all)
         grid = [len(one[-1]) for one in values]
         if math.prod(grid) > _MOST_NUMBERS:
             raise ParameterError(
@@ -622,7 +631,7 @@ def _above(column: str, places: list[Any], given: Any) -> list[tuple[str, list[A
     if not isinstance(given, Mapping):
         raise ParameterError(
             f"The levels above {column!r} are a mapping from names to parents, got {given!r}.",
-            hint=f'Such as hierarchy={{"{column}": {{"region": [...]}}}}.',
+            hint=_PARENTS,
         )
     found = []
     for name, parents in given.items():
