@@ -366,7 +366,7 @@ REFUSED = [
     (f"SELECT {N} FROM visits GROUP BY place, ROLLUP(place)", "ROLLUP", "Write GROUP BY ROLLUP"),
     (f"SELECT {N} FROM visits GROUP BY CUBE (place), CUBE (place)", ",", "A query is"),
     (f"SELECT {N} FROM visits GROUP BY ROLLUP (place", "", "A query is"),
-    ("SELECT AVG(age) FROM visits GROUP BY ROLLUP (place)", "AVG", "Ask for counts"),
+    ("SELECT MEAN_PER_UNIT(age) FROM visits GROUP BY ROLLUP (place)", "MEAN", "Ask for counts"),
     (f"SELECT place FROM visits GROUP BY place HAVING {N} <> 5", "<>", ">= t"),
     (f"SELECT place FROM visits GROUP BY place HAVING {N} = 5", "=", ">= t"),
     (f"SELECT place FROM visits GROUP BY place HAVING {N} >= 0", "0", "docs"),
