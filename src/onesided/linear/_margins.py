@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import accumulate, pairwise, product
 from typing import Any, Final
 
 import numpy as np
@@ -98,7 +98,7 @@ class Margins(Operator):
     @property
     def ends(self) -> list[int]:
         """Where each margin's rows end."""
-        return np.cumsum([math.prod(self.groups(one)) for one in self.chosen]).tolist()
+        return list(accumulate(math.prod(self.groups(one)) for one in self.chosen))
 
     def parts(self, rows: Array) -> list[Array]:
         """One array for each margin, an axis for each axis."""
@@ -430,7 +430,7 @@ def whole_cells(
     found = _rounded(cells)
     if len(table.grid) == 2:
         found = _mended(cells, found, table.grid)
-    return np.clip(found + least, least, np.minimum(most, _MOST)).astype(np.int64)
+    return np.asarray(np.clip(found + least, least, np.minimum(most, _MOST)), dtype=np.int64)
 
 
 def _nearest(table: Margins, near: Array, room: Array, rounds: int = 200) -> Array:

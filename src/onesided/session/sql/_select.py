@@ -515,7 +515,7 @@ class _Reader:
             columns = self._listed()
             found: object = "rollup" if ahead[2] == "ROLLUP" else True
         else:
-            parts = []
+            parts: list[tuple[tuple[str, int], ...]] = []
             self._need("(")
             while not parts or self._take(","):
                 alone = self._here.upper != "("
