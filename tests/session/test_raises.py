@@ -55,6 +55,7 @@ def test_what_depends_on_rows_is_asserted_before_the_charge():
         "session/histograms/_binned",
         "session/values/_moments",
         "session/workloads/_ranges",
+        "session/workloads/_table",
     }
 
 

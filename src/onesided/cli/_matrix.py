@@ -22,6 +22,7 @@ from onesided.session import (
     AtMost,
     Below,
     Count,
+    CrossTable,
     Discover,
     Enclosed,
     Histogram,
@@ -172,6 +173,7 @@ def questions(policy: Policy, by: str, keys: Sequence[Any]) -> Iterator[tuple[st
     yield "Histogram", Histogram("pay", bins=10, **_PAY)
     yield "RangeQuery", RangeQuery("pay", "prefixes", bins=10, **_PAY)
     yield "LinearQuery", LinearQuery([[1] * len(keys)], **group)
+    yield "CrossTable", CrossTable(**group)
     yield "Sum", Sum("pay", of="units", total_bounds=(0, 100), epsilon=1)
     yield "Mean", Mean("pay", **_PAY)
     yield "Variance", Variance("pay", **_PAY)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from onesided._numbers import whole
 from onesided.errors import ParameterError
+from onesided.linear._margins import Margins, has_margins, margin_factors, margin_kinds
 from onesided.linear._operator import Array, Dense, Kron, Operator, ZeroOne, kron
 from onesided.linear._solve import check_spans, influences
 from onesided.linear._strategies import Bins, Identity, Prefix, Staggered, Suffix
@@ -389,10 +390,11 @@ def factors(strategy: Operator, workload: Operator) -> Array:
     >>> factors(Prefix(3), Identity(3)).round(3).tolist()
     [1.0, 2.0, 2.0]
     """
+    short = margin_factors(strategy, workload) if isinstance(workload, Margins) else None
     if isinstance(workload, Ranges):
         short = _of_ranges(strategy, workload)
-        if short is not None:
-            return short
+    if short is not None:
+        return short
     return _near(strategy, workload) if _rounded(strategy) else _worked_out(strategy, workload)
 
 
@@ -417,6 +419,9 @@ def alike(strategy: Operator, workload: Operator) -> tuple[Array, Array]:
     >>> alike(Identity(3), all_ranges(3))[1].tolist()
     [0, 0, 0, 1, 1, 2]
     """
+    kinds = margin_kinds(strategy, workload) if isinstance(workload, Margins) else None
+    if kinds is not None:
+        return np.unique(kinds, return_index=True)[1], kinds
     parts = (strategy.first, strategy.second) if isinstance(strategy, Kron) else (strategy,)
     plain = all(isinstance(part, Identity | Prefix | Suffix) for part in parts)
     if not (plain and isinstance(workload, Ranges) and _has_formula(strategy, workload)):
@@ -478,6 +483,8 @@ def cost(strategy: Operator, workload: Operator) -> int:
     True
     """
     if isinstance(workload, Ranges) and _has_formula(strategy, workload):
+        return 0
+    if isinstance(workload, Margins) and has_margins(strategy, workload):
         return 0
     steps = 1 if strategy.solvable else _FEW_STEPS if _rounded(strategy) else _STEPS
     return workload.shape[0] * workload.shape[1] * steps

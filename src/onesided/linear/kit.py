@@ -12,6 +12,14 @@ from onesided.linear._error import (
     weights,
 )
 from onesided.linear._held import Held, held_factors
+from onesided.linear._margins import (
+    Margins,
+    best_weights,
+    has_margins,
+    kept_within,
+    tightened,
+    whole_cells,
+)
 from onesided.linear._moves import MOST_PAIRS, Layout, listed_moves, notes_of, placed_moves
 from onesided.linear._near import Cells, Listed, Sweep, Window
 from onesided.linear._operator import Totals

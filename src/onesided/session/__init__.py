@@ -27,6 +27,7 @@ from onesided.session.values._row_count import RowCount
 from onesided.session.values._sum import Sum
 from onesided.session.workloads._linear import Assurance, LinearQuery
 from onesided.session.workloads._ranges import RangeQuery
+from onesided.session.workloads._table import CrossTable
 from onesided.session.written._json import (
     question_from_json,
     question_to_json,
@@ -44,6 +45,7 @@ __all__ = [
     "Below",
     "Bounds",
     "Count",
+    "CrossTable",
     "Diagnostics",
     "Discover",
     "Enclosed",

@@ -27,6 +27,7 @@ from onesided.session.values._row_count import RowCount
 from onesided.session.values._sum import Sum
 from onesided.session.workloads._linear import LinearQuery
 from onesided.session.workloads._ranges import RangeQuery
+from onesided.session.workloads._table import CrossTable
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -86,6 +87,7 @@ class Asks(ABC):
     sample = asking(Sample)
     ask_all = asking(Several)
     sum = asking(Sum)
+    table = asking(CrossTable)
     top_k = asking(TopK)
     variance = asking(Variance)
 

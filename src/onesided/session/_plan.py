@@ -98,6 +98,7 @@ class Plan:
     ledger keeps of the noise, for tight totals (:func:`onesided.accounting.noise_note`).
     certifies: by true count, how often a group is certified to be at most the threshold.
     query, by: of counts with a price for each of their numbers, which; None elsewhere.
+    margins: of a table, each margin's predicted error, and what of ε measures it.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
@@ -120,6 +121,7 @@ class Plan:
     account: Account = field(repr=False)
     query: GroupCount | None = field(default=None, repr=False)
     by: tuple[str, ...] = field(default=(), repr=False)
+    margins: tuple[PlanOption, ...] = field(default=(), repr=False)
     seen: tuple[Mapping[str, Fraction], Mapping[str, Fraction]] | None = field(
         default=None, repr=False
     )
@@ -283,7 +285,9 @@ class Plan:
         head = ("mechanism", "error (r.m.s.)", "certain side", "")
         ways = _table((head, *(o.row for o in self.options)))
         charge = f"Charge -- {edges}{at_delta(self.account)}.{too_much}"
-        lines = [*self.remarks, charge, offer, ways, *self._certified()]
+        margins = [(one.name, rough(one.error or 0), one.note) for one in self.margins]
+        parts = _table([("margin", "error (r.m.s.)", ""), *margins]) if margins else ""
+        lines = [*self.remarks, charge, offer, ways, parts, *self._certified()]
         return "\n".join(filter(None, lines))
 
     def _certified(self) -> list[str]:
@@ -314,6 +318,7 @@ class Plan:
             "options": [option.as_dict() for option in self.options],
             "error": self.options[0].error,
             "certified": [[count, share] for count, share in self.certifies],
+            **({"margins": [one.as_dict() for one in self.margins]} if self.margins else {}),
             "words": self._words(),
         }
 

@@ -35,9 +35,12 @@ from onesided.show import (
     TABLE_LIMIT,
     Card,
     Chart,
+    Crossed,
     Page,
     RoleTable,
     Shape,
+    crossed,
+    crossed_html,
     figure,
     new_folder,
     require_formats,
@@ -424,6 +427,7 @@ class Release:
             first=self.warnings,
             about=(*replace(statement, first=()).sentences(), *self.notes, self._entry_words()),
             statement=statement.to_json(),
+            layout=self._layout,
         )
         (place / "guarantee.json").write_text(written, encoding="utf-8")
         if page:
@@ -450,9 +454,19 @@ class Release:
             asked=under,
             first=self.warnings,
             lines=(*self._summary(), self.guarantee.promise, *self.notes, self._entry_words()),
-            table=table.part(range(shown)).html(self.bound_words),
+            table=self._laid_out(table) or table.part(range(shown)).html(self.bound_words),
             rows=(shown, len(table)),
         )
+
+    @property
+    def _layout(self) -> Crossed | None:
+        return crossed(self.table) if self.kind == "TableRelease" else None
+
+    def _laid_out(self, table: RoleTable) -> str:
+        """A table with margins as it is printed, one attribute across; "" for other answers."""
+        if self.kind != "TableRelease" or len(table) > TABLE_LIMIT:
+            return ""
+        return crossed_html(table, self.bound_words)
 
     def _entry_words(self) -> str:
         if self.entry is not None:

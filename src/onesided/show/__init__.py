@@ -16,6 +16,7 @@ from onesided.show._chart import (
     Shape,
     Side,
 )
+from onesided.show._crossed import Crossed, crossed, crossed_html
 from onesided.show._folder import NewFolder, new_folder, unwritable
 from onesided.show._formats import FORMATS, require_formats, require_sheet, write_tables
 from onesided.show._libraries import figure
@@ -36,9 +37,10 @@ from onesided.show._table import (
 
 __all__ = [
     "EMPTY", "ESTIMATE", "FORMATS", "GROUND", "INK", "MOST_PLACES", "SIDES", "TABLE_LIMIT",
-    "UNSURE", "Bars", "Card", "Chart", "Dots", "Heat", "Lines", "NewFolder", "Numbers", "Outline",
-    "Page", "Panels", "Picture", "Places", "Role", "RoleColumn", "RoleTable", "Shape", "Shown",
-    "Side", "cell_text", "csv_text", "drawn_twice", "element", "figure", "fill", "long", "moment",
-    "new_folder", "outline_around", "read_outline", "require_formats", "require_sheet", "resource",
-    "svg_text", "text", "unwritable", "write_tables",
+    "UNSURE", "Bars", "Card", "Chart", "Crossed", "Dots", "Heat", "Lines", "NewFolder", "Numbers",
+    "Outline", "Page", "Panels", "Picture", "Places", "Role", "RoleColumn", "RoleTable", "Shape",
+    "Shown", "Side", "cell_text", "crossed", "crossed_html", "csv_text", "drawn_twice", "element",
+    "figure", "fill", "long", "moment", "new_folder", "outline_around", "read_outline",
+    "require_formats", "require_sheet", "resource", "svg_text", "text", "unwritable",
+    "write_tables",
 ]  # fmt: skip

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from onesided.errors import MissingDependencyError, ParameterError
+from onesided.show._crossed import Crossed
 from onesided.show._table import RoleTable
 
 _STATEMENT: Final = "onesided.statement"
@@ -27,12 +28,13 @@ def write_tables(
     first: Sequence[str] = (),
     about: Sequence[str] = (),
     statement: Mapping[str, Any] = MappingProxyType({}),
+    layout: Crossed | None = None,
 ) -> None:
     """Write ``stem.csv`` and so on, one file for each format that is a table.
 
     statement: what the table is about, in JSON and in the metadata of Parquet. about: sentences on
     it, for a second sheet; ``first``, those that must be read before
-    any number, stand above them, and the workbook then opens there.
+    any number, stand above them, and the workbook then opens there. layout: one more sheet of it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -44,7 +46,7 @@ def write_tables(
     for name in formats:
         path = stem.with_suffix(f".{name}")
         if name == "xlsx":
-            _xlsx(table, path, first, about)
+            _xlsx(table, path, first, about, layout)
         elif name in _WRITERS:
             _WRITERS[name](table, path, statement)
 
@@ -156,7 +158,13 @@ def _by_duckdb(columns: dict[str, list[Any]], path: Path, about: dict[str, str])
         connection.table("release").write_parquet(os.fspath(path))
 
 
-def _xlsx(table: RoleTable, path: Path, first: Sequence[str], about: Sequence[str]) -> None:
+def _xlsx(
+    table: RoleTable,
+    path: Path,
+    first: Sequence[str],
+    about: Sequence[str],
+    layout: Crossed | None = None,
+) -> None:
     """Text is text, never a formula or a link. Errors: as :func:`require_sheet`.
 
     Whole quantities are grouped as the sheet's reader does; what names a row stands as it is.
@@ -174,6 +182,8 @@ def _xlsx(table: RoleTable, path: Path, first: Sequence[str], about: Sequence[st
                 _put(sheet, row, column, _finite(value), thousands if whole else None)
         sheet.freeze_panes(1, 0)
         sheet.autofit()
+        if layout is not None:
+            _laid_out(book.add_worksheet("table"), table, layout, bold, thousands)
         if first or about:
             # A second sheet, so that a workbook that is passed on says what it is.
             words = book.add_worksheet("about")
@@ -184,6 +194,21 @@ def _xlsx(table: RoleTable, path: Path, first: Sequence[str], about: Sequence[st
                     words.write_string(place, 0, line, wrapped)
             if first:
                 words.activate()
+
+
+def _laid_out(sheet: Any, table: RoleTable, layout: Crossed, bold: Any, thousands: Any) -> None:
+    """One attribute across, the others down, as in :func:`onesided.show.crossed`."""
+    numbers, beside = table.columns()["estimate"], len(layout.down)
+    for column, name in enumerate((*layout.down, *layout.heads)):
+        sheet.write_string(0, column, name, bold)
+    for row, (stub, places) in enumerate(zip(layout.stubs, layout.places, strict=True), start=1):
+        for column, name in enumerate(stub):
+            sheet.write_string(row, column, name, bold)
+        for column, place in enumerate(places, start=beside):
+            value = None if place is None else _finite(numbers[place])
+            _put(sheet, row, column, value, thousands if isinstance(value, int) else None)
+    sheet.freeze_panes(1, beside)
+    sheet.autofit()
 
 
 def _put(sheet: Any, row: int, column: int, value: Any, form: Any) -> None:

@@ -23,6 +23,7 @@ from onesided_proofs.checks._gaps import Attack, NaiveLaplace, attack_floats, at
 from onesided_proofs.checks._moved import moved_checks
 from onesided_proofs.checks._sampler_checks import sampler_checks
 from onesided_proofs.checks._timing import draws_differ
+from onesided_proofs.checks._travelled import travelled_checks
 
 _DRAWS: Final = 100_000
 _ONE_SIDED: Final = Counts(1, INFINITE)
@@ -76,7 +77,7 @@ def _samplers() -> Iterator[CheckResult]:
 
 def _charges() -> Iterator[CheckResult]:
     """What a real session adds up of its rows, and what its ledger holds after some questions."""
-    for one in (*charge_checks(), *added_checks()):
+    for one in (*charge_checks(), *added_checks(), *travelled_checks()):
         measured = one.fault or "all that was planned"
         yield CheckResult(one.name, one.subject, measured, not one.fault, one.sound)
 

@@ -12,6 +12,7 @@ from onesided.linear import (
     Grid,
     Identity,
     Prefix,
+    Stack,
     Suffix,
     Tents,
     moves_of,
@@ -93,3 +94,13 @@ def leaky_total(policy: Graph, n: int, epsilon: int) -> Linear:
         ),
         public=Totals([0, *[1] * (n - 1)]),
     )
+
+
+def counted_twice(table: Linear) -> Linear:
+    """What is measured is measured twice, at the price of once."""
+    return replace(table, strategy=Stack([table.strategy, table.strategy]))
+
+
+def free_total(table: Linear, n: int) -> Linear:
+    """The total of all cells is told beside them, and was never charged."""
+    return replace(table, public=Totals([0] * n))

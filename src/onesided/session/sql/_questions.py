@@ -18,12 +18,14 @@ from onesided.session._groups import names_of
 from onesided.session.several._several import Several
 from onesided.session.sql._select import Aggregate, Select, select_of
 from onesided.session.values._row_count import RowCount
+from onesided.session.values._sum import Sum
+from onesided.session.workloads._table import CrossTable
 
 # Arguments of questions that SQL has words for.
 IN_SQL: Final = frozenset(
     [
         *("column", "by", "where", "epsilon", "id", "again", "title", "q", "k"),
-        *("threshold", "of", "interpolate", "divisor", "root", "disjoint"),
+        *("threshold", "of", "interpolate", "divisor", "root", "disjoint", "margins"),
     ]
 )
 _WORDS: Final[Mapping[str, tuple[Any, Mapping[str, Any]]]] = {
@@ -36,7 +38,7 @@ _CLAUSES: Final = {
 }
 # The questions that queries ask.
 QUERIES: Final = (
-    *(Count, RowCount, Several),
+    *(Count, CrossTable, RowCount, Several),
     *dict.fromkeys(kind for kind, _ in _WORDS.values()),
     *_CLAUSES.values(),
 )
@@ -150,6 +152,12 @@ class _Questions:
                 select.largest[0].place,
                 "Ask one query for each.",
             )
+        if ordered is not None and select.margins is not None:
+            raise select.query.error(
+                "A table of margins is told whole.",
+                ordered[0].place,
+                "Leave HAVING and ORDER BY out, or GROUP BY the columns alone.",
+            )
         if not select.aggregates and ordered is None:
             hint = "Add one, such as COUNT(*), or COUNT(DISTINCT unit) where units have rows."
             raise select.query.error("Nothing is counted or added up.", 0, hint)
@@ -248,7 +256,25 @@ class _Questions:
                         "Ask the other aggregates in a query of their own.",
                     )
             return [((_CLAUSES[ordered[1]], ordered[2]), shared)]
-        return [self._question(one, shared) for one in select.aggregates]
+        asked = [self._question(one, shared) for one in select.aggregates]
+        if select.margins is None:
+            return asked
+        return [self._table(one, *made) for one, made in zip(select.aggregates, asked, strict=True)]
+
+    def _table(
+        self, one: Aggregate, what: tuple[Any, ...], given: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The same with the margins that are asked for. Errors: SqlError."""
+        kind, *place = what
+        if kind not in (Count, RowCount, Sum) or not given.get("by"):
+            raise self._select.query.error(
+                f"{one.function} has no margins that add up.",
+                one.place,
+                "Ask for counts and sums of columns, or GROUP BY the columns alone.",
+            )
+        more: dict[str, Any] = {"column": place[0]} if place else {}
+        more |= {"of": "rows"} if kind is RowCount else {}
+        return (CrossTable,), {**given, **more, "margins": self._select.margins}
 
     def _question(
         self, one: Aggregate, shared: Mapping[str, Any]

@@ -52,7 +52,7 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "QUALIFY": "Use HAVING COUNT(...) <= t or >= t, or WHERE.",
     "WINDOW": "Group by a column instead.",
     "OVER": "Group by a column instead.",
-    **dict.fromkeys(("ROLLUP", "CUBE"), "Compute the column first; ask a query for each level."),
+    **dict.fromkeys(("ROLLUP", "CUBE"), "Write GROUP BY ROLLUP (a, b), and nothing beside it."),
     "WITHIN": "Write PERCENTILE_CONT(x, 0.5).",
     "FILTER": "Put the condition into WHERE.",
     "LIMIT": "Write ORDER BY COUNT(...) DESC LIMIT k for the k largest groups.",
@@ -87,6 +87,7 @@ class Aggregate:
 class Select:
     """A query, read. names: selected columns with their places; aliases: their other names.
 
+    margins: what ROLLUP, CUBE or GROUPING SETS ask for, as tables name it; None without these.
     having, largest: what stands in HAVING, and in ORDER BY: a count, the clause with {} for it as
     questions name it, and the number after it.
     """
@@ -99,6 +100,7 @@ class Select:
     aggregates: tuple[Aggregate, ...]
     where: str | None
     by: tuple[tuple[str, int], ...]
+    margins: object
     having: tuple[Aggregate, str, int] | None
     largest: tuple[Aggregate, str, int] | None
 
@@ -262,7 +264,7 @@ class _Reader(Words):
         names, aggregates = self._items()
         table = self._table()
         where = self._where()
-        by = self._by()
+        by, margins = self._margins() or (self._by(), None)
         having = self._having({name.lower() for name, _ in by})
         largest = self._largest({name.lower() for name, _ in by})
         self._end()
@@ -282,6 +284,7 @@ class _Reader(Words):
             aggregates=aggregates,
             where=where,
             by=by,
+            margins=margins,
             having=having,
             largest=largest,
         )
@@ -507,6 +510,41 @@ class _Reader(Words):
                 hint = "Compute the column first, such as the hour of a moment."
                 hint = _INSTEAD.get(word.upper, hint)
                 raise self._refused("Columns are grouped by", word, hint)
+        return tuple(found)
+
+    def _margins(self) -> tuple[tuple[tuple[str, int], ...], object] | None:
+        """GROUP BY ROLLUP (...), CUBE (...) or GROUPING SETS ((...), ...); None for all else."""
+        ahead = [word.upper for word in self._words[self._at : self._at + 5]]
+        sets = ahead[2:5] == ["GROUPING", "SETS", "("]
+        if ahead[:2] != ["GROUP", "BY"] or not (
+            sets or (ahead[2] in ("ROLLUP", "CUBE") and ahead[3:4] == ["("])
+        ):
+            return None
+        self._at += 4 if sets else 3
+        if not sets:
+            columns = self._listed()
+            found: object = "rollup" if ahead[2] == "ROLLUP" else True
+        else:
+            parts: list[tuple[tuple[str, int], ...]] = []
+            self._need("(")
+            while not parts or self._take(","):
+                alone = self._here.upper != "("
+                parts.append((self._column("A column"),) if alone else self._listed())
+            self._need(")", "This cannot stand here")
+            columns = tuple({name: (name, at) for one in parts for name, at in one}.values())
+            found = [[name for name, _ in one] for one in parts]
+        if self._here.upper == ",":
+            raise self._refused("One ROLLUP, CUBE or GROUPING SETS stands alone")
+        return columns, found
+
+    def _listed(self) -> tuple[tuple[str, int], ...]:
+        """Columns between brackets; none of them may be there."""
+        self._need("(")
+        found: list[tuple[str, int]] = []
+        while not self._take(")"):
+            if found:
+                self._need(",", "A column and a comma are expected here")
+            found.append(self._column("A column"))
         return tuple(found)
 
     def _counted(self, clause: str, grouped: set[str]) -> Aggregate:

@@ -70,7 +70,7 @@ class RowCount(Grouped):
             one.name: getattr(self, one.name) for one in fields(self) if one.name not in _OF_ROWS
         }
         asked = Sum(_ROWS, bounds=(0, most), **given)
-        value = _Ones.upto(most)
+        value = ones(most)
         return asked.prepared(
             context,
             value,
@@ -103,3 +103,12 @@ class _Ones(Value):
     def sentence(self) -> str:
         """Which numbers the answer is about."""
         return f"At most {many(self.high, 'row', one='counts', more='count')} per unit and group."
+
+
+def ones(most: int) -> Value:
+    """A column of ones, of which a unit adds up to ``most`` in a group.
+
+    >>> ones(3).high
+    3
+    """
+    return _Ones.upto(most)

@@ -310,20 +310,22 @@ class Sum(Valued):
         """Check and price the question. Looks at no row."""
         value, most = self.value(context), most_rows(context, self)
         told: dict[str, object] = {} if most is None else {"max_rows": most}
-        if most is None:
-            words = words_of_totals(context, value)
-        else:
-            words = (
-                f"{value.sentence} Of each {context.unit!r} at most "
-                f"{many(most, 'row', one='counts', more='count')} in a group, those farthest "
-                "from 0."
-            )
         return self.prepared(
             context,
             value,
             detail={**value.detail, **told},
-            words=words,
+            words=self.words(context, value, most),
             most=most,
+        )
+
+    def words(self, context: QueryContext, value: Value, most: int | None) -> str:
+        """Which numbers are added up, exactly."""
+        if most is None:
+            return words_of_totals(context, value)
+        return (
+            f"{value.sentence} Of each {context.unit!r} at most "
+            f"{many(most, 'row', one='counts', more='count')} in a group, those farthest "
+            "from 0."
         )
 
     def of_weights(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:

@@ -212,7 +212,7 @@ def answered(
 
     rises = choice.workload.is_non_negative
     groups = replace(groups, left_out=replace(groups.left_out, rises=rises))
-    plan = _plan(context, groups, choice, mechanism, about or groups.sentence)
+    plan = plan_of(context, groups, choice, mechanism, about or groups.sentence)
     return PreparedQuery(
         detail={**groups.detail, **(detail or {})},
         plan=plan,
@@ -324,18 +324,27 @@ def _assurances(apart: Apart, epsilon: Loss, *distances: Number) -> tuple[Assura
     return tuple(told)
 
 
-def _plan(
-    context: QueryContext, groups: Groups, choice: Choice, mechanism: Mechanism, about: str
+def plan_of(
+    context: QueryContext,
+    groups: Groups,
+    choice: Choice,
+    mechanism: Mechanism,
+    about: str,
+    *,
+    sums: bool = False,
 ) -> Plan:
+    """What the chosen strategy costs. sums: noise on one side is certain whatever is measured."""
     sides = {"upper": mechanism.lower_rate, "lower": mechanism.upper_rate}
-    clear = mechanism.of_cells
+    clear = sums or mechanism.of_cells
     certain = tuple(s for s, rate in sides.items() if clear and isinstance(rate, Infinite))
     plan = priced(
         context,
         mechanism,
         choice.shifts,
         about=about,
-        scope=groups.left_out.scope(certain),
+        scope=groups.left_out.numbers(certain, groups.words)
+        if groups.words
+        else groups.left_out.scope(certain),
         certain=certain,
         standard_deviation=choice.error,
         why=choice.why,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -25,12 +25,21 @@ from onesided.linear import (
     sensitivity,
     strategy_shifts,
 )
-from onesided.linear.kit import MOST_PAIRS, Totals, held_factors, holds_cells, influences, thinned
+from onesided.linear.kit import (
+    MOST_PAIRS,
+    Margins,
+    Totals,
+    held_factors,
+    holds_cells,
+    influences,
+    thinned,
+)
 from onesided.mechanism.kit import rates_over
 from onesided.noise import TwoSidedGeometric
 from onesided.policy import Edge, Policy, Shift
 from onesided.session._plan import PlanOption
 
+ShiftsOf: TypeAlias = Callable[[Operator], Mapping[Edge, tuple[Shift, ...]]]
 _PROBED: Final = 256
 _SMALL: Final = 256
 _SHOWN: Final = 6
@@ -73,8 +82,13 @@ def choose(
     *,
     tree: tuple[Policy, Sequence[Any]] | None = None,
     public: Totals | None = None,
+    makers: Mapping[str, Callable[[], Operator]] | None = None,
+    shifts: ShiftsOf | None = None,
 ) -> Choice:
     """The strategy that was given or named, or else the one of least predicted error.
+
+    makers: what is compared, by name; by default what fits the grid. shifts: how far a strategy's
+    sums move, where that is not what moves of one record among the cells do.
 
     Where moves join all cells, those that need more than 2^22 pairs are left out.
     Above 256 cells those without a closed form, such as "staggered", are compared with the best of
@@ -82,11 +96,11 @@ def choose(
 
     Only public facts enter. Errors: ParameterError for an unknown name or where nothing fits.
     """
-    sized = partial(_sized, epsilon=epsilon, public=public)
+    sized = partial(_sized, epsilon=epsilon, public=public, shifts_of=shifts)
     if given is not None and not isinstance(given, str):
         strategy = given if isinstance(given, Operator) else Dense(given)
         return sized("given", strategy, moves, workload)
-    makers = _makers(grid, tree)
+    makers = _makers(grid, tree) if makers is None else makers
     if isinstance(given, str):
         if given not in makers:
             raise ParameterError(
@@ -207,14 +221,16 @@ def _sized(
     epsilon: Fraction,
     public: Totals | None,
     most: int = MOST_PAIRS,
+    shifts_of: ShiftsOf | None = None,
 ) -> Choice:
-    shifts = strategy_shifts(strategy, moves, most=most)
+    moved = partial(strategy_shifts, moves=moves, most=most)
+    shifts = (shifts_of or moved)(strategy)
     upper, lower = rates_over(shifts, epsilon)
     spread = TwoSidedGeometric(upper, lower).variance()
     error = 0.0
     if not (isinstance(upper, Infinite) and isinstance(lower, Infinite)):
         probes = _PROBED if strategy.solvable or moves.cells <= _SMALL else _probes(moves.cells)
-        probe = thinned(workload, probes)
+        probe = workload if isinstance(workload, Margins) else thinned(workload, probes)
         error = math.sqrt(float(np.mean(held_factors(strategy, probe, public))) * spread)
     return Choice(
         name=name,

@@ -1,0 +1,70 @@
+"""Tables with margins, as a session prices them; and broken ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+import onesided
+from onesided import policy as policies
+from onesided.mechanism import Linear
+from onesided.noise import NotPrivateSeededNoise
+from onesided.policy import Policy, Record
+from onesided.session.kit import prepared
+from onesided.verify import Line, Universe
+from onesided_proofs.cases import sessions
+from onesided_proofs.zoo import linear as zoo
+
+_CELLS: Final = ("a", "b")
+_EPSILON: Final = 12
+_INSIDE: Final = tuple(Record("record", frozenset({name})) for name in _CELLS)
+
+
+def cases() -> Iterator[Line]:
+    """The sound first. Nothing where no engine is installed that could hold a table."""
+    if not sessions.has_engine():
+        return
+    everybody = (policies.bounded(), policies.unbounded(), policies.addition_only())
+    for policy in (*everybody, policies.removal_only()):
+        for strategy in ("margins", "weighted margins"):
+            yield _line(policy, _table(policy, strategy), strategy)
+    closed = _table(policies.bounded(), "margins", outside="refuse")
+    inside = Universe(groups=_CELLS, units=1, values=_INSIDE)
+    yield replace(_line(policies.bounded(), closed, "public total"), universe=inside)
+    added = policies.addition_only()
+    right = _table(added, "margins")
+    for wrong, flaw, seen in (
+        (zoo.counted_twice(right), "the margin counted twice", "a total printed on each page"),
+        (
+            zoo.free_total(right, len(_CELLS)),
+            "a total not in the budget",
+            "published totals beside noisy cells",
+        ),
+    ):
+        yield replace(_line(added, wrong, ""), name="Table", flaw=flaw, seen=seen, epsilon=None,
+                      loose="", claims=right.losses)  # fmt: skip
+
+
+def _table(policy: Policy, strategy: str, **more: Any) -> Linear:
+    """What a session measures of two cells and their total."""
+    rows, noise = sessions.table_of_rows([]), NotPrivateSeededNoise(1)
+    session = onesided.Session(rows, policy=policy, budget=99, noise=noise)
+    asked = onesided.CrossTable(
+        by="place", keys=_CELLS, epsilon=_EPSILON, strategy=strategy, **more
+    )
+    return prepared(session, asked).plan.mechanism  # type: ignore[no-any-return]
+
+
+def _line(policy: Policy, mechanism: Linear, what: str) -> Line:
+    return Line(
+        f"Table ({what})",
+        policy,
+        zoo.Measured(mechanism),
+        mechanism.losses,
+        epsilon=_EPSILON,
+        universe=Universe(groups=_CELLS, units=1, max_groups=1),
+        tail=1e-11,
+        unseen=2e-4,
+        loose="a margin that a move leaves as it is costs its part",
+    )
