@@ -555,6 +555,9 @@ PUBLIC = {
         "create_app",
     ],
     "onesided.show": [
+        "Crossed",
+        "crossed",
+        "crossed_html",
         "Bars",
         "Card",
         "Chart",

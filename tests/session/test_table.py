@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import onesided as od
-from onesided.errors import DataError, KeysError, ParameterError
+from onesided.errors import DataError, KeysError, ParameterError, SqlError
 from onesided.linear import Identity, Kron
 from onesided.linear._error import _worked_out
 from onesided.linear._margins import margin_factors
@@ -268,3 +268,18 @@ def test_whole_cells_are_near_and_keep_what_is_certain():
     assert kept.sum() <= 5
     low = [np.full(table.groups(one), 2.0) for one in table.chosen]
     assert kept_within(table, found, low, [x * np.inf for x in high]).min() >= 2
+
+
+def test_where_a_unit_may_be_in_several_cells_that_is_said_first_and_no_sql():
+    rows = pl.DataFrame({"who": [1, 1, 2], "sex": ["f", "f", "m"], "town": ["a", "b", "b"]})
+    keys = od.cross(sex=["f", "m"], town=["a", "b"])
+    policy = od.policy.presence(max_groups=2)
+    session = od.Session(rows, unit="who", policy=policy, budget=200)
+    table = session.table(by=["sex", "town"], keys=keys, epsilon=99)
+    assert table.warnings[0].startswith("Who is in several cells counts in each")
+    query = "SELECT sex, town, COUNT(DISTINCT who) FROM t GROUP BY CUBE (sex, town)"
+    with pytest.raises(SqlError, match="no COUNT"):
+        session.sql(query, keys=keys, epsilon=1)
+    alone = od.Session(rows, unit="who", policy=od.policy.bounded(), budget=200)
+    cut = alone.table(by=["sex", "town"], keys=keys, epsilon=99, on_excess="truncate")
+    assert not any("counts in each" in one for one in cut.warnings)

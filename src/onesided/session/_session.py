@@ -13,7 +13,7 @@ from typing import Any, Self
 from onesided._numbers import Number, positive, readable
 from onesided.accounting import NOTE, SessionTotal, total_of
 from onesided.engine.kit import joined_with, units_of
-from onesided.errors import LedgerError, ParameterError, PolicyError, called
+from onesided.errors import LedgerError, ParameterError, PolicyError, SqlError, called
 from onesided.ledger import PURE, Account, Allowance, Ledger, Receipt, Unit, at_delta
 from onesided.noise import Noise
 from onesided.policy import Guarantee, Policy
@@ -49,6 +49,7 @@ from onesided.session._statement import Statement
 from onesided.session._suggest import Suggestion, suggested
 from onesided.session._ways import with_ways
 from onesided.session.sql._questions import question_of
+from onesided.session.workloads._table import CrossTable
 from onesided.show import Card, RoleTable
 from onesided.store import address
 
@@ -179,9 +180,18 @@ class Session(Asks):
 
     def _read(self, text: str, question: dict[str, Any]) -> tuple[Any, bool]:
         most = None if self.schema is None else self.schema.max_rows
-        return question_of(
+        found, plan_alone = question_of(
             text, unit=self.unit, columns=self._table.schema, declared_rows=most, **question
         )
+        several = self.unit is not None and self.policy.excess_modes[0] == "keep"
+        for one in getattr(found, "questions", (found,)):
+            if several and isinstance(one, CrossTable) and one.column is None and one.of is None:
+                raise SqlError(
+                    f"Under the policy '{self.policy.name}' a unit may be in several cells, and "
+                    "margins that add them up would be no COUNT(DISTINCT ...).",
+                    hint="Ask one query for each margin, or session.table, which says so.",
+                )
+        return found, plan_alone
 
     def join_public(self, frame: object, *, on: str) -> Self:
         """A session over the same rows, each with the columns of one public row, or with nulls.

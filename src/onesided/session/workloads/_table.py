@@ -72,7 +72,8 @@ class CrossTable(Grouped):
         before any charge, so that a total that no move changes is public.
     strategy: "cells", "margins", "weighted margins" or "levels", or None for the least predicted
         error of all numbers that are published; ``plan`` compares them, and each margin.
-    A margin is the sum of its cells: a unit that a policy lets into several counts in each.
+    A margin is the sum of its cells: a unit that a policy lets into several counts in each, which
+    the answer says first.
     Direction and loss: noise on the sums that are measured, where moves need it; the other side is
     certain, and a certain bound of a margin or a cell is one of what it is made of, or is part of.
     The other arguments are those of :class:`onesided.session.Count`.
@@ -145,6 +146,9 @@ class CrossTable(Grouped):
 
         def result(answer: Answer, entry: int | None) -> Release:
             told = _fitted(layout, mechanism, answer, share)
+            facts = groups.published(context, plan, entry)
+            if self.column is None and self.of is None and groups.excess == "keep":
+                facts["cut"] = f"{_SEVERAL} {facts['cut']}".strip()
             return Release(
                 kind="TableRelease",
                 told=layout.told(told, counted.step, proportions=self.proportions),
@@ -152,7 +156,7 @@ class CrossTable(Grouped):
                 bound_words=sure.words,
                 own={"mechanism": mechanism, "noisy": told.noisy, "unbiased": told.unbiased,
                      "strategy": choice.name, **sure.facts},
-                **groups.published(context, plan, entry),
+                **facts,
             )  # fmt: skip
 
         return PreparedQuery(
@@ -332,6 +336,7 @@ class _Told(NamedTuple):
 
 _PARENTS: Final = 'Such as hierarchy={"county": {"state": ["North", "North", "South"]}}.'
 _SUMS: Final = "Each margin is the sum of its cells."
+_SEVERAL: Final = "Who is in several cells counts in each, and in a margin as often."
 
 
 def _partition(moves: Moves, shifts: Mapping[Edge, tuple[Shift, ...]]) -> Moves:
