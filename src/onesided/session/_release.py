@@ -353,6 +353,10 @@ class Release:
         told = self.table
         if at_most is not None:
             told = told.plus("certified", self.certainly_at_most(at_most), "certified")
+        if self.kind == "TableRelease":  # cells beside each other, not beside their sums
+            keys = [one.plain() for one in told.parts if one.role == "key"]
+            cells = [row for row, label in enumerate(zip(*keys, strict=True)) if None not in label]
+            told = told.part(cells) if cells else told
         return shape_of(told, self.bound_words, positions=positions, limit=at_most)
 
     def chart(
