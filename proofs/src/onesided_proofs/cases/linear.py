@@ -48,7 +48,7 @@ def cases() -> Iterator[Line]:
     pair = policies.graph([("a", "b"), ("absent", "b")])
     yield _case(Stack([Identity(2), Bins(2, 2)], [2, 1]), pair, ("a", "b"))
     yield _case(staggered(2), pair, ("a", "b"))
-    yield _case(Tents(3, 1), policies.graph([("a", "b"), ("b", "c", 2)]), _LINE)
+    yield _case(Tents(2), pair, ("a", "b"))
     places = {name: (k,) for k, name in enumerate(_FOUR)}
     for radius in (1, 2):
         policy = policies.neighbourhood(radius=radius, places=places)
