@@ -157,9 +157,10 @@ class Histogram(Count):
 
         def others() -> tuple[PlanOption, ...]:
             drawn = self.method == "counts" and isinstance(prepared.plan.mechanism, Counts)
-            told = {"name": 'method="shrunk"', "certain": prepared.plan.certain, "note": _SHRUNK}
-            same = (PlanOption(**told),) if drawn else ()
-            return (*prepared.plan.others, *same, *_others(binned, groups, self, bins))
+            sure = prepared.plan.certain
+            same = PlanOption(name='method="shrunk"', certain=sure, note=_SHRUNK)
+            others = _others(binned, groups, self, bins)
+            return (*prepared.plan.others, *((same,) if drawn else ()), *others)
 
         plan = replace(prepared.plan, alternatives=others)
         if self.method == "shrunk":
