@@ -228,7 +228,7 @@ def test_certain_numbers_are_never_wrong(values, seed):
         estimate = randomiser.estimate(randomiser.release(values, noise=noise))
         assert (estimate.least <= truth).all()
         assert (truth <= estimate.most).all()
-        lower, upper = estimate.interval(exact_coverage=True)
+        lower, upper = estimate.interval()
         assert (lower * len(values) >= estimate.least - 1e-9).all()
         assert (upper * len(values) <= estimate.most + 1e-9).all()
 

@@ -221,7 +221,7 @@ def test_texts_are_read_alike_however_they_are_laid_out(name):
 
 
 def test_the_coverage_of_rare_open_letters_is_what_the_page_says():
-    """The normal interval misses a letter that nobody reported; the exact one does not."""
+    """The normal interval misses a letter that nobody reported; the default one does not."""
     stats = pytest.importorskip("scipy.stats")
     mangat, people = local.mangat(epsilon=1), 1000
     told = float(1 - mangat._marks()[1][0])
@@ -230,7 +230,7 @@ def test_the_coverage_of_rare_open_letters_is_what_the_page_says():
         for seen, chance in enumerate(stats.binom.pmf(np.arange(holders + 1), holders, told)):
             outputs = np.repeat([1, 0], [seen, people - seen])
             estimate = mangat.estimate(outputs)
-            for way in range(2):
-                lower, upper = (ends[1] for ends in estimate.interval(exact_coverage=bool(way)))
+            for way, asked in enumerate(({"exact_coverage": False}, {})):
+                lower, upper = (ends[1] for ends in estimate.interval(**asked))
                 covered[way] += chance * (lower - 1e-12 <= holders / people <= upper + 1e-12)
         assert covered == pytest.approx([normal, exact], abs=1e-3)

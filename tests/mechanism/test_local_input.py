@@ -303,8 +303,9 @@ def test_strangers_are_named_wherever_they_are_asked_for():
 
 def test_one_person_says_nothing_of_the_spread_of_a_population():
     estimate = local.warner(epsilon=1).estimate(np.array([0]), sampled=True)
-    lower, upper = estimate.interval()
-    assert (lower.tolist(), upper.tolist()) == ([0, 0], [1, 1])
+    for exact_coverage in (False, True):
+        lower, upper = estimate.interval(exact_coverage=exact_coverage)
+        assert (lower.tolist(), upper.tolist()) == ([0, 0], [1, 1])
 
 
 def test_without_random_bits_nothing_is_sent(monkeypatch):

@@ -104,7 +104,8 @@ def test_a_plan_lists_what_fits_the_policy():
         for policy in (None, od.policy.bounded())
     ]
     assert all(f'method="{method}"' in names[0] for method in (*ALWAYS, *SPLIT))
-    assert [name for name in names[1] if "method" in name] == [f'method="{m}"' for m in ALWAYS]
+    everywhere = [f'method="{m}"' for m in ("shrunk", *ALWAYS)]
+    assert [name for name in names[1] if "method" in name] == everywhere
     text = str(session().plan(_question()))
     assert "depends on the data" in text
     assert "exact answer is released" not in text
@@ -199,3 +200,65 @@ def test_the_farthest_edges_are_taken():
     most = 2**63 - 1
     release = session().ask(od.session.Histogram("age", bins=[-most, 0, most], epsilon=1))
     assert release.frame.height == 2
+
+
+@pytest.mark.parametrize(
+    ("policy", "part"),
+    [
+        (od.policy.addition_only(), 0.5),
+        (od.policy.bounded(), 0.5),
+        (None, 0.5),
+        # Where noise lies below alone, an empty cell is told as 0 anyway.
+        (od.policy.removal_only(), 1.25),
+    ],
+)
+def test_shrunk_counts_keep_their_bounds_and_err_less_where_cells_are_empty(policy, part):
+    """One seed draws the same noise for both, so what differs is what was made of it."""
+    asked = {"bins": 400, "bounds": (0, 4_000), "epsilon": "1/4"}
+    plain, found = (
+        session(policy).histogram("age", **asked, method=method) for method in ("counts", "shrunk")
+    )
+    assert (found.noisy == plain.noisy).all()
+    for side in ("lower", "upper", "lower_certain", "upper_certain"):
+        assert np.array_equal(getattr(found, side), getattr(plain, side))
+    assert (found.lower <= found.estimate).all()
+    assert (found.estimate <= found.upper).all()
+    assert found.guarantee == plain.guarantee
+    truth = np.bincount(TABLE["age"] // 10, minlength=400)
+    wrong, less = (np.abs(one.non_negative - truth).sum() for one in (plain, found))
+    assert less <= part * wrong
+    assert "drawn towards" in str(found)
+
+
+def test_shrunk_estimates_depend_on_noisy_counts_alone():
+    """Two tables, and noise that makes up the difference: the answers are the same."""
+    seen = [
+        od.Session(
+            pl.DataFrame({"age": ages}),
+            policy=od.policy.addition_only(),
+            budget=9,
+            noise=_Fixed(rises),
+        ).histogram("age", bins=3, bounds=(0, 3), epsilon=1, method="shrunk")
+        for ages, rises in (([0, 0, 1], [3, 2, 0]), ([0], [4, 3, 0]))
+    ]
+    assert seen[0].noisy.tolist() == seen[1].noisy.tolist() == [5, 3, 0]
+    assert seen[0].estimate.tolist() == seen[1].estimate.tolist()
+
+
+class _Fixed(NotPrivateSeededNoise):
+    def __init__(self, rises):
+        super().__init__(0)
+        self.rises = np.array(rises)
+
+    def two_sided(self, upper, lower, size):  # noqa: ARG002
+        return self.rises[:size]
+
+
+def test_a_plan_of_shrunk_counts_says_what_it_is():
+    plan = session().plan(od.session.Histogram("age", **ASK, method="shrunk"))
+    assert plan.standard_deviation is None
+    assert "drawn towards" in plan.why
+    assert 'method="counts"' in [option.name for option in plan.options]
+    other = session().plan(od.session.Histogram("age", **ASK))
+    assert 'method="shrunk"' in [option.name for option in other.options]
+    assert other.certain == plan.certain

@@ -413,7 +413,7 @@ def _report(name: str, sent: Randomiser, *, moved: int = 0, close: float = 1.0) 
         held = np.bincount(truth, minlength=len(sent.alphabet))
         found = sent.estimate(reports)
         least, most = found.least + moved, found.most
-        lower, upper = found.interval(confidence=_HALF, exact_coverage=True)
+        lower, upper = found.interval(confidence=_HALF)
         middle = (lower + upper) / 2
         lower, upper = middle + (lower - middle) * close, middle + (upper - middle) * close
         shares = held / truth.size

@@ -323,14 +323,14 @@ class Estimate:
         return float(self.frequencies[self.alphabet.index(letter)])
 
     def interval(
-        self, *, confidence: Number = CONFIDENCE, exact_coverage: bool = False
+        self, *, confidence: Number = CONFIDENCE, exact_coverage: bool = True
     ) -> tuple[FloatArray, FloatArray]:
         """``(lower, upper)`` ends for each letter's share, each letter on its own.
 
-        By the normal approximation with estimated variances: right for many reports, and for
-        letters that some ten of the people hold: of a letter that only its holders report and
-        none did, it says 0 to 0. With ``exact_coverage``, by Hoeffding's inequality: wider, and
-        holds for any number of reports and holders.
+        By Hoeffding's inequality, which holds for any number of reports and holders. With
+        ``exact_coverage=False`` by the normal approximation with estimated variances, narrower,
+        and right only for many reports and letters that some ten of the people hold: of a letter
+        that only its holders report and none did, it says 0 to 0.
         Both are cut to [0, 1], and about the reporting people to what is certain of them.
         """
         hint = 'Use for example "0.95".'

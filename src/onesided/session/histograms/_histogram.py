@@ -12,6 +12,7 @@ import numpy as np
 from onesided._numbers import INFINITE, Number
 from onesided.accounting import noise_note, steps_note
 from onesided.errors import DataError, ParameterError, PolicyError
+from onesided.mechanism import Counts
 from onesided.mechanism.histograms import (
     AGrid,
     Ahp,
@@ -23,7 +24,7 @@ from onesided.mechanism.histograms import (
     Zeroed,
     zeros,
 )
-from onesided.mechanism.histograms.kit import Parts, histogram_of
+from onesided.mechanism.histograms.kit import Parts, histogram_of, shrunk
 from onesided.noise import IntArray, Noise, NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import GroupCount, Policy
 from onesided.session._context import QueryContext, Taken
@@ -47,7 +48,7 @@ from onesided.session.values._value import Missing
 from onesided.show import RoleColumn, RoleTable
 
 Method = Literal[
-    "counts", "split", "open_shape", "dawa", "ahp", "hierarchical", "agrid",
+    "counts", "shrunk", "split", "open_shape", "dawa", "ahp", "hierarchical", "agrid",
     "dawaz", "ahpz", "hierarchicalz", "agridz",
 ]  # fmt: skip
 METHODS: Final[tuple[str, ...]] = get_args(Method)
@@ -61,6 +62,8 @@ _TWO_PARTS: Final[Mapping[str, Any]] = {"split": SplitHistogram, "open_shape": O
 
 Histograms = tuple[IntArray, ...]
 _TRIES: Final = 5
+_BY_CELLS: Final = ("counts", "shrunk")
+_SHRUNK: Final = "estimates are drawn towards what all cells show together; bounds are of counts"
 # What these methods ask of units, except where a policy covers several groups of them.
 _ONE_CELL: Final = GroupCount(max_groups=1)
 
@@ -75,7 +78,9 @@ class Histogram(Count):
         values outside all bins are not counted.
         Without bounds those of the session's schema; without bins one for each step of its grid.
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
-    method: "counts" draws noise for each cell on its own and bounds each count. The others look
+    method: "counts" draws noise for each cell on its own and bounds each count. "shrunk" is the
+        same, bounds too, but its estimates are drawn towards what all cells show together: far less
+        error where many cells are alike or empty, and biased. The others look
         at the whole histogram, give estimates alone, and need every unit
         in one cell: "dawa", "ahp", "hierarchical", and "agrid" (two columns; ``records`` is a
         public guess of how many there are); "split" and "open_shape" where a policy has open
@@ -123,7 +128,7 @@ class Histogram(Count):
         }
         for method in (self.method, *(name for name in METHODS if name != self.method)):
             note = "" if method == self.method else notes.get(method, "")
-            same = method in ("counts", self.method)
+            same = method in (*_BY_CELLS, self.method)
             other = replace(self, method=method, like=None)  # type: ignore[arg-type] # of METHODS
             yield Way(f'method="{method}"', other, note, certain=same)
 
@@ -141,7 +146,7 @@ class Histogram(Count):
                 hint=f"Use one of {', '.join(map(repr, METHODS))}.",
                 value=self.method,
             )
-        if self.method != "counts":
+        if self.method not in _BY_CELLS:
             return _shaped(binned, bins, self)
         shared = {part.name: getattr(self, part.name) for part in fields(Count)}
         cells = {part.name: getattr(binned.question, part.name) for part in fields(Grouped)}
@@ -151,14 +156,28 @@ class Histogram(Count):
         _guessed(self.like, self.method, tuple(one.number for one in bins.values()))
 
         def others() -> tuple[PlanOption, ...]:
-            return (*prepared.plan.others, *_others(binned, groups, self, bins))
+            drawn = self.method == "counts" and isinstance(prepared.plan.mechanism, Counts)
+            sure = prepared.plan.certain
+            same = PlanOption(name='method="shrunk"', certain=sure, note=_SHRUNK)
+            others = _others(binned, groups, self, bins)
+            return (*prepared.plan.others, *((same,) if drawn else ()), *others)
+
+        plan = replace(prepared.plan, alternatives=others)
+        if self.method == "shrunk":
+            if not isinstance(plan.mechanism, Counts):
+                raise ParameterError(
+                    'method="shrunk" needs noise on each cell by itself, and here it is drawn for '
+                    "all cells at once.",
+                    hint='Use method="counts".',
+                )
+            plan = replace(plan, standard_deviation=None, bias=0.0, why=_SHRUNK)
 
         def result(answer: Answer, entry: int | None) -> Release:
-            return _in_bins(prepared.result(answer, entry), bins)
+            return _in_bins(prepared.result(answer, entry), bins, self.method)
 
         return PreparedQuery(
             detail={**prepared.detail, **binned.detail},
-            plan=replace(prepared.plan, alternatives=others),
+            plan=plan,
             context=binned.context,
             columns=binned.columns(groups),
             look=prepared.look,
@@ -214,16 +233,29 @@ class Histogram(Count):
         return {self.column: bins_of(self.bins, self.bounds)}
 
 
-def _in_bins(counts: Release, bins: Mapping[str, BinEdges]) -> Release:
+def _in_bins(counts: Release, bins: Mapping[str, BinEdges], method: str) -> Release:
     """Counts of cells as a histogram, each bin by its ends: ``_from`` is in it, ``_to`` is not."""
     ends = {bin_name(column): (column, one) for column, one in bins.items()}
     parts: list[RoleColumn] = []
     for one in counts.table.parts:
         column, bin_ends = ends.get(one.name, ("", None))
+        if one.role == "estimate" and method == "shrunk":
+            one = replace(one, values=_drawn_together(counts))  # noqa: PLW2901 - the same column
         parts += [one] if bin_ends is None else ends_of(column, bin_ends, one.values)
-    own = {**counts.own, "method": "counts", "bins": bins, "counts": counts}
-    made = replace(counts, kind="HistogramRelease", told=RoleTable(tuple(parts)), own=own)
+    own = {**counts.own, "method": method, "bins": bins, "counts": counts}
+    said = f"{_SHRUNK[0].upper()}{_SHRUNK[1:]}." if method == "shrunk" else counts.summary
+    made = replace(
+        counts, kind="HistogramRelease", told=RoleTable(tuple(parts)), own=own, summary=said
+    )
     return replace(made, own={**own, "non_negative": np.maximum(made.estimate, 0)})
+
+
+def _drawn_together(counts: Release) -> IntArray:
+    """Estimates drawn towards what all cells show, none outside its bounds; post-processing."""
+    mechanism, bounds = counts.own["mechanism"], counts.interval
+    rates = (mechanism.upper_rate, mechanism.lower_rate)
+    drawn = shrunk(counts.own["noisy"], *rates, np.maximum(counts.estimate, 0))
+    return np.clip(drawn, np.ceil(bounds.lower), np.floor(bounds.upper)).astype(np.int64)
 
 
 def _shaped(
@@ -289,7 +321,7 @@ def _others(
 ) -> list[PlanOption]:
     """What else could make this histogram at the same ε; for plans."""
     found = []
-    for method in METHODS[1:]:
+    for method in METHODS[len(_BY_CELLS) :]:
         if method.startswith("agrid") and (len(bins) != 2 or asked.records is None):
             continue
         try:
