@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ pytest.importorskip("fastapi")
 from onesided import policy
 from onesided.errors import DataError, PolicyError
 from onesided_service import ServiceConfig
-from onesided_service._apart import FREE, Process, Taken, cores_of
+from onesided_service._apart import FREE, EndedError, Process, Taken, cores_of
 from onesided_service._api import previewed
 from onesided_service._asking import KEEPING
 from onesided_service._errors import ServiceError
@@ -158,9 +159,8 @@ def test_what_does_not_stop_reading_is_killed(apart):
     ask, _ = apart.asking.begin(ANN, dataset, COUNT)
 
     async def late():
-        work = asyncio.get_running_loop().run_in_executor(
-            None, dataset.elsewhere.run, time.sleep, 600
-        )
+        sleep = partial(dataset.elsewhere.run, time.sleep, 600, called=ask.id)
+        work = asyncio.get_running_loop().run_in_executor(None, sleep)
         await asyncio.sleep(0.2)
         await apart._stopped(work, ask, dataset)
 
@@ -178,3 +178,42 @@ def test_a_preview_is_made_elsewhere(apart):
     told, number = asyncio.run(free())
     assert told["made_up"]
     assert number != os.getpid()
+
+
+class UnmadeError(Exception):
+    """An error that cannot be made again from what it tells."""
+
+    def __init__(self, one, two):
+        super().__init__(f"{one}{two}" * 100_000)
+
+
+def raised():
+    raise UnmadeError(1, 2)
+
+
+def test_what_cannot_be_read_ends_the_process_and_no_later_call(process):
+    with pytest.raises(DataError, match="ended"):
+        process.run(raised)
+    for number in range(3):
+        assert process.run(max, number, 0) == number
+
+
+def test_only_what_is_meant_is_killed(process):
+    first = process.run(os.getpid)
+    process.kill("an ask that is over")
+    assert process.run(os.getpid) == first
+    with ThreadPoolExecutor(1) as pool:
+        slept = pool.submit(process.run, time.sleep, 600, called="this one")
+        time.sleep(0.2)
+        process.kill("another one")
+        time.sleep(0.2)
+        assert not slept.done()
+        process.kill("this one")
+        with pytest.raises(EndedError):
+            slept.result(60)
+
+
+def test_an_interrupt_that_fails_ends_nothing(process):
+    first = process.run(os.getpid)
+    process.interrupt(divmod, 1, 0)
+    assert process.run(os.getpid) == first

@@ -317,3 +317,30 @@ def test_a_process_that_is_killed_leaves_coins_that_fall_the_same_way(here, wher
     coins = KeyedCoins(head.key)
     kept = {one for one in range(100, PEOPLE) if coins.keeps(1, coins.mark(b"n%d" % one))}
     assert told(month(range(100))) == kept
+
+
+def test_units_of_another_type_are_another_table(here):
+    told(month(range(100)))
+    with pytest.raises(errors.ParameterError, match="opened for another table"):
+        told(month(range(100), people=map(str, range(PEOPLE))))
+
+
+def test_where_moves_take_units_out_of_the_table_nobody_enters_late(here):
+    policy = od.policy.sensitive_presence("minor", max_groups=1)
+
+    def made(data):
+        return session(data, policy=policy)
+
+    kept = told(month(range(100)), made)
+    assert told(month(()), made) == kept
+    assert not told(month((), people=range(PEOPLE, 2 * PEOPLE)), made)
+    assert not told(month(()), made)
+
+
+def test_a_file_that_is_gone_is_not_made_anew(here):
+    told(month(()))
+    place = file_of(here)
+    place.unlink()
+    with pytest.raises(errors.LedgerUnavailableError, match="is gone"):
+        StreamFile.head_of(place)
+    assert not place.exists()

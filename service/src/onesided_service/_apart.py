@@ -13,12 +13,13 @@ import os
 import pickle
 import queue
 import resource
+import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast
 
@@ -33,6 +34,11 @@ FREE_MEMORY: Final = 4  # GiB that they may
 _NICE: Final = 5  # readers and requests come before what is free
 _GIB: Final = 2**30
 _OURS: Final = "a process of ours"
+_HEAD: Final = struct.Struct("<QQ")  # of what comes back: whose answer, and how long
+
+
+class EndedError(DataError):
+    """A process ended before what it did was done: of the rows it tells nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,15 +112,26 @@ class Process:
         self._config, self._limits = config, limits
         self._child: subprocess.Popen[bytes] | None = None
         self._one, self._sending = threading.Lock(), threading.Lock()
+        self._runs, self._doing = 0, ""
 
-    def run(self, function: Callable[..., T], *args: Any, seconds: float | None = None) -> T:
+    def run(
+        self,
+        function: Callable[..., T],
+        *args: Any,
+        seconds: float | None = None,
+        called: str = "",
+    ) -> T:
         """What ``function`` returns there. It is a module's own, or a class's.
 
-        seconds: after which the process is killed. Errors: those of the function; DataError where
-        the process ended meanwhile; ServiceError after ``seconds``.
+        seconds: after which the process is killed. called: by which :meth:`kill` knows it.
+        Errors: those of the function; EndedError where the process ended meanwhile; ServiceError
+        after ``seconds``.
         """
         with self._one:
             child, late = self._started(), threading.Event()
+            self._runs += 1
+            with self._sending:
+                self._doing = called
 
             def end() -> None:
                 late.set()
@@ -125,15 +142,20 @@ class Process:
             try:
                 if seconds is not None:
                     timer.start()
-                self._send(child, 1, function, args)
-                fine, told = _Reader(cast("Any", child.stdout)).load()
-            except (OSError, EOFError, pickle.UnpicklingError) as error:
+                self._send(child, self._runs, function, args)
+                fine, told = self._answer(child)
+            except ServiceError:
+                raise
+            except Exception as error:
+                # Whatever else comes back is no answer, and nothing after it would be one.
                 self._end(child)
                 if late.is_set():
                     raise _too_long(seconds) from error
-                raise DataError(f"{_OURS.capitalize()} ended before it was done.") from error
+                raise EndedError(f"{_OURS.capitalize()} ended before it was done.") from error
             finally:
                 timer.cancel()
+                with self._sending:
+                    self._doing = ""
         if not fine:
             raise told
         return cast("T", told)
@@ -144,10 +166,19 @@ class Process:
             with suppress(OSError, ValueError):
                 self._send(child, 0, function, args)
 
-    def kill(self) -> None:
-        """End whatever it does."""
-        if (child := self._child) is not None:
-            child.kill()
+    def kill(self, called: str) -> None:
+        """End what it does if that is called so, and nothing that came after it."""
+        with self._sending:
+            if (child := self._child) is not None and self._doing == called:
+                child.kill()
+
+    def _answer(self, child: Any) -> Any:
+        """What was told of this run. Errors: EOFError; whatever cannot be read."""
+        whose, size = _HEAD.unpack(_exactly(child.stdout, _HEAD.size))
+        held = io.BytesIO(_exactly(child.stdout, size))
+        if whose != self._runs:
+            raise EOFError(f"answer {whose} of run {self._runs}")
+        return _Reader(held).load()
 
     def stop(self) -> None:
         """End it, once it has done what it does."""
@@ -155,9 +186,10 @@ class Process:
             if self._child is not None:
                 self._end(self._child)
 
-    def _send(self, child: Any, waits: int, function: Any, args: Any) -> None:
+    def _send(self, child: Any, run: int, function: Any, args: Any) -> None:
+        """With the number of a run, or 0 for what nothing is told of."""
         try:
-            written = _written((waits, function, args))  # whole, or nothing is sent
+            written = _written((run, function, args))  # whole, or nothing is sent
         except RecursionError:
             hint = "Write it flatter."
             raise ServiceError(400, "NotJson", "This nests too deep.", hint=hint) from None
@@ -187,8 +219,18 @@ class Process:
         self._child = None
 
 
+def _exactly(stream: Any, size: int) -> bytes:
+    """So many bytes. Errors: EOFError where there are fewer."""
+    found: bytes = stream.read(size)
+    if len(found) < size:
+        raise EOFError("it ended")
+    return found
+
+
 def reader_of(config: ServiceConfig, dataset: DatasetConfig, place: int) -> Process:
     """The process that reads a dataset's rows; place: which of the datasets it is."""
+    own = {name: one for name, one in config.datasets.items() if one is dataset}
+    config = replace(config, datasets=own, monitors={})
     if dataset.engine == "spark":  # whose JVM has limits of its own
         return Process(config, Taken())
     cores = cores_of(place, dataset.threads)
@@ -219,21 +261,22 @@ def main() -> None:
     todo: queue.SimpleQueue[Any] = queue.SimpleQueue()
     with suppress(EOFError, OSError):
         while True:
-            waits, function, args = _Reader(sys.stdin.buffer).load()
-            if waits:
-                todo.put((function, args))
+            run, function, args = _Reader(sys.stdin.buffer).load()
+            if run:
+                todo.put((run, function, args))
             elif function is _begun:
                 _Reader.service = _begun(*args)
                 # Only now: a thread is held to what the one that starts it is.
                 threading.Thread(target=_work, args=(todo, out), daemon=True).start()
             else:
-                function(*args)
+                with suppress(Exception):  # of what is stopped, or was over before
+                    function(*args)
     os._exit(0)
 
 
 def _work(todo: Any, out: Any) -> None:
     while True:
-        function, args = todo.get()
+        run, function, args = todo.get()
         try:
             told = True, function(*args)
         except BaseException as error:  # noqa: BLE001 - it is raised where it was asked for
@@ -243,7 +286,7 @@ def _work(todo: Any, out: Any) -> None:
         except Exception as error:  # noqa: BLE001 - a value or an error that cannot be sent
             name = type(told[1]).__name__
             written = _written((False, DataError(f"{name}: {error or told[1]}")))
-        out.write(written)
+        out.write(_HEAD.pack(run, len(written)) + written)
         out.flush()
 
 

@@ -69,14 +69,14 @@ class Snapshot:
 class Elsewhere(Protocol):
     """Another process, which has this dataset, too."""
 
-    def run(self, function: Callable[..., T], *args: Any) -> T:
+    def run(self, function: Callable[..., T], *args: Any, called: str = "") -> T:
         """What a function returns there. Errors: its own; DataError where the process ended."""
 
     def interrupt(self, function: Callable[..., None], *args: Any) -> None:
         """Call it there at once."""
 
-    def kill(self) -> None:
-        """End whatever it does."""
+    def kill(self, called: str) -> None:
+        """End what it does if that is called so."""
 
     def stop(self) -> None:
         """End it once it is done."""
@@ -153,7 +153,7 @@ class Dataset:
         neither draws nor writes anything down before.
         """
         if self.elsewhere is not None:
-            return self.elsewhere.run(Dataset.told, self, ask, question, until)
+            return self.elsewhere.run(Dataset.told, self, ask, question, until, called=ask)
         asked = replace(question_from_json(question), id=ask, again=True)
         return release_to_json(_as_told(self._padded(asked, until)))
 

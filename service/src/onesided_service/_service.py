@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from onesided.errors import first_line
 from onesided.noise import Noise
-from onesided_service._apart import FREE, FREE_SECONDS, Process, reader_of
+from onesided_service._apart import FREE, FREE_SECONDS, EndedError, Process, reader_of
 from onesided_service._asking import Ask, Asking
 from onesided_service._clock import Clock
 from onesided_service._config import ServiceConfig
@@ -192,16 +192,17 @@ class Service:
             reader, partial(self.asking.draw, ask, dataset)
         )
         in_time = await self.clock.until(ask.due, work)
-        if in_time and (error := work.exception()) is not None:
+        ended = in_time and isinstance(work.exception(), EndedError)
+        if in_time and not ended and (error := work.exception()) is not None:
             # Its text may hold values of rows: the curator reads it, and no log.
             self.metrics.closed(dataset.name)
             LOG.error("closed", extra={**facts, **placed(error)})
             note = f"Ask {ask.id}: {type(error).__name__}: {first_line(error)}"
             await self.run(dataset.close, note)
             raise closed(dataset.name)
-        if in_time and work.result().answer:
+        if in_time and not ended and work.result().answer:
             return work.result()
-        if not in_time:
+        if not in_time or ended:
             self._keep(asyncio.create_task(self._stopped(work, ask, dataset)))
         kept = await self.run(self.asking.lose, ask, dataset)
         if kept.lost:
@@ -215,7 +216,7 @@ class Service:
             dataset.interrupt(ask.id)
             await asyncio.wait({work}, timeout=_PAUSE)
             if time.monotonic() > began + _STUBBORN and dataset.elsewhere is not None:
-                dataset.elsewhere.kill()
+                dataset.elsewhere.kill(ask.id)
         if dataset.elsewhere is not None:  # one that was killed is started before it is needed
             with suppress(Exception):
                 await self.run(dataset.warm)

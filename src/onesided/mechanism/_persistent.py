@@ -100,15 +100,15 @@ class PersistentSample:
 
     samples: per open kind, how its units are kept. attrition: the chance of each kept unit to leave
     for good in each month after the first; None for a stream in which a change of kind is seen.
-    absence: whether not being in the table is a kind, from which or to which moves lead.
+    absence: whether some move leads to or from not being in the table.
 
     Promise, for whole histories of one unit. A unit enters if it is of an open kind when the stream
     first meets it, by one coin; it leaves for good when it is not open. So one that is not open
     then is never shown, and passes as any other history at ``rate``, once for all months. Without
     attrition nothing is promised to a unit that was open first and is protected later: that it is
     gone is seen for certain. With attrition r its leaving passes as chance: ``-ln r``; whatever
-    changes, ``max(rate, -ln r)`` in all. Nobody enters after the first month then, nor where
-    absence is a kind.
+    changes, ``max(rate, -ln r)`` in all. Nobody enters after the first month then, nor where a move
+    leads to or from absence.
     Proof: docs/proofs/persistent-sample.md. Errors: ParameterError; UnprotectableError.
 
     >>> from onesided import policy
@@ -136,8 +136,15 @@ class PersistentSample:
         cls, policy: Policy, *, epsilon: Number, attrition: Number | None = None
     ) -> Self:
         """The largest sample that loses at most ``epsilon`` where kinds stay."""
-        samples = samples_for(policy, epsilon=epsilon)
-        return cls(samples, attrition, ABSENT in policy.kinds)  # type: ignore[arg-type] # settled
+        return cls.of(policy, samples_for(policy, epsilon=epsilon), attrition)
+
+    @classmethod
+    def of(
+        cls, policy: Policy, samples: Mapping[str, RecordSample], attrition: Number | None
+    ) -> Self:
+        """These samples of some of its open kinds, by the ways that its moves have."""
+        absence = any(ABSENT in way for edge in policy.edges for way in policy.ways(edge))
+        return cls(samples, attrition, absence)  # type: ignore[arg-type] # settled
 
     def loss(self, policy: Policy) -> dict[str, Loss]:
         """The loss of all months together, along each edge: of the first change that is seen."""

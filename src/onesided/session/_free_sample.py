@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import Final
 
 from onesided._numbers import Infinite, percent, text
 from onesided.engine.kit import Samples
@@ -13,6 +14,10 @@ from onesided.ledger import PURE
 from onesided.mechanism import PersistentSample
 from onesided.mechanism.kit import samples_for
 from onesided.policy import ABSENT, Policy
+
+# What one question may ask for.
+_MOST: Final = 100
+_LEAST: Final = Fraction(1, 2**40)
 
 
 def tellable(samples: Samples, policy: Policy) -> Samples:
@@ -67,7 +72,8 @@ def left_free(policy: Policy | None, accounting: str, spent: Mapping[str, Fracti
     """:func:`free_sample`, in an account where losses add."""
     if policy is None or accounting != PURE:
         return Fraction(0)
-    return free_sample(policy, spent)
+    free = min(free_sample(policy, spent), Fraction(_MOST))
+    return free if free >= _LEAST else Fraction(0)
 
 
 def offered(epsilon: Fraction) -> str:
@@ -81,5 +87,5 @@ def offered(epsilon: Fraction) -> str:
     share = percent(math.floor(-1000 * math.expm1(-epsilon)) / 1000)
     return (
         f'A sample of {share} of the open units is free beside this: sample(epsilon="'
-        f'{text(epsilon)}") leaves the largest loss as it is.'
+        f'{text(epsilon)}") leaves the largest loss of this account as it is.'
     )

@@ -20,7 +20,7 @@ from onesided.errors import DataError, LedgerError, ParameterError
 from onesided.mechanism import PersistentSample
 from onesided.mechanism.kit import samples_for
 from onesided.noise import Noise
-from onesided.policy import ABSENT, Policy
+from onesided.policy import Policy
 from onesided.session._chart import over_time
 from onesided.session._context import QueryContext
 from onesided.session._free_sample import tellable
@@ -138,8 +138,7 @@ class Sample:
     def _stream(self, context: QueryContext, samples: Samples) -> Stream | None:
         """The stream that is told. Errors: as :func:`stream_of`."""
         if self.stream is not None:
-            absence = ABSENT in context.policy.kinds
-            sample = PersistentSample(samples, self.attrition, absence)  # type: ignore[arg-type] # settled
+            sample = PersistentSample.of(context.policy, samples, self.attrition)
             return stream_of(context, self.stream, sample)
         if self.attrition is not None:
             raise ParameterError(

@@ -9,9 +9,9 @@ from typing import ClassVar, Final
 
 import sqlalchemy as sa
 
-from onesided.errors import LedgerFormatError
+from onesided.errors import LedgerFormatError, LedgerUnavailableError
 from onesided.store import sqlite
-from onesided.store.database import Kind
+from onesided.store.database import Database, Kind
 from onesided.store.tables import Tables
 
 _VERSION: Final = 1
@@ -66,6 +66,14 @@ class StreamFile(Tables):
 
         name = f"{cls.noun} {path}"
         sqlite.create_file(path, kind=cls.kind, name=name, timeout=_WAIT, fill=fill)
+
+    @classmethod
+    def _file(cls, path: Path, timeout: float) -> Database:
+        """Never a new one: it would be a stream that remembers nobody."""
+        if not path.exists():
+            reason = f"{cls.noun} {path} is gone."
+            raise LedgerUnavailableError(reason, hint="Restore the copy made after its last month.")
+        return super()._file(path, timeout)
 
     @classmethod
     def head_of(cls, path: Path) -> Head:

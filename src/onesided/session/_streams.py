@@ -144,13 +144,12 @@ def stream_of(context: QueryContext, name: str, sample: PersistentSample) -> Str
                 stream=name,
             )
         key, month = head.key, head.month + 1
-        last = told[-1][1] if told else {"key": _digest(key), "month": 0}
-        if last.get("key") != _digest(key) or not month > int(str(last.get("month"))):
+        last = max((int(str(held.get("month"))) for _, held in told), default=0)
+        if any(held.get("key") != _digest(key) for _, held in told) or not month > last:
             raise LedgerError(
                 f"{place} is older than the ledger, or another stream's: what it remembers of who "
                 "left is not all that was told.",
-                hint=f"Restore the copy made after month {last.get('month')}, or name another "
-                f"stream. {_SAFE}",
+                hint=f"Restore the copy made after month {last}, or name another stream. {_SAFE}",
                 stream=name,
             )
     return Stream(
@@ -189,6 +188,10 @@ def _facts(context: QueryContext, sample: PersistentSample) -> str:
         {
             "policy": context.policy.identity,
             "unit": context.unit,
+            # 7 and "7" are two names: with the other all would be met anew.
+            "names": "text"
+            if isinstance(context.schema[str(context.unit)], nw.String)
+            else "number",
             "data": "" if context.declared is None else context.declared.name,
             "columns": sorted(context.schema),
             "rates": {kind: text(one.rate) for kind, one in sample.samples.items()},

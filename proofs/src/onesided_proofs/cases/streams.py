@@ -19,9 +19,14 @@ from onesided_proofs.zoo import streams as zoo
 
 _PRIVATE = policies.sensitive("private")
 _EXTENDED = policies.extended_sensitive("private")
+_MAP = policies.sensitive_presence("private", max_groups=1)
 _R = Fraction(1, 8)
 # From which letter of a month to which a move may lead, beside itself.
-_MOVES = {"sensitive": {"s": "so"}, "extended_sensitive": {"s": "-", "-": "so"}}
+_MOVES = {
+    "sensitive": {"s": "so"},
+    "extended_sensitive": {"s": "-", "-": "so"},
+    "sensitive_presence": {"s": "so-"},
+}
 Price = Callable[[str, str], Loss]
 
 
@@ -39,6 +44,10 @@ def cases() -> Iterator[Line]:
     yield _line(leaving, _PRIVATE, partial(zoo.told, sample=leaving), length=2, world=two)
     panel = PersistentSample.for_policy(_EXTENDED, epsilon=1, attrition=_R)
     yield _line(panel, _EXTENDED, partial(zoo.told, sample=panel))
+    fewer = PersistentSample.for_policy(_MAP, epsilon=1)
+    yield _line(fewer, _MAP, partial(zoo.told, sample=fewer), kept=True)
+    leaving_map = PersistentSample.for_policy(_MAP, epsilon=1, attrition=_R)
+    yield _line(leaving_map, _MAP, partial(zoo.told, sample=leaving_map))
     streams = partial(zoo.two_streams, sample=stays)
     yield _line(stays, _PRIVATE, streams, name="two streams", length=2, price=_each(4))
     yield from _free()
@@ -85,6 +94,10 @@ def _broken(
     unmoved = partial(zoo.told, sample=replace(panel, absence=False))
     flaw = "absence does not end it where it is a kind"
     yield _line(panel, _EXTENDED, unmoved, flaw=flaw, seen=today)
+    fewer = PersistentSample.for_policy(_MAP, epsilon=1)
+    late = partial(zoo.told, sample=replace(fewer, absence=False))
+    flaw = "entering late where a move takes a unit out of the table"
+    yield _line(fewer, _MAP, late, kept=True, flaw=flaw, seen=seen)
     alone = partial(zoo.told, sample=stays)
     yield _line(stays, _PRIVATE, alone, flaw="a change of kind promised without attrition",
                 seen="panels", price=_each(4))  # fmt: skip
@@ -110,7 +123,8 @@ def _line(
 
     kept: only from histories that are never open when they are first met.
     """
-    letters = "so-" if "absent" in policy.kinds else "so"
+    away = any("absent" in way for edge in policy.edges for way in policy.ways(edge))
+    letters = "so-" if away else "so"
     histories = ["".join(one) for one in product(letters, repeat=length)]
     moves = _MOVES[policy.name]
     pairs = [
@@ -144,8 +158,10 @@ def _priced(loss: dict[str, Loss], policy: Policy, real: str, other: str) -> Los
     words = {"s": "sensitive", "o": "open", "-": "absent"}
     found: Loss = Fraction(0)
     for edge in policy.edges:
-        ends = policy.ends(edge)
-        taken = any(ends == (words[a], words[b]) for a, b in zip(real, other, strict=True))
+        ways = policy.ways(edge)
+        taken = any(
+            (words[a], words[b]) in ways for a, b in zip(real, other, strict=True) if a != b
+        )
         found = max(found, loss[edge.name] if taken else Fraction(0))
     return found
 
