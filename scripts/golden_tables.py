@@ -152,6 +152,12 @@ PLACE: Final[dict[str, Any]] = {"by": "place", "keys": KEYS, "epsilon": 1}
 # Where the policy does not say how many groups of a unit it covers, the question has to.
 TWO: Final[dict[str, Any]] = {**PLACE, "max_groups": 2, "on_excess": "truncate"}
 ONE: Final[dict[str, Any]] = {**PLACE, "max_groups": 1, "on_excess": "truncate"}
+CROSSED: Final[dict[str, Any]] = {
+    "by": ["place", "minor"],
+    "keys": od.cross(place=["a", "b"], minor=[False, True]),
+    "epsilon": 2,
+}
+TO_80_ONLY: Final[dict[str, Any]] = {"of": "units", "total_bounds": (0, 80), "missing": "drop"}
 AGES: Final = [0, 18, 35, 60, 110]
 PAY: Final[dict[str, Any]] = {"bounds": (0, 100), "epsilon": 2}
 TOTAL: Final[dict[str, Any]] = {"of": "units", "total_bounds": (0, 100), "epsilon": 2}
@@ -186,6 +192,12 @@ QUESTIONS: Final[Mapping[str, tuple[Asked, ...]]] = {
         Asked("bad condition", s.Count(**TWO, where="any(age < 3)"), ("presence",)),
         Asked("more than is left", s.Count(by="place", keys=KEYS, epsilon=10**6), ("presence",)),
         Asked("no epsilon", s.Count(by="place", keys=KEYS, epsilon=0), ("presence",)),
+    ),
+    "CrossTable": (
+        Asked("units", s.CrossTable(**CROSSED, on_excess="truncate"), ALL),
+        Asked("rows", s.CrossTable(**CROSSED, of="rows", max_rows=2, margins="rollup")),
+        Asked("sums", s.CrossTable(**CROSSED, column="pay", **TO_80_ONLY), ("addition_only",)),
+        Asked("rows as units", s.CrossTable(**CROSSED, strategy="margins"), FEW, "rows"),
     ),
     "RowCount": (
         Asked("by place", s.RowCount(**TWO, max_rows=2), ALL),

@@ -81,14 +81,3 @@ def test_sampling_refuses_what_cannot_be_meant():
     ):
         with pytest.raises(errors.ParameterError):
             call()
-
-
-def test_erratum_11_the_mass_at_the_end_is_given_twice():
-    """n = 1, f = 0, e^-ε = 1/2: the printed lines give the answer 1 both 1/2 and 1/4."""
-    first, second = Fraction(1, 2), (1 - Fraction(1, 2)) * Fraction(1, 2)
-    below = 1 - Fraction(1, 2)
-    assert below + first + second != 1
-    assert below + second != 1
-    matrix = bounds.geometric_matrix(1, ratio="1/2")
-    assert matrix == ((below, first), (0, 1))
-    assert all(sum(row) == 1 for row in bounds.geometric_matrix(5, ratio="1/3"))

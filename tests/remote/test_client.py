@@ -293,6 +293,7 @@ LOCAL = {
     "inspect",
     "total",
     "suggest",
+    "free_sample",
     "account",
     "detail",
     "charge",

@@ -73,7 +73,7 @@ def examples(schema: Schema, policy: Policy) -> Iterator[Any]:
     >>> import onesided as od
     >>> ages = Schema(columns={"age": od.column("integer")})
     >>> len({type(one) for one in examples(ages, od.policy.sensitive("age < 18"))})
-    17
+    18
     """
     types = {name: one.type for name, one in schema.columns.items() if name != schema.unit}
     listed = [name for name, kind in types.items() if kind in _KEYS][:1]

@@ -34,6 +34,9 @@ def crossed(table: RoleTable) -> Crossed | None:
     """The layout; None for one attribute alone, or where a page would not hold it.
 
     The last attribute stands across, with the levels above it. Of each, sums come first.
+
+    >>> crossed(RoleTable.of({"sex": ["f", "m"], "estimate": [2, 1]})) is None
+    True
     """
     keys = {name: list(values) for name, values in table.held("key").items()}
     if len(keys) < 2 or not len(table):
@@ -93,8 +96,8 @@ def crossed_html(table: RoleTable, share: str = "") -> str:
     """The layout in HTML, the bounds under each number; "" where there is none.
 
     >>> keys = {"sex": [None, "f"], "age": [None, None]}
-    >>> print(crossed_html(RoleTable.of({**keys, "estimate": [3, 2]}))[:39])
-    <table><caption>age across</caption>...
+    >>> print(crossed_html(RoleTable.of({**keys, "estimate": [3, 2]}))[:36])
+    <table><caption>age across</caption>
     """
     found = crossed(table)
     if found is None:
