@@ -237,7 +237,7 @@ def test_only_some_lines_can_be_asked_for():
     found = verify.verdicts(
         only="atmost", processes=1, progress=lambda _done, _total, title: titles.append(title)
     )
-    named = ("AtMost", "Subsampled (AtMost inside)", "session: AtMost")
+    named = ("AtMost", "Subsampled (AtMost inside)", "session: AtMost", "session: Several safe")
     assert found
     assert all(v.case.name.startswith(named) for v in found)
     assert len(titles) == len(found)

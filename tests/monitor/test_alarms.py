@@ -165,3 +165,10 @@ def test_without_alarms_nothing_changes():
     rules = rules_for(["a"], policy=p.presence(max_groups=1), max_answers=None, **given)
     assert "alarm" not in rules.config()
     assert rules.cells == rules.size
+
+
+@pytest.mark.parametrize("column", ["person", "place", "time"])
+def test_what_says_where_a_visit_is_decides_no_kind(column):
+    policy = p.sensitive_presence(f"NOT {column}", max_groups=1)
+    with pytest.raises(errors.ParameterError, match="where, when or whose"):
+        Monitor([True, False], at_most=1, at_least=3, window=2, epsilon=1, policy=policy)

@@ -147,3 +147,30 @@ def test_an_answer_without_bounds_is_refused_at_its_place(answers):
     median = session.median("hour", candidates=[1, 2], epsilon=1)
     with pytest.raises(SqlError, match=r"(?s)no bounds.*line 1, column 19"):
         ask_releases("SELECT value FROM median", {"median": median})
+
+
+def test_a_sum_is_over_the_rows_of_from(answers):
+    """As in SQL: a number, and an answer without keys, stand in each row."""
+    counts, total = od.certain(answers["monday"]).sum(), od.certain(answers["all"])
+    joined = ' FROM monday m JOIN "all" a'
+    for query, expected in (
+        ("SELECT SUM(1) FROM monday", od.session.Bounds.of(2)),
+        ("SELECT SUM(value) + SUM(1) FROM monday", counts + 2),
+        ("SELECT SUM(value) / SUM(1) FROM monday", counts / 2),
+        (f"SELECT SUM(a.value){joined}", total * 2),
+        (f"SELECT SUM(m.value + a.value){joined}", counts + total * 2),
+        ("SELECT SUM(1) FROM hours", od.session.Bounds.of(4)),
+    ):
+        assert ask_releases(query, answers).table.columns() == expected.table.columns()
+    by = ask_releases("SELECT place, SUM(1) FROM hours GROUP BY place", answers)
+    assert by.table.columns()["lower"] == [2, 2]
+    with pytest.raises(SqlError, match="in no other"):
+        ask_releases("SELECT SUM(SUM(value)) FROM monday", answers)
+
+
+def test_what_chooses_rows_is_told_among_the_sources(answers):
+    query = 'SELECT place, m.value FROM monday m JOIN "two days" t USING (place) WHERE t.value < 99'
+    found = ask_releases(query, answers)
+    assert set(map(id, found.sources)) == {id(answers["monday"]), id(answers["two days"])}
+    total = od.certain(answers["all"])
+    assert len(total.where(total, "<") + 1) == 0

@@ -16,7 +16,7 @@ import numpy as np
 from onesided._english import a, many
 from onesided.engine import Table
 from onesided.engine.kit import reading
-from onesided.errors import DataError, UnknownColumnError
+from onesided.errors import DataError, ParameterError, UnknownColumnError
 from onesided.fields import one_of
 from onesided.monitor._rows import (
     LENGTH,
@@ -396,6 +396,22 @@ def _deciding(rules: Rules) -> tuple[str, ...]:
     if rules.alarms is None:
         return ()
     return rules.policy.rules[0].condition.readable().columns
+
+
+def refuse_deciding(rules: Rules, columns: Columns) -> None:
+    """Refuse a condition on a column that says where, when or whose a visit is.
+
+    A visit that stays would move to another place as it becomes open, and counts of everybody rise.
+    Errors: ParameterError.
+    """
+    for name in _deciding(rules):
+        if name in (columns.person, columns.place, columns.time):
+            raise ParameterError(
+                f"The policy's condition reads {name!r}, which says where, when or whose a visit "
+                "is: a visit that changes its kind would move, and no place would be safe.",
+                hint="Decide who is sensitive by a column of its own.",
+                column=name,
+            )
 
 
 def _columns(data: object, columns: Columns, more: Sequence[str]) -> dict[str, Column]:

@@ -22,7 +22,14 @@ from onesided.errors import (
     PolicyMismatchError,
 )
 from onesided.ledger import PURE, Account, Ledger
-from onesided.monitor._batch import Columns, OnUnknown, frames_like, read_batch, stored_batch
+from onesided.monitor._batch import (
+    Columns,
+    OnUnknown,
+    frames_like,
+    read_batch,
+    refuse_deciding,
+    stored_batch,
+)
 from onesided.monitor._journal import (
     Header,
     Kept,
@@ -349,6 +356,7 @@ class Monitor:
             at_least=at_least,
         )
         self._columns = Columns(person=person, place=place, time=time)
+        refuse_deciding(self._rules, self._columns)
         self._on_unknown = on_unknown
         self._clock = _system_clock if clock is None and self._rules.scale.dated else clock
         self._ahead = _ahead(ahead, dated=self._rules.scale.dated)

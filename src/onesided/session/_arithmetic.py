@@ -282,6 +282,13 @@ class Bounds:
         least = exact(threshold, name="threshold")
         return self._where(lambda one: one.lower_sure and _told(one.lower, lambda x: x >= least))
 
+    def repeated(self, other: Bounds) -> Bounds:
+        """One number, standing in each row of another one's keys."""
+        if self.by or not other.by:
+            return self
+        (one,) = self.rows.values()
+        return replace(self, by=other.by, rows=dict.fromkeys(other.rows, one), whole=other.whole)
+
     def where(self, other: Bounds, sign: str) -> Bounds:
         """The rows of which ``other``, by the same keys or none, is certainly <, <=, > or >= 0.
 
@@ -306,7 +313,13 @@ class Bounds:
             if chosen is not None and chosen.upper_sure and _told(chosen.upper, reached):
                 rows[label] = replace(one, doubts=doubts)
         about = f"{self.about}, where certainly {_part(other)} {sign} 0"
-        return replace(self, about=about, rows=rows, whole=False, asked=None)
+        sources = self._joined(other)
+        return replace(self, about=about, rows=rows, sources=sources, whole=False, asked=None)
+
+    def _joined(self, other: Bounds) -> tuple[Release, ...]:
+        """What both rest on; doubts are told apart by them, so nothing may let go of one."""
+        more = (one for one in other.sources if all(one is not mine for mine in self.sources))
+        return *self.sources, *more
 
     def certainly_less(self, other: Bounds | Number) -> list[Any]:
         """The keys whose number is certainly less than the other's; the others are unknown."""
@@ -400,14 +413,13 @@ class Bounds:
     ) -> Bounds:
         """Row by row with another, matched by keys."""
         two = other if isinstance(other, Bounds) else Bounds.of(other)
-        sources = (
-            *self.sources,
-            *(one for one in two.sources if all(one is not mine for mine in self.sources)),
-        )
+        sources = self._joined(two)
         about = f"{_part(self)} {sign} {_part(two)}"
         if not two.by or not self.by:
             keyed = self if self.by else two
-            mine, its = next(iter(self.rows.values())), next(iter(two.rows.values()))
+            mine, its = (next(iter(one.rows.values()), None) for one in (self, two))
+            if mine is None or its is None:  # of no row, nothing follows
+                return Bounds(about=about, by=keyed.by, rows={}, sources=sources, whole=False)
             rows = {
                 label: made(one if self.by else mine, its if self.by else one)
                 for label, one in keyed.rows.items()

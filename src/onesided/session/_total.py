@@ -21,7 +21,7 @@ from onesided.accounting import (
     total_loss,
     worst_of,
 )
-from onesided.errors import ParameterError, PolicyError, PolicyMismatchError
+from onesided.errors import LedgerError, ParameterError, PolicyError, PolicyMismatchError
 from onesided.ledger import PURE, Balance, Entry, Ledger
 from onesided.policy import (
     ABSENT,
@@ -174,10 +174,31 @@ def ledger_total(
     (40, Fraction(4, 5), True)
     """
     allowed = probability(delta, name="delta")
+    known = list(policies)
+    for _ in range(_TRIES):
+        head = ledger.head()
+        found = _of_all(ledger, policy, allowed, known, accept_unprotected)
+        if ledger.head() == head:  # all of it is of one moment
+            return found
+    raise LedgerError(
+        "The ledger was charged again and again while it was read.", hint="Ask once more."
+    )
+
+
+_TRIES: Final = 20
+
+
+def _of_all(
+    ledger: Ledger,
+    policy: Policy | None,
+    allowed: Fraction,
+    known: list[Policy],
+    accept_unprotected: bool,  # noqa: FBT001 - of the caller's own
+) -> SessionTotal:
+    """As :func:`ledger_total`, of a ledger that stays as it is meanwhile."""
     by_account: dict[str, list[Entry]] = {}
     for entry in ledger.entries(kind="spend"):
         by_account.setdefault(entry.policy_id, []).append(entry)
-    known = list(policies)
 
     def promised(of: Of) -> Guarantee:
         accepted = accept_unprotected

@@ -231,8 +231,13 @@ class _Published(Words):
             return Bounds.of(what)
         if not node.parts:
             return self._named(node, answers)
+        if what == "SUM" and _sums(node.parts[0]):
+            raise self._refused("A SUM stands in no other", node.word)
         one, *rest = (self._value(part, answers, by) for part in node.parts)
         if what == "SUM":
+            # Over the rows that FROM gives: a number stands in each of them.
+            rows = next((answer for answer in answers.values() if answer.by), one)
+            one = one.repeated(rows)
             return one.sum(tuple(name for name in by if name in one.by))
         if not rest:
             return -one
