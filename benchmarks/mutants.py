@@ -78,10 +78,10 @@ OWN_CHECKS = (
 )
 DIVES, SETS = 3, 2
 # CPU seconds for one check: whoever runs the command would give up as well.
-PATIENCE = 20
+PATIENCE = 60
 # CPU seconds for all checks of one mutant: what was not noticed by then lives,
 # on a machine five times as slow as ours, too.
-ENOUGH = 300
+ENOUGH = 600
 # Bytes: a number that is far too long must not take all there is.
 MEMORY = 4 * 2**30
 

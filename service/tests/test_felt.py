@@ -72,7 +72,8 @@ def areas(folder, number):
     return told
 
 
-@pytest.mark.heavy
+# Where a machine has more to do than it can, what is left of the leak shows.
+@pytest.mark.only_slow
 def test_no_address_tells_how_many_rows_match(tmp_path, long_form):
     number = 2000 if long_form else 60
     found = areas(timed.filled(tmp_path, CLOCK, "person"), number)
