@@ -11,6 +11,7 @@ from onesided.ledger import Unit
 from onesided.monitor import rules_for
 from onesided.monitor.kit import Folder, Look
 from onesided.noise import NotPrivateSeededNoise
+from onesided.session import release_from_json, release_to_json
 
 VISITS = p.sensitive_presence("NOT agreed", max_groups=1)
 GIVEN = {"at_most": 1, "at_least": 3, "window": 2, "epsilon": 40, "policy": VISITS}
@@ -172,3 +173,15 @@ def test_what_says_where_a_visit_is_decides_no_kind(column):
     policy = p.sensitive_presence(f"NOT {column}", max_groups=1)
     with pytest.raises(errors.ParameterError, match="where, when or whose"):
         Monitor([True, False], at_most=1, at_least=3, window=2, epsilon=1, policy=policy)
+
+
+def test_what_is_certain_of_open_visits_stays_so_in_json():
+    policy = p.sensitive_presence("NOT agreed", max_groups=1)
+    given = {"at_most": 1, "at_least": 3, "window": 7, "epsilon": 90, "policy": policy}
+    with Monitor(["gym", "bar"], **given) as monitor:
+        rows = {"person": [1, 2, 3, 4], "place": ["gym"] * 4, "agreed": [True] * 4}
+        step = monitor.step(rows, id="monday", time=1)
+    back = release_from_json(release_to_json(step))
+    assert back.table.columns() == step.table.columns()
+    for side in ("lower", "upper"):
+        assert back.table.certain(side).tolist() == step.table.certain(side).tolist()

@@ -391,14 +391,17 @@ def _exchange(table: Margins, a: int, b: int, low: list[Array], high: list[Array
             part = np.take(part, labels, axis=axis)
         return part
 
-    low[a] = np.maximum(low[a], summed(low[b]))
+    # Sums below 2^52 are exact in floats; larger ones bound nothing, so none is rounded.
+    low[a] = np.minimum(np.maximum(low[a], summed(low[b])), _MOST)
     known = np.isfinite(high[b])
     finite = np.where(known, high[b], 0)
     sums, missing = summed(finite), summed((~known).astype(np.int64))
-    high[a] = np.minimum(high[a], np.where(missing == 0, sums, np.inf))
+    exact = sums < _MOST
+    high[a] = np.minimum(high[a], np.where((missing == 0) & exact, sums, np.inf))
     rest = spread(summed(low[b])) - low[b]
     high[b] = np.minimum(high[b], spread(high[a]) - rest)
-    beside = np.where(spread(missing) - ~known == 0, spread(sums) - finite, np.inf)
+    held = (spread(missing) - ~known == 0) & spread(exact)
+    beside = np.where(held, spread(sums) - finite, np.inf)
     low[b] = np.maximum(low[b], spread(low[a]) - beside)
 
 

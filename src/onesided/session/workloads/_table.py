@@ -489,8 +489,9 @@ def _parts(told: _Told) -> dict[str, Any]:
     """As parts of the total, the first number: within 0 and 1, and all of it where it may be 0."""
     total, low, high = told.estimate[0], float(told.lower[0]), float(told.upper[0])
     with np.errstate(divide="ignore", invalid="ignore"):
-        lower = np.nan_to_num(np.clip(told.lower / high, 0, 1))
+        lower = np.nextafter(np.nan_to_num(np.clip(told.lower / high, 0, 1)), 0)
         upper = np.clip(told.upper / low, 0, 1) if low > 0 else np.ones(told.upper.size)
+        upper = np.nextafter(upper, 1)  # what a division rounded, further out
         estimate = told.estimate / total if total else np.zeros(told.estimate.size)
     return {
         "estimate": estimate,
@@ -503,10 +504,11 @@ def _parts(told: _Told) -> dict[str, Any]:
 
 def _steps(told: _Told, step: Fraction) -> dict[str, Any]:
     """In the column's own unit; whole numbers of a whole step stay whole."""
-    times: Any = int(step) if step.denominator == 1 else float(step)
-    numbers = {name: getattr(told, name) for name in ("estimate", "lower", "upper")}
+    numbers = {n: getattr(told, n) * step.numerator for n in ("estimate", "lower", "upper")}
     sure = {name: getattr(told, name) for name in ("lower_certain", "upper_certain")}
-    return {**{name: part * times for name, part in numbers.items()}, **sure}
+    if step.denominator > 1:  # one division, so that no bound passes what it bounds
+        numbers = {name: part / step.denominator for name, part in numbers.items()}
+    return {**numbers, **sure}
 
 
 def _fitted(layout: Layout, mechanism: Mechanism, answer: Answer, share: Fraction) -> _Told:

@@ -321,14 +321,15 @@ def _release(found: Any, frame: FrameMaker | None) -> Release:
         columns = _columns(found["columns"])
         steps = found["release"] == "MonitorRelease"
         roles: dict[str, Any] = {"status": "fact", "at_most": "upper"} if steps else {}
+        if steps and "open_at_least" in columns:
+            roles["open_at_least"] = "lower"
+        sure = tuple(name for name in roles if name != "status")
         if found["release"] == "SampleRelease":
             roles = dict.fromkeys(columns, "row")
         beside = _texts(found, "beside")
         return Release(
             kind=_text(found["release"], "release"),
-            told=RoleTable.of(
-                columns, beside=beside, roles=roles, sure=("at_most",) if steps else ()
-            ),
+            told=RoleTable.of(columns, beside=beside, roles=roles, sure=sure),
             summary=_text(found.get("found", ""), "found"),
             bound_words=said.confidence,
             **shared,
