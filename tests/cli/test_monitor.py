@@ -350,3 +350,42 @@ def test_whole_numbers_as_times_are_not_rounded(stream):
     done = stream.once("--window", "9", "--batch-time", "name")
     assert done.returncode == 2
     assert [name for name in "abcd" if f"Not taken in: {name}-3" in done.stderr] == ["a", "b", "d"]
+
+
+ALARMS = ["--policy", "sensitive_presence", "--sensitive", "NOT agreed", "--at-least", "4"]
+
+
+def batch(folder, name, rows, header="person,place,agreed"):
+    (folder / "in" / name).write_text("\n".join([header, *rows]) + "\n")
+
+
+def test_safe_places_and_alarms(stream):
+    (stream.folder / "s.toml").write_text(
+        'columns = { agreed = { type = "boolean", unreadable = "missing" } }\n'
+    )
+    told = [f"p{n},place 0,true" for n in range(5)]
+    hidden = [f"p{n},place 1,{said}" for n, said in enumerate(("false", "", "perhaps", "true"))]
+    batch(stream.folder, "v-2026-01-01T07.csv", told + hidden)
+    done = stream.once("--schema", "s.toml", *ALARMS)
+    assert done.returncode == 0, done.stderr
+    assert "1 text is not of the declared form of 'agreed' (taken as unknown)" in done.stderr
+    assert stream.status["alarm"] == 4
+    assert [one["status"] for one in stream.status["places"][:3]] == ["alarm", "unknown", "safe"]
+    assert [one["open_at_least"] for one in stream.status["places"][:2]] == [4, 1]
+
+
+@pytest.mark.parametrize(
+    ("schema", "more", "said"),
+    [
+        ("", [], "holds VARCHAR; who is sensitive follows from columns of true and false"),
+        ('columns = { agreed = { type = "boolean" } }\n', [], "could refuse a whole batch"),
+        ("", ["--person", "agreed"], "which says where, when or whose a visit is"),
+        ("", ["--policy", "presence"], "has no meaning for the policy 'presence'"),
+    ],
+)
+def test_who_is_open_is_read_from_a_declared_column(stream, schema, more, said):
+    (stream.folder / "s.toml").write_text(schema)
+    batch(stream.folder, "v-2026-01-01T07.csv", ["p1,place 0,true"])
+    done = stream.once("--schema", "s.toml", *ALARMS, *more)
+    assert done.returncode == 2
+    assert said in " ".join(done.stderr.split())

@@ -48,13 +48,16 @@ from onesided.errors import (
 from onesided.ledger import at_delta
 from onesided.monitor import Monitor, MonitorRelease
 from onesided.monitor.kit import (
+    Columns,
     Folder,
     Look,
     Positions,
     Scale,
+    columns_of,
     duration,
     open_ledger,
     read_window,
+    refuse_deciding,
     time_in_name,
     times_of,
 )
@@ -103,7 +106,14 @@ class Job(Printed):
     keys: Path | None = None
     schema: Path | None = None
     every: Annotated[str, typer.Option(help="How often to look for new batches.")] = "5s"
+    at_least: Annotated[
+        int | None,
+        typer.Option(help="Also tell, certainly, where at least this many open people were."),
+    ] = None
     policy: str = "presence"
+    sensitive: Annotated[
+        str | None, typer.Option(help="SQL that is true for visits that are not open.")
+    ] = None
     max_groups: Annotated[
         int | None, typer.Option(help="Visits of a person that ε hides together.")
     ] = None
@@ -155,7 +165,8 @@ def monitor(job: Job) -> None:
     length = int(job.window) if job.window.isdecimal() else job.window
     declared = read_schema(job.schema) or Schema()
     names, positions = read_places(job.keys, job.place, declared)
-    layout = _layout(job, declared, length)
+    policy = read_policy(job.policy, max_groups=job.max_groups, sensitive=job.sensitive)
+    layout = _layout(job, declared, length, () if job.at_least is None else columns_of(policy))
     look = Look(
         title=job.title,
         noun=layout.place,
@@ -169,9 +180,10 @@ def monitor(job: Job) -> None:
     opened = Monitor(
         names,
         at_most=job.at_most,
+        at_least=job.at_least,
         window=length,
         epsilon=job.epsilon,
-        policy=read_policy(job.policy, max_groups=job.max_groups, sensitive=None),
+        policy=policy,
         charges=job.charges,
         state=job.state,
         published=job.out,
@@ -186,13 +198,14 @@ def monitor(job: Job) -> None:
         raise typer.Exit(Follower(job, opened, layout, folder).run(new=new, wait=wait))
 
 
-def _layout(job: Job, schema: Schema, window: int | str) -> Layout:
-    """Which columns are the person, the place and, if it is named, the time.
+def _layout(job: Job, schema: Schema, window: int | str, deciding: tuple[str, ...]) -> Layout:
+    """Which columns are the person, the place and, if it is named, the time, and who is open.
 
     Errors: SchemaError for a schema that would refuse a batch for its rows: its absence shows.
     """
     person, time = schema.unit_of(job.person) or "person", job.time or "time"
-    for name in (person, job.place, time):
+    refuse_deciding(deciding, Columns(person=person, place=job.place, time=time))
+    for name in (person, job.place, time, *deciding):
         one = schema.columns.get(name)
         if one is not None and (
             one.required or (one.type != "text" and schema.refuses_unreadable(name))
@@ -212,6 +225,7 @@ def _layout(job: Job, schema: Schema, window: int | str) -> Layout:
         source=job.batch_time,
         scale=read_window(window)[0],
         schema=schema,
+        deciding=deciding,
     )
 
 
@@ -386,6 +400,7 @@ class Layout:
     source: BatchTime
     scale: Scale
     schema: Schema
+    deciding: tuple[str, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -400,7 +415,7 @@ class Layout:
     @property
     def read_as(self) -> dict[str, str]:
         """The declared types of the columns that are used."""
-        wanted = (self.person, self.place, self.time)
+        wanted = (self.person, self.place, self.time, *self.deciding)
         return {n: one.type for n, one in self.schema.columns.items() if n in wanted}
 
     def order(self, file: BatchFile) -> tuple[int, int, str]:
@@ -435,7 +450,7 @@ class Layout:
         wanted = [self.person, self.place]
         if self.time in relation.columns or self.time_required:
             wanted.append(self.time)
-        for name in wanted:
+        for name in (*wanted, *self.deciding):
             if name not in relation.columns:
                 raise UnknownColumnError(
                     f"{file.name} has no column {name!r}.",
@@ -445,9 +460,19 @@ class Layout:
         types = dict(zip(relation.columns, map(str, relation.types), strict=True))
         for name in wanted[:2]:
             _refuse_ambiguous(types[name], file.name, name)
+        for name in self.deciding:
+            if types[name] != "BOOLEAN":  # by its type: no one value can keep a batch out
+                raise DataError(
+                    f"Column {name!r} of {file.name} holds {types[name]}; who is sensitive "
+                    "follows from columns of true and false.",
+                    hint='Declare it in the schema: type = "boolean", unreadable = "missing".',
+                    column=name,
+                )
         picked = [f"CAST({quoted(name)} AS VARCHAR)" for name in wanted[:2]]
         picked += [self._moment(name, types[name], file) for name in wanted[2:]]
-        named = zip(picked, ("person", "place", "time"), strict=False)
+        names = ("person", "place", "time")[: len(wanted)]
+        picked += map(quoted, self.deciding)
+        named = zip(picked, (*names, *map(quoted, self.deciding)), strict=True)
         try:
             return _columns_of(
                 relation.project(", ".join(f"{one} AS {name}" for one, name in named))

@@ -318,7 +318,7 @@ def read_batch(
     at = rules.scale.ticks(time, name="the time of a batch")
     if data is None:
         return Batch(name, at)
-    table = _columns(data, columns, _deciding(rules))
+    table = _columns(data, columns, rules.deciding)
     lengths = {len(column) for column in table.values()}
     if len(lengths) > 1:
         raise DataError(
@@ -356,9 +356,9 @@ def _opened(table: Mapping[str, Column], rules: Rules, columns: Columns) -> Bool
 
     Errors: DataError for a column of the condition that holds something else than yes or no.
     """
-    names = _deciding(rules)
     if rules.alarms is None:
         return None
+    names = rules.deciding
     rows = len(table[columns.person])
     held = [[v for _, part in _parts(table[name]) for v in part] for name in names]
     for name, values in zip(names, held, strict=True):
@@ -391,20 +391,13 @@ def _named_there(
     return (persons, left) if numbers is None else (numbers, None)
 
 
-def _deciding(rules: Rules) -> tuple[str, ...]:
-    """The columns that tell which visits are open, where alarms are told."""
-    if rules.alarms is None:
-        return ()
-    return rules.policy.rules[0].condition.readable().columns
-
-
-def refuse_deciding(rules: Rules, columns: Columns) -> None:
+def refuse_deciding(names: Sequence[str], columns: Columns) -> None:
     """Refuse a condition on a column that says where, when or whose a visit is.
 
     A visit that stays would move to another place as it becomes open, and counts of everybody rise.
     Errors: ParameterError.
     """
-    for name in _deciding(rules):
+    for name in names:
         if name in (columns.person, columns.place, columns.time):
             raise ParameterError(
                 f"The policy's condition reads {name!r}, which says where, when or whose a visit "

@@ -356,7 +356,7 @@ class Monitor:
             at_least=at_least,
         )
         self._columns = Columns(person=person, place=place, time=time)
-        refuse_deciding(self._rules, self._columns)
+        refuse_deciding(self._rules.deciding, self._columns)
         self._on_unknown = on_unknown
         self._clock = _system_clock if clock is None and self._rules.scale.dated else clock
         self._ahead = _ahead(ahead, dated=self._rules.scale.dated)

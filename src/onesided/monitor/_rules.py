@@ -266,6 +266,11 @@ class Rules:
         return np.concatenate((self.thresholds, -self.alarms))
 
     @property
+    def deciding(self) -> tuple[str, ...]:
+        """The columns that tell which visits are open, where alarms are told."""
+        return () if self.alarms is None else columns_of(self.policy)
+
+    @property
     def size(self) -> int:
         """How many places there are."""
         return self.keys.size
@@ -424,6 +429,17 @@ def rules_for(
         rate=rate(budget * least / paid, name="the rate that follows from epsilon"),
         read_as=tuple(sorted((read_as or {}).items())),
     )
+
+
+def columns_of(policy: Policy) -> tuple[str, ...]:
+    """The columns that the policy's conditions read.
+
+    >>> from onesided.policy import sensitive_presence
+    >>> columns_of(sensitive_presence("NOT agreed", max_groups=1))
+    ('agreed',)
+    """
+    names = [name for rule in policy.rules for name in rule.condition.readable().columns]
+    return tuple(dict.fromkeys(names))
 
 
 def _fall(policy: Policy) -> int:
