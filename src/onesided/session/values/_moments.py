@@ -245,6 +245,9 @@ def _added(parts: Lazy, taken: Taken, groups: Groups, wide: Mapping[str, bool]) 
     names = _names(wide)
     adds = [nw.col(name).sum() for name in names]
     if groups.by:
+        if groups.excess != "truncate" or taken.unit is None:
+            # Added up by the key's own columns first: far fewer rows are then looked up in a list.
+            parts = parts.group_by(*groups.by).agg(*adds)
         grouped = _paired(parts, taken, groups).group_by(ORDER).agg(*adds)
         found = taken.table.fetch(grouped, (ORDER, *names))
     else:
