@@ -4,6 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -12,6 +13,7 @@ from onesided.errors import ParameterError
 from onesided.session import release_from_json, release_to_json
 from onesided.session._arithmetic import Bounds, _Interval
 from onesided.session._confidence import Confidence, miss_of
+from onesided.session._tightened import Sum, tightest
 from onesided.show import EMPTY
 
 UNSURE = (False, True)
@@ -313,3 +315,121 @@ def test_numbers_that_no_float_holds_are_rounded_outward():
     told = third.table.columns()
     assert Fraction(told["lower"][0]) <= Fraction(1, 3) <= Fraction(told["upper"][0])
     assert told["lower"][0] < told["upper"][0]
+
+
+def asked_by(by, rows, *, cut="", others=False, measure="Number of rows"):
+    """Counts by these columns, with intervals for each key."""
+    statement = od.session.Statement(measure=measure, units="rows", by=by, others=others)
+    return Bounds(about="x", by=by, rows=rows, sources=(), asked=(statement, cut, by, tuple(rows)))
+
+
+def cells(table):
+    """Bounds of the cells of a table of two columns; None is no bound."""
+    return asked_by(
+        ("a", "b"),
+        {(i, j): interval(*one) for i, row in enumerate(table) for j, one in enumerate(row)},
+    )
+
+
+def margin(name, bounds):
+    return asked_by((name,), {(i,): interval(*one) for i, one in enumerate(bounds)})
+
+
+def bounds(found):
+    return [(one.lower, one.upper) for one in found.rows.values()]
+
+
+def test_a_group_is_at_most_its_margin():
+    inner = cells([[(0, 9), (4, 9)], [(0, 2), (0, 9)]])
+    outer = margin("a", [(1, 6), (0, 9)])
+    assert bounds(inner.tightened(outer)) == [(0, 6), (4, 6), (0, 2), (0, 9)]
+    assert bounds(outer.tightened(inner)) == [(4, 6), (0, 9)]
+    assert bounds(inner.tightened(outer, apart=True)) == [(0, 2), (4, 6), (0, 2), (0, 9)]
+    every = asked_by((), {(): interval(0, 9)})
+    assert bounds(every.tightened(inner, outer)) == [(4, 9)]
+
+
+def test_of_what_was_cut_only_parts_are_bounded():
+    inner, few = {(0, 0): interval(3, 5)}, {(0,): interval(0, 4)}
+    cut = "every number and bound here is about data that may have been cut"
+    part = asked_by(("a", "b"), inner, cut=cut)
+    assert bounds(part.tightened(asked_by(("a",), few))) == [(3, 4)]
+    for whole in (asked_by(("a",), few, cut=cut), asked_by(("a",), few, measure="Number of x")):
+        with pytest.raises(ParameterError, match="Nothing says"):
+            part.tightened(whole)
+    with pytest.raises(ParameterError, match="contradict"):
+        part.tightened(asked_by(("a",), {(0,): interval(0, 2)}))
+
+
+def test_all_that_is_not_listed_is_in_the_group_of_others():
+    every = asked_by((), {(): interval(7, 20)})
+    for cut, others, apart, told in (
+        ("", True, False, [(7, 9)]),
+        ("", False, False, [(7, 20)]),
+        ("Rows without a value of 'a' are in no group.", True, False, [(7, 20)]),
+        ("", False, True, [(7, 20)]),
+    ):
+        rows = {(0,): interval(1, 5), (None,): interval(2, 4)}
+        part = asked_by(("a",), rows, cut=cut, others=others)
+        assert bounds(every.tightened(part, apart=apart)) == told
+    assert bounds(part.tightened(every)) == [(1, 5), (2, 4)]
+    part = asked_by(("a",), {(0,): interval(1, 5), (None,): interval(2, 4)}, others=True)
+    assert bounds(part.tightened(every, apart=True)) == [(3, 5), (2, 4)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_bounds_of_a_table_are_as_tight_as_its_margins_allow(seed):
+    """Beside all tables within the bounds, enumerated: two rows, three columns, both margins."""
+    pytest.importorskip("scipy")
+    random = np.random.default_rng(seed)
+    true = random.integers(0, 3, (2, 3))
+    low = np.maximum(true - random.integers(0, 2, true.shape), 0)
+    high = true + random.integers(0, 3, true.shape)
+    ends = [
+        [(one - random.integers(0, 2), one + random.integers(0, 2)) for one in true.sum(axis)]
+        for axis in (1, 0)
+    ]
+    grid = product(*(range(a, b + 1) for a, b in zip(low.flat, high.flat, strict=True)))
+    tables = np.array(list(grid)).reshape(-1, 2, 3)
+    given = [interval(int(a), int(b)) for a, b in zip(low.flat, high.flat, strict=True)]
+    given += [interval(int(a), int(b)) for told in ends for a, b in told]
+    for least, most in ((True, True), (True, False), (False, True)):
+        fits = np.ones(len(tables), dtype=bool)
+        for axis, told in zip((2, 1), ends, strict=True):
+            fits &= (tables.sum(axis) <= [b for _, b in told]).all(1) if least else True
+            fits &= (tables.sum(axis) >= [a for a, _ in told]).all(1) if most else True
+        left = tables[fits]
+        parts = [(0, 1, 2), (3, 4, 5), (0, 3), (1, 4), (2, 5)]
+        sums = [Sum(6 + at, one, least=least, most=most) for at, one in enumerate(parts)]
+        found = tightest(given, sums, nothing=interval(0, 0))[:6]
+        ends_of = zip(left.min(0).flat, left.max(0).flat, strict=True)
+        assert [(one.lower, one.upper) for one in found] == list(ends_of)
+        without = [one for one in sums if one.whole == 6]
+        for one, told in zip(tightest(given, without, nothing=interval(0, 0)), found, strict=False):
+            assert one.lower <= told.lower <= told.upper <= one.upper
+
+
+def test_what_follows_from_likely_bounds_is_likely():
+    inner = asked_by(("a",), {(0,): interval(2, 9), (1,): interval(0, 9, *UNSURE)})
+    every = asked_by((), {(): interval(0, 5)})
+    told = inner.tightened(every, apart=True)
+    assert [one.upper for one in told.rows.values()] == [5, 3]
+    assert [one.upper_sure for one in told.rows.values()] == [True, True]
+    assert (told.miss, told.rows[1,].lower_sure) == (Fraction(1, 20), False)
+
+
+def test_published_margins_and_cells_bound_each_other():
+    visits = pl.DataFrame({"u": range(12), "a": [0, 1] * 6, "b": [0, 1, 2] * 4}).drop_nulls()
+    session = od.Session(visits, unit="u", policy=od.policy.presence(max_groups=1), budget=10**4)
+    by = {"by": ["a", "b"], "keys": list(product(range(2), range(3))), "epsilon": "1/2"}
+    for _ in range(5):
+        inner = od.certain(session.count(**by, max_groups=1))
+        outer = od.certain(session.count(by="a", keys=[0, 1], epsilon="1/2"))
+        told = outer.tightened(inner, apart=True)
+        for (key,), one in told.rows.items():
+            assert 0 <= one.lower <= 6 <= one.upper <= outer.rows[key,].upper
+        for label, one in inner.tightened(outer, apart=True).rows.items():
+            assert one.lower <= 2 <= one.upper <= told.rows[label[:1]].upper
+    cut = od.certain(session.count(by="a", keys=[0, 1], epsilon=1, on_excess="truncate"))
+    with pytest.raises(ParameterError, match="Nothing says"):
+        inner.tightened(cut)

@@ -12,15 +12,17 @@ whatever was looked at and chosen first.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import accumulate, chain, count, permutations
 from typing import Any, Final, Literal
 
 from onesided._numbers import Number, exact, readable
 from onesided.errors import ParameterError
 from onesided.session._confidence import miss_of
 from onesided.session._release import Release, frame_of
+from onesided.session._tightened import Sum, tightest
 from onesided.show import Card, RoleTable
 
 _ROWS: Final = 20
@@ -248,29 +250,57 @@ class Bounds:
         about = f"sum over {gone} of: {self.about}" if gone else self.about
         return replace(self, about=about, by=kept, rows=found, asked=None)
 
-    def tightened(self, other: Bounds) -> Bounds:
-        """The tightest bounds that follow from two answers to one question about the same rows.
+    def tightened(self, *others: Bounds, apart: bool = False) -> Bounds:
+        """The tightest bounds that follow from more answers about the same rows.
 
-        Of counts and histograms as they were published, before anything is computed from them.
-        That the rows did not change between them is yours to know: another day's count is another
-        number.
-        Errors: ParameterError for answers that differ in question, keys or bins, in what was cut
-        or is missing, or whose certain bounds contradict each other.
+        Of counts and histograms as they were published, before anything is computed from them: to
+        the same question, or counts by more columns or by fewer, of which each is at most its
+        margin. Of answers that say that units were cut, nothing follows for their parts. That the
+        rows did not change between them is yours to know: another day's count is another number.
+
+        apart: that no unit is in two of their groups is yours to know as well, as where each row
+        counts alone; groups then add up to at most their margin. Where others=True counted all
+        that is not listed, and nothing is missing, the whole is at most their sum, in any case.
+
+        Errors: ParameterError for answers that differ in question, bins, condition, in what was
+        cut or is missing, or whose certain bounds contradict each other.
         """
-        if self.asked is None or self.asked != other.asked:
-            raise ParameterError(
-                f"Nothing says that these are the same numbers: {self.about}, and {other.about}.",
-                hint="Tighten two counts or histograms of one question, with the same keys and "
-                "cuts, before you compute with them.",
-            )
-        found = self._with(other, "and", _Interval.both)
-        for label, one in found.rows.items():
+        if not isinstance(apart, bool):
+            raise ParameterError(f"apart={apart!r} must be True or False.", value=apart)
+        merged = {self.asked: self}
+        for other in others:
+            mine = merged.get(other.asked)
+            if other.asked is None or (mine is None and not _related(other, merged.values())):
+                raise ParameterError(
+                    f"Nothing says that these are the same numbers: {self.about}, and "
+                    f"{other.about}.",
+                    hint="Tighten counts or histograms of one question, with the same keys and "
+                    "cuts, or counts by more or fewer columns, before you compute with them.",
+                )
+            both = other if mine is None else other._with(mine, "and", _Interval.both)  # noqa: SLF001
+            merged[other.asked] = replace(both, asked=other.asked)
+        found = list(merged.values())
+        starts = accumulate((len(one.rows) for one in found), initial=0)
+        places = [
+            dict(zip(one.rows, count(at), strict=False))
+            for one, at in zip(found, starts, strict=False)
+        ]
+        sums = [
+            one
+            for (whole, at), (part, beside) in permutations(zip(found, places, strict=True), 2)
+            for one in _sums(whole, at, part, beside, apart=apart)
+        ]
+        given = [one for each in found for one in each.rows.values()]
+        told = tightest(given, sums, nothing=_ZERO)
+        for label, one in zip(chain(*(each.rows for each in found)), told, strict=True):
             if one.crossed and one.lower_sure and one.upper_sure:
                 raise ParameterError(
                     f"{_named(label)}: two bounds that are certain contradict each other.",
-                    hint="The rows changed between these answers.",
+                    hint="The rows changed between these answers, or groups are not apart.",
                 )
-        return replace(found, about=self.about, asked=self.asked)
+        rows = dict(zip(self.rows, told, strict=False))
+        sources = {id(one): one for each in found for one in each.sources}
+        return replace(self, rows=rows, sources=tuple(sources.values()))
 
     def at_most(self, threshold: Number) -> list[Any]:
         """The keys whose number is certainly at most ``threshold``; the others are unknown."""
@@ -434,6 +464,53 @@ class Bounds:
         rows = {label: made(one, two.rows[label]) for label, one in self.rows.items()}
         whole = self.whole and two.whole
         return Bounds(about=about, by=self.by, rows=rows, sources=sources, whole=whole)
+
+
+_ZERO: Final = _Interval(Fraction(0), Fraction(0))
+_CUT: Final = "may have been cut"
+
+
+def _finer(whole: Bounds, part: Bounds) -> bool:
+    """Whether ``part`` asks the same by more columns, so that each group is in one of ``whole``."""
+    if whole.asked is None or part.asked is None or not set(whole.by) < set(part.by):
+        return False
+    (one, cut), other = whole.asked[:2], part.asked[0]
+    same = replace(one, by=(), others=False) == replace(other, by=(), others=False)
+    return same and _CUT not in cut
+
+
+def _related(one: Bounds, others: Iterable[Bounds]) -> bool:
+    return any(_finer(one, other) or _finer(other, one) for other in others)
+
+
+def _sums(
+    whole: Bounds,
+    at: Mapping[tuple[Any, ...], int],
+    part: Bounds,
+    beside: Mapping[tuple[Any, ...], int],
+    *,
+    apart: bool,
+) -> Iterator[Sum]:
+    """What each group of ``whole`` is to those of ``part`` that lie in it; nothing unless finer.
+
+    The group of all keys that are not listed has no key, and lies in the whole alone.
+    """
+    if part.asked is None or not _finer(whole, part):
+        return
+    columns = [part.by.index(name) for name in whole.by]
+    inner: dict[tuple[Any, ...], list[int]] = {}
+    for label, place in beside.items():
+        inner.setdefault(tuple(label[one] for one in columns), []).append(place)
+    asked, cut = part.asked[:2]
+    every = asked.others and not whole.by and not cut
+    for label, place in at.items():
+        if label and None in label:
+            continue
+        parts = tuple(inner.get(label, ()))
+        # One by one first: that rests on no other part's bounds, which may be likely.
+        yield from (Sum(place, (one,), least=True, most=False) for one in parts)
+        if apart or every:
+            yield Sum(place, parts, least=apart, most=every)
 
 
 def certain(release: Release, *, likely: bool = False) -> Bounds:
