@@ -24,6 +24,7 @@ from onesided.show import (
     outline_around,
     svg_text,
 )
+from onesided.show._svg import _ticks
 
 HOSTILE = "<script>alert(1)</script>\"'&\u202e"
 LONG = "a place with a very long name, the Sports Hall of the Municipality of Neustadt"
@@ -348,3 +349,10 @@ def test_a_picture_is_kept_as_a_file(tmp_path):
 def test_another_library_is_refused():
     with pytest.raises(ParameterError, match="'ascii' draws no pictures"):
         figure(Chart(shape=NOTHING["no dots"], **WORDS), "ascii")
+
+
+@pytest.mark.parametrize("ends", [(1394, 1396), (0, 1), (3, 3), (0, 13), (10**9, 10**9 + 3)])
+def test_whole_numbers_have_whole_ticks(ends):
+    ticks, _ = _ticks(np.array(ends, dtype=float), 600.0, zero=False)
+    assert all(tick == int(tick) for tick in ticks)
+    assert len(ticks) >= 2

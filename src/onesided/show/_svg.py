@@ -651,17 +651,19 @@ def _all(shape: Dots | Bars) -> Numbers:
 
 
 def _ticks(values: Numbers, room: float, *, zero: bool) -> tuple[list[float], Span]:
-    """Round numbers that cover the values, as many as have room for their words."""
+    """Round numbers that cover the values, as many as have room; whole ones of whole values."""
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
     low, high = (min(low, 0.0), max(high, 0.0)) if zero else (low, high)
     if not high > low:
         high = low + max(1.0, abs(low) * 1e-6)
     # An axis ends soon after its values, but never without two numbers on it.
     pad = 0.04 * (high - low)
+    whole = bool((values == np.floor(values)).all())  # between two people there is nobody
     for parts in (6, 5, 4, 3, 2, 1):
-        rough = (high - low) / parts
+        rough = max((high - low) / parts, 1.0 if whole else 0.0)
         power = 10.0 ** math.floor(math.log10(rough))
-        step = next(one * power for one in (1, 2, 2.5, 5, 10, 20) if rough <= one * power * 1.0001)
+        round_ones = (1, 2, 5, 10, 20) if whole and power == 1 else (1, 2, 2.5, 5, 10, 20)
+        step = next(one * power for one in round_ones if rough <= one * power * 1.0001)
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
         span = (max(step * first, low - pad), min(step * last, high + pad))
         ticks = [step * n for n in range(first, last + 1)]
