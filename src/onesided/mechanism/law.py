@@ -342,8 +342,8 @@ class Staircase(Fitted):
     r is q rounded up to a fraction, so V is drawn exactly, with no rejection.
 
     It is better than a geometric at the same loss, which is ``Counts(noise_rate / largest, ...)``,
-    for one sum: no additive noise has a smaller variance or mean absolute error (found by linear
-    programme; docs/proofs/stairs.md). For many sums per unit whose total is what is
+    for one sum: linear programmes found no additive noise of smaller variance or mean absolute
+    error (docs/proofs/stairs.md). For many sums per unit whose total is what is
     bounded, the geometric is better: it pays for the total, stairs for the number of sums.
     Source: ours, after Geng and Viswanath's two-sided staircase (2014). Errors: ParameterError.
 
