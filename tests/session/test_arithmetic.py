@@ -11,7 +11,7 @@ import pytest
 import onesided as od
 from onesided.errors import ParameterError
 from onesided.session import release_from_json, release_to_json
-from onesided.session._arithmetic import Bounds, _Interval
+from onesided.session._arithmetic import Bounds, Interval
 from onesided.session._confidence import Confidence, miss_of
 from onesided.session._tightened import Sum, tightest
 from onesided.show import EMPTY
@@ -22,7 +22,7 @@ PAIRS = [(low, up) for low in ENDS for up in ENDS if low <= up]
 
 
 def interval(low, up, *sure):
-    return _Interval(
+    return Interval(
         None if low is None else Fraction(low),
         None if up is None else Fraction(up),
         *(sure or (True, True)),
@@ -110,7 +110,7 @@ def test_a_side_is_certain_only_if_no_likely_bound_can_move_it(flags):
 def test_a_twin_that_forgets_the_sign_of_the_denominator_is_seen():
     def forgetful(a, b):
         found = a.over(b)
-        return _Interval(found.lower, found.upper, a.lower_sure and b.upper_sure, a.upper_sure)
+        return Interval(found.lower, found.upper, a.lower_sure and b.upper_sure, a.upper_sure)
 
     found = forgetful(interval(1, 3), interval(1, 2, *UNSURE))
     assert found.upper_sure

@@ -35,7 +35,7 @@ _WHOLE: Final = _SAME | {"Estimates", "LinearRelease"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Interval:
+class Interval:
     """One row: bounds, None where there is none, and whether each is certain.
 
     doubts: by interval that a likely side rests on, the chance that it does not hold.
@@ -55,13 +55,13 @@ class _Interval:
         object.__setattr__(self, "lower_sure", self.lower is None or self.lower_sure)
         object.__setattr__(self, "upper_sure", self.upper is None or self.upper_sure)
 
-    def with_doubts(self, other: _Interval) -> dict[Any, Fraction]:
+    def with_doubts(self, other: Interval) -> dict[Any, Fraction]:
         """What both rest on."""
         return {**self.doubts, **other.doubts}
 
-    def __neg__(self) -> _Interval:
+    def __neg__(self) -> Interval:
         up, low = self.upper, self.lower
-        return _Interval(
+        return Interval(
             None if up is None else -up,
             None if low is None else -low,
             self.upper_sure,
@@ -69,8 +69,8 @@ class _Interval:
             self.doubts,
         )
 
-    def __add__(self, other: _Interval) -> _Interval:
-        return _Interval(
+    def __add__(self, other: Interval) -> Interval:
+        return Interval(
             None if self.lower is None or other.lower is None else self.lower + other.lower,
             None if self.upper is None or other.upper is None else self.upper + other.upper,
             self.lower_sure and other.lower_sure,
@@ -78,12 +78,12 @@ class _Interval:
             self.with_doubts(other),
         )
 
-    def times(self, factor: Fraction) -> _Interval:
+    def times(self, factor: Fraction) -> Interval:
         """Each bound times a public number; a negative one turns the sides."""
         if factor < 0:
             return (-self).times(-factor)
         if not factor:
-            return _Interval(factor, factor)
+            return Interval(factor, factor)
         low, up = self.lower, self.upper
         return replace(
             self,
@@ -91,7 +91,7 @@ class _Interval:
             upper=None if up is None else up * factor,
         )
 
-    def over(self, other: _Interval) -> _Interval:
+    def over(self, other: Interval) -> Interval:
         """The ratio; without bounds where the denominator may be 0.
 
         Where 0 ≤ x and 0 < l ≤ y ≤ u, x / y lies in [lower / u, upper / l]. Both sides rest on l,
@@ -100,11 +100,11 @@ class _Interval:
         if other.upper is not None and other.upper < 0 and not other.crossed:
             return (-self).over(-other)
         if other.lower is None or other.lower <= 0 or other.crossed:
-            return _Interval(None, None)
+            return Interval(None, None)
         least, most = other.lower, other.upper
         low, low_sure = self._end(self.lower, least, most, falls=True)
         up, up_sure = self._end(self.upper, least, most, falls=False)
-        return _Interval(
+        return Interval(
             low,
             up,
             self.lower_sure and other.lower_sure and (other.upper_sure or low_sure),
@@ -127,7 +127,7 @@ class _Interval:
             return bound / least, True
         return (bound / most, False) if most is not None else (Fraction(0), True)
 
-    def both(self, other: _Interval) -> _Interval:
+    def both(self, other: Interval) -> Interval:
         """What follows from two intervals about one number; certain where two are alike."""
         low, low_sure = _tighter(
             (self.lower, self.lower_sure), (other.lower, other.lower_sure), sign=1
@@ -135,7 +135,7 @@ class _Interval:
         up, up_sure = _tighter(
             (self.upper, self.upper_sure), (other.upper, other.upper_sure), sign=-1
         )
-        return _Interval(low, up, low_sure, up_sure, self.with_doubts(other))
+        return Interval(low, up, low_sure, up_sure, self.with_doubts(other))
 
     @property
     def crossed(self) -> bool:
@@ -176,7 +176,7 @@ class Bounds:
 
     about: str
     by: tuple[str, ...]
-    rows: Mapping[tuple[Any, ...], _Interval]
+    rows: Mapping[tuple[Any, ...], Interval]
     sources: tuple[Release, ...]
     whole: bool = True
     asked: tuple[Any, ...] | None = None
@@ -185,7 +185,7 @@ class Bounds:
     def of(cls, number: Any) -> Bounds:
         """A public number as bounds of itself. Errors: ParameterError."""
         value = exact(number, name="number")
-        return cls(about=readable(value), by=(), rows={(): _Interval(value, value)}, sources=())
+        return cls(about=readable(value), by=(), rows={(): Interval(value, value)}, sources=())
 
     @property
     def number(self) -> Fraction | None:
@@ -217,7 +217,7 @@ class Bounds:
 
     def __truediv__(self, other: Bounds | Number) -> Bounds:
         """The ratio of two, or the share of a public number; no bound where it may be over 0."""
-        return self._with(other, "/", _Interval.over)
+        return self._with(other, "/", Interval.over)
 
     def __rtruediv__(self, other: Number) -> Bounds:
         return Bounds.of(other) / self
@@ -242,7 +242,7 @@ class Bounds:
                 hint="Ask a count or a sum by the same keys; its bounds can be summed.",
             )
         places = [self.by.index(name) for name in kept]
-        found: dict[tuple[Any, ...], _Interval] = {}
+        found: dict[tuple[Any, ...], Interval] = {}
         for label, one in self.rows.items():
             part = tuple(label[place] for place in places)
             found[part] = found[part] + one if part in found else one
@@ -277,7 +277,7 @@ class Bounds:
                     hint="Tighten counts or histograms of one question, with the same keys and "
                     "cuts, or counts by more or fewer columns, before you compute with them.",
                 )
-            both = other if mine is None else other._with(mine, "and", _Interval.both)  # noqa: SLF001
+            both = other if mine is None else other._with(mine, "and", Interval.both)  # noqa: SLF001
             merged[other.asked] = replace(both, asked=other.asked)
         found = list(merged.values())
         starts = accumulate((len(one.rows) for one in found), initial=0)
@@ -430,16 +430,16 @@ class Bounds:
             lines=tuple(rest),
         ).html()
 
-    def _each(self, about: str, made: Callable[[_Interval], _Interval]) -> Bounds:
+    def _each(self, about: str, made: Callable[[Interval], Interval]) -> Bounds:
         rows = {label: made(one) for label, one in self.rows.items()}
         return replace(self, about=about, rows=rows, asked=None)
 
-    def _where(self, holds: Callable[[_Interval], bool]) -> list[Any]:
+    def _where(self, holds: Callable[[Interval], bool]) -> list[Any]:
         found = [label for label, one in self.rows.items() if holds(one)]
         return [label[0] if len(label) == 1 else label for label in found]
 
     def _with(
-        self, other: Bounds | Number, sign: str, made: Callable[[_Interval, _Interval], _Interval]
+        self, other: Bounds | Number, sign: str, made: Callable[[Interval, Interval], Interval]
     ) -> Bounds:
         """Row by row with another, matched by keys."""
         two = other if isinstance(other, Bounds) else Bounds.of(other)
@@ -466,7 +466,7 @@ class Bounds:
         return Bounds(about=about, by=self.by, rows=rows, sources=sources, whole=whole)
 
 
-_ZERO: Final = _Interval(Fraction(0), Fraction(0))
+_ZERO: Final = Interval(Fraction(0), Fraction(0))
 _CUT: Final = "may have been cut"
 
 
@@ -547,7 +547,7 @@ def certain(release: Release, *, likely: bool = False) -> Bounds:
     keys = [one.plain() for one in table.parts if one.role == "key"]
     labels = list(zip(*keys, strict=True)) if keys else [()] * len(table)
     rows = {
-        label: _Interval(
+        label: Interval(
             low, up, low_sure, up_sure, {(id(release), None if together else row): miss}
         )
         for row, (label, (low, low_sure), (up, up_sure)) in enumerate(

@@ -22,7 +22,7 @@ _SMALL: Final = 200  # numbers, for a programme for each side of each
 _FINE: Final = 10**6
 
 
-class Interval(Protocol):
+class Bounded(Protocol):
     """Bounds of a number, which know what they rest on."""
 
     @property
@@ -38,7 +38,7 @@ class Interval(Protocol):
         """What follows from both."""
 
 
-One = TypeVar("One", bound=Interval)
+One = TypeVar("One", bound=Bounded)
 
 
 @dataclass(frozen=True, slots=True)

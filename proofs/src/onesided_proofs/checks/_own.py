@@ -15,6 +15,7 @@ from onesided.verify import CheckResult, EachCount, agrees, audit, geometric_law
 from onesided_proofs.checks._accounted import accounted_checks
 from onesided_proofs.checks._added import added_checks
 from onesided_proofs.checks._alignments import alignment_checks
+from onesided_proofs.checks._arithmetic import arithmetic_checks
 from onesided_proofs.checks._certified import certificates
 from onesided_proofs.checks._charges import charge_checks
 from onesided_proofs.checks._definitions import definition_checks
@@ -77,7 +78,7 @@ def _samplers() -> Iterator[CheckResult]:
 
 def _charges() -> Iterator[CheckResult]:
     """What a real session adds up of its rows, and what its ledger holds after some questions."""
-    for one in (*charge_checks(), *added_checks(), *travelled_checks()):
+    for one in (*charge_checks(), *added_checks(), *travelled_checks(), *arithmetic_checks()):
         measured = one.fault or "all that was planned"
         yield CheckResult(one.name, one.subject, measured, not one.fault, one.sound)
 
