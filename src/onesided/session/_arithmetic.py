@@ -39,6 +39,10 @@ class Interval:
     """One row: bounds, None where there is none, and whether each is certain.
 
     doubts: by interval that a likely side rests on, the chance that it does not hold.
+
+    >>> one = Interval(Fraction(1), Fraction(2), upper_sure=False)
+    >>> (one + -one).lower, (one + -one).lower_sure
+    (Fraction(-1, 1), False)
     """
 
     lower: Fraction | None

@@ -60,6 +60,13 @@ def tightest(given: Sequence[One], sums: Sequence[Sum], *, nothing: One) -> list
 
     least, of a sum: its parts together are at most the whole. most: the whole is at most its parts
     together. Without SciPy, or with many numbers, a table's crossing sums may leave more to say.
+
+    >>> from onesided.session.kit import Interval
+    >>> zero, all_, one = (Interval(Fraction(n), Fraction(n)) for n in (0, 5, 2))
+    >>> unknown = Interval(Fraction(0), None)
+    >>> table = [all_, one, unknown]
+    >>> tightest(table, [Sum(0, (1, 2), least=True, most=False)], nothing=zero)[2].upper
+    Fraction(3, 1)
     """
     held = list(given)
     for _ in range(_ROUNDS):
