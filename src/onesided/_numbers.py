@@ -339,6 +339,16 @@ def readable(number: Loss) -> str:
     return f"about {near.normalize()} (exactly {exact_text})"
 
 
+def odds(loss: Loss) -> str:
+    """By what factor odds may change, as people write it.
+
+    >>> odds(Fraction(12)), odds(Fraction(50, 3))
+    ('e^12', 'e^(50/3)')
+    """
+    told = readable(loss)
+    return f"e^{told}" if told.isdecimal() else f"e^({told})"
+
+
 def percent(share: float) -> str:
     """A share of all publications; never rounded up to all of them.
 

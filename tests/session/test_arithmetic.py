@@ -433,3 +433,28 @@ def test_published_margins_and_cells_bound_each_other():
     cut = od.certain(session.count(by="a", keys=[0, 1], epsilon=1, on_excess="truncate"))
     with pytest.raises(ParameterError, match="Nothing says"):
         inner.tightened(cut)
+
+
+def test_open_units_of_two_policies_are_other_units():
+    people = pl.DataFrame(
+        {"u": range(20), "age": [10] * 10 + [30] * 10, "ok": [True] * 15 + [False] * 5}
+    )
+    told = [
+        od.certain(
+            od.Session(people, unit="u", policy=od.policy.sensitive(who), budget=100).count(
+                epsilon=90, counted="open"
+            )
+        )
+        for who in ("age < 18", "not ok")
+    ]
+    with pytest.raises(ParameterError, match="policies of these answers differ"):
+        told[0].tightened(told[1])
+    plain = [
+        od.certain(od.Session(people, unit="u", policy=policy, budget=100).count(epsilon=90))
+        for policy in (od.policy.addition_only(), od.policy.removal_only())
+    ]
+    assert [one.lower for one in plain[1].tightened(plain[0]).rows.values()] == [20]
+    with pytest.raises(ParameterError, match="published answer"):
+        od.certain(plain[0])
+    with pytest.raises(ParameterError, match="public numbers alone"):
+        plain[0] * plain[1]

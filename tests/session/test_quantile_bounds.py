@@ -1,5 +1,6 @@
 """Bounds of quantiles in the column's own unit: they hold as often as they say."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -141,3 +142,17 @@ def test_a_list_of_candidates_may_be_as_long_as_their_grid():
         session.median("v", candidates=range(131_073), epsilon=1)
     with pytest.raises(errors.ParameterError, match="more than 1,024"):
         session.maximum("v", candidates=range(3000), epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("most", "told"), [(12.0, (11, 100)), (11.0, (0, 11)), (500.0, (100, math.inf))]
+)
+def test_bounds_of_the_largest_value_hold_of_the_value(most, told):
+    """A value counts as the next candidate upwards, and lies above the one before."""
+    people = pl.DataFrame({"person": range(40), "pay": [-5.0] * 20 + [most] * 20})
+    session = od.Session(people, unit="person", policy=od.policy.addition_only(), budget=1000)
+    asked = {"candidates": [0, 11, 100], "max_groups": 1, "on_excess": "error", "epsilon": 50}
+    release = session.maximum("pay", **asked)
+    assert (release.lower[0], release.upper[0]) == told
+    least = session.minimum("pay", **asked)
+    assert (least.lower[0], least.upper[0]) == (-math.inf, 0)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Final
 
-from onesided._numbers import INFINITE, Infinite, Loss, readable, round_up, shown, text
+from onesided._numbers import INFINITE, Infinite, Loss, odds, readable, round_up, shown, text
 from onesided.errors import PolicyError
 from onesided.fields import settle
 from onesided.policy._base import Policy
@@ -81,7 +81,7 @@ class Guarantee:
         """
         wide = [
             f"ε = {readable(loss)} on {edge} is large: an answer may change the odds that "
-            f"somebody holds about one person by a factor of e^{readable(loss)}."
+            f"somebody holds about one person by a factor of {odds(loss)}."
             for edge, loss in self.epsilon.items()
             if loss > _MUCH
         ]

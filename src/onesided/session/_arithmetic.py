@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import accumulate, chain, count, permutations
+from itertools import accumulate, chain, count, permutations, product
 from typing import Any, Final, Literal
 
 from onesided._numbers import Number, exact, readable
@@ -214,6 +214,11 @@ class Bounds:
         return Bounds.of(other)._with(self, "-", lambda one, two: one + -two)
 
     def __mul__(self, factor: Number) -> Bounds:
+        if isinstance(factor, Bounds):
+            raise ParameterError(
+                "Bounds are multiplied by public numbers alone.",
+                hint="Divide, add or compare two of them; no statistic is a product of counts.",
+            )
         times = exact(factor, name="factor")
         return self._each(f"{readable(times)} x ({self.about})", lambda one: one.times(times))
 
@@ -277,9 +282,15 @@ class Bounds:
             if other.asked is None or (mine is None and not _related(other, merged.values())):
                 raise ParameterError(
                     f"Nothing says that these are the same numbers: {self.about}, and "
-                    f"{other.about}.",
+                    f"{other.about}.{_differs(self, other)}",
                     hint="Tighten counts or histograms of one question, with the same keys and "
                     "cuts, or counts by more or fewer columns, before you compute with them.",
+                )
+            if not all(_one_population(*two) for two in product(self.sources, other.sources)):
+                raise ParameterError(
+                    f"{self.about}, and {other.about}: the policies of these answers differ, and "
+                    "with them who is of which kind.",
+                    hint="Tighten answers under one policy.",
                 )
             both = other if mine is None else other._with(mine, "and", Interval.both)  # noqa: SLF001
             merged[other.asked] = replace(both, asked=other.asked)
@@ -483,6 +494,23 @@ def _finer(whole: Bounds, part: Bounds) -> bool:
     return same and _CUT not in cut
 
 
+def _one_population(one: Release, other: Release) -> bool:
+    """Whether two answers count the same units: one policy, or two that tell no kinds apart."""
+    mine, theirs = one.guarantee, other.guarantee
+    plain = (told.made_for is not None and not told.made_for.rules for told in (mine, theirs))
+    return mine.same_policy(theirs) or (all(plain) and mine.unit == theirs.unit)
+
+
+def _differs(one: Bounds, other: Bounds) -> str:
+    """What tells two questions apart whose titles may be alike."""
+    if one.asked is None or other.asked is None:
+        return " Only counts and histograms as published are compared."
+    (mine, cut, by, keys), (its, also, of, others) = one.asked, other.asked
+    if by == of and mine == its:
+        return " Their keys differ." if keys != others else f" One says {cut!r}, one {also!r}."
+    return ""
+
+
 def _related(one: Bounds, others: Iterable[Bounds]) -> bool:
     return any(_finer(one, other) or _finer(other, one) for other in others)
 
@@ -532,6 +560,11 @@ def certain(release: Release, *, likely: bool = False) -> Bounds:
     >>> (1 - od.certain(session.count(epsilon=60)) / 10).at_least("2/5")
     [()]
     """
+    if not isinstance(release, Release):
+        raise ParameterError(
+            f"certain takes a published answer, got {release!r:.80}.",
+            hint="Give what session.ask returned, or a release read from a file or a server.",
+        )
     table = release.table
     if table.column("lower") is None and table.column("upper") is None:
         parts = "one of its releases" if len(release.releases) > 1 else "an answer with bounds"

@@ -14,6 +14,7 @@ from onesided._numbers import (
     Infinite,
     Loss,
     Number,
+    odds,
     percent,
     positive,
     readable,
@@ -352,7 +353,7 @@ def require_a_promise(plan: Plan, policy: Policy) -> None:
         if loss > ABSURD * edge.weight:
             raise ParameterError(
                 f"ε = {readable(loss)} on {edge.name} promises nothing: an answer may change the "
-                f"odds that somebody holds about one person by a factor of e^{readable(loss)}.",
+                f"odds that somebody holds about one person by a factor of {odds(loss)}.",
                 hint=f"Ask with an epsilon of at most {ABSURD}, better of 1 or less. Tests that "
                 "want the true answer pass noise=NotPrivateSeededNoise(0).",
                 epsilon=loss,

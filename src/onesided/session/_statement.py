@@ -129,6 +129,9 @@ class Statement:
         )
         return tuple(filter(None, (*self.first, asked, *more, sure, self.promise)))
 
+    def __str__(self) -> str:
+        return " ".join(self.sentences())
+
     def _repr_html_(self) -> str:
         """The same for notebooks."""
         return Card(title="What is asked", lines=self.sentences()).html()

@@ -89,10 +89,11 @@ class Cumulated:
         """Per group, the smallest candidate with at least a share ``q`` at or below it.
 
         q=0 gives the smallest value's candidate, q=1 the largest's. ``lower`` and ``upper``
-        enclose the true one with ``confidence``; inf stands for "above all candidates".
+        enclose the true quantile with ``confidence``: a value lies above the candidate before its
+        own. They are -inf below all candidates, inf above.
         """
         share = share_of(q)
-        ends = np.array([*(float(one) for one in self.candidates), np.inf])
+        ends = np.array([-np.inf, *(float(one) for one in self.candidates), np.inf])
         rough = _first(self.estimates, np.maximum(_part(share, self.estimates[:, -1:]), 0.5))
         least = np.maximum(_part(share, self.below.lower[:, -1:]), 1)
         most = np.maximum(_part(share, self.below.upper[:, -1:]), 1)
@@ -100,9 +101,9 @@ class Cumulated:
         # Beyond the last value all counts are alike but for noise; the interval knows better.
         inside = np.clip(rough, np.minimum(lower, upper), upper)
         return {
-            "estimate": ends[np.minimum(inside, len(self.candidates) - 1)].tolist(),
+            "estimate": ends[1 + np.minimum(inside, len(self.candidates) - 1)].tolist(),
             "lower": ends[lower].tolist(),
-            "upper": ends[upper].tolist(),
+            "upper": ends[1 + upper].tolist(),
         }
 
     def certified_share(self, candidate: Number, *, of: int) -> Floats:
