@@ -6,7 +6,7 @@ Importing this package does not load SQLAlchemy; opening a ledger does.
 from onesided.ledger._account import Account
 from onesided.ledger._allowance import Allowance
 from onesided.ledger._amounts import ACCOUNTING, PURE
-from onesided.ledger._calendar import UNBOUNDED, Calendar, Cohort, Cohorts, Standing
+from onesided.ledger._calendar import UNBOUNDED, Calendar, Cohort, Cohorts, Span, Standing, promised
 from onesided.ledger._columns import decode_columns, encode_columns, holds_columns
 from onesided.ledger._entry import (
     Balance,
@@ -34,6 +34,7 @@ __all__ = [
     "Entry",
     "Ledger",
     "Receipt",
+    "Span",
     "Standing",
     "StoredRelease",
     "Unit",
@@ -42,4 +43,5 @@ __all__ = [
     "decode_columns",
     "encode_columns",
     "holds_columns",
+    "promised",
 ]

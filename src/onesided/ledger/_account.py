@@ -518,12 +518,13 @@ class Account:
                 charged = view.find(policy_id=self.policy_id, kind=SPEND, release_id=name)
                 if charged:
                     raise exists(charged, "charged")
-            (spent, releases), time = self._totals(latest), now()
+            (spent, releases), time = self._totals(latest), ""
             if about is None:
                 total = _amounts.settle(
                     charge, spent=spent, budget=self._terms.budget, releases=releases
                 )
             else:
+                time = now()
                 self._folded(view).require(about, charge, today_of(time))
                 total = spent + charge
             if allowance is not None:

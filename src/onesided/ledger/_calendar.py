@@ -23,7 +23,7 @@ from itertools import pairwise
 from typing import Final, Literal, Self, TypeAlias
 
 from onesided._english import many
-from onesided._numbers import Loss, Number, exact, positive, readable, text, whole
+from onesided._numbers import INFINITE, Loss, Number, exact, positive, readable, text, whole
 from onesided.errors import BudgetExceededError, ParameterError
 from onesided.fields import settle as settled
 from onesided.ledger import _amounts
@@ -61,7 +61,7 @@ class Calendar:
     Promise: by age A, an observer's odds about records of one date changed by at most e^B(A).
 
     >>> import onesided as od
-    >>> calendar = od.ledger.Calendar("day", schedule={0: "1/4", 30: 1}, ends=365)
+    >>> calendar = od.Calendar("day", schedule={0: "1/4", 30: 1}, ends=365)
     >>> str(calendar.share(29)), calendar.share(30), calendar.share(365)
     ('1/4', Fraction(1, 1), None)
     """
@@ -166,6 +166,27 @@ class Calendar:
         return f" A unit with records of m dates pays m times; {bound}{cut}."
 
 
+def promised(
+    epsilon: Mapping[str, Fraction], delta: Mapping[str, Fraction], calendar: Calendar | None
+) -> tuple[Mapping[str, Loss], Mapping[str, Fraction]]:
+    """The most that all charges under a budget can ever lose, for any one move; ε and δ per edge.
+
+    >>> import onesided as od
+    >>> calendar = od.Calendar("day", max_cohorts=3, times=3)
+    >>> promised({"up": 1}, {"up": 0}, calendar)
+    ({'up': 3}, {'up': 0})
+    """
+    times = 1 if calendar is None else calendar.times
+    if times == 1:
+        return epsilon, delta
+    if times is None:
+        return dict.fromkeys(epsilon, INFINITE), delta
+    return (
+        {edge: some * times for edge, some in epsilon.items()},
+        {edge: min(some * times, Fraction(1)) for edge, some in delta.items()},
+    )
+
+
 def _schedule(given: object) -> tuple[tuple[int, Fraction], ...] | None:
     """Ages and amounts in order. Errors: ParameterError."""
     if given is None:
@@ -199,9 +220,10 @@ class Cohorts:
     a date. left, entered: where a record may move between dates, what leaving and entering these
     cost per edge; an edge left out costs the whole charge.
 
-    >>> import datetime as dt, onesided as od
+    >>> import datetime as dt
+    >>> from onesided.ledger import Cohorts
     >>> day = dt.date(2026, 1, 31)
-    >>> str(od.ledger.Cohorts(days=((day, day),))), str(od.ledger.Cohorts.everything())
+    >>> str(Cohorts(days=((day, day),))), str(Cohorts.everything())
     ('2026-01-31', 'all dates, those to come and unknown ones too')
     """
 
@@ -232,6 +254,11 @@ class Cohorts:
     def all(self) -> bool:
         """Whether no date is left out."""
         return self.unknown and self.days == ((None, None),)
+
+    def holds(self, day: dt.date) -> bool:
+        """Whether a date is one of these."""
+        spans = map(_ordinals, self.days)
+        return any(first <= day.toordinal() <= last for first, last in spans)
 
     def __str__(self) -> str:
         if self.all:
@@ -315,7 +342,7 @@ class Cohort:
 
     >>> import onesided as od
     >>> terms = {"policy_id": "p", "policy_toml": "", "policy_name": "p"}
-    >>> calendar = od.ledger.Calendar("day")
+    >>> calendar = od.Calendar("day")
     >>> account = od.Ledger.open(None).account(**terms, budget={"up": 1}, calendar=calendar)
     >>> [(str(one.dates), one.remaining) for one in account.by_cohort()]
     [('all dates, those to come and unknown ones too', {'up': Fraction(1, 1)})]

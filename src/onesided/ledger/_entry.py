@@ -14,11 +14,11 @@ from types import MappingProxyType
 from typing import Final, Protocol, Self, cast
 
 from onesided._english import a
-from onesided._numbers import INFINITE, ORDER_UNIT, Loss, shown
+from onesided._numbers import ORDER_UNIT, Loss, shown
 from onesided.errors import LedgerFormatError, ParameterError, TamperedLedgerError
 from onesided.ledger import _amounts
 from onesided.ledger._amounts import Amounts
-from onesided.ledger._calendar import Calendar, Cells, Cohort, Cohorts, today_of
+from onesided.ledger._calendar import Calendar, Cells, Cohort, Cohorts, promised, today_of
 from onesided.store import canonical, now, plain_text, read_json
 
 # Rows as they are stored: text and whole numbers only, chained by their hashes.
@@ -586,13 +586,7 @@ class Balance:
         Of an account by cohort for a unit with records of as many dates as may count: endless,
         where nothing bounds these.
         """
-        times = 1 if self.calendar is None else self.calendar.times
-        if times is None:
-            return dict.fromkeys(self.budget, INFINITE), self.delta_budget
-        return (
-            {edge: some * times for edge, some in self.budget.items()},
-            {edge: min(some * times, Fraction(1)) for edge, some in self.delta_budget.items()},
-        )
+        return promised(self.budget, self.delta_budget, self.calendar)
 
     def by_cohort(self) -> tuple[Cohort, ...]:
         """Spending and rest of each stretch of dates; none of an account without a calendar."""
