@@ -39,6 +39,10 @@ def today_of(time: str) -> dt.date:
 
 
 _MOST_AGE: Final = 100_000
+_UNDATED: Final = (
+    " Rows without a date pay wherever they may count: required = true in the schema says that "
+    'there are none, and unknown="recorded" leaves them out.'
+)
 _FIRST, _LAST = dt.date.min.toordinal(), dt.date.max.toordinal()
 Table: TypeAlias = Mapping[str, Loss | Number]
 Span: TypeAlias = tuple[dt.date | None, dt.date | None]
@@ -442,7 +446,7 @@ class Cells:
         except BudgetExceededError as error:
             raise BudgetExceededError(
                 f"{self.calendar.column} {dates}: {error.reason}",
-                hint=error.hint,
+                hint=f"{error.hint}{_UNDATED if not dates.days else ''}",
                 **error.values,
                 cohort=str(dates),
             ) from None
