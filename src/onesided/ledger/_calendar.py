@@ -15,12 +15,12 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, wraps
 from itertools import pairwise
-from typing import Final, Literal, Self, TypeAlias
+from typing import Any, Concatenate, Final, Literal, ParamSpec, Self, TypeAlias, TypeVar
 
 from onesided._english import many
 from onesided._numbers import INFINITE, Loss, Number, exact, positive, readable, text, whole
@@ -45,6 +45,8 @@ _UNDATED: Final = (
 )
 _FIRST, _LAST = dt.date.min.toordinal(), dt.date.max.toordinal()
 Table: TypeAlias = Mapping[str, Loss | Number]
+P = ParamSpec("P")
+Made = TypeVar("Made")
 Span: TypeAlias = tuple[dt.date | None, dt.date | None]
 
 
@@ -387,6 +389,17 @@ class Standing:
         )
 
 
+def _locked(method: Callable[Concatenate[Cells, P], Made]) -> Callable[Concatenate[Cells, P], Made]:
+    """One thread at a time: looking up dates gives them cells of their own."""
+
+    @wraps(method)
+    def held(self: Cells, *args: P.args, **more: P.kwargs) -> Made:
+        with self.mutex:
+            return method(self, *args, **more)
+
+    return held
+
+
 class Cells:
     """What was charged to each date of one account: a step function of the date, and the unknown.
 
@@ -403,6 +416,7 @@ class Cells:
         self.left_after: dict[int, Amounts] = {}
         self.mutex = threading.RLock()
 
+    @_locked
     def add(self, number: int, cohorts: Cohorts, charge: Amounts, today: dt.date) -> None:
         """Fold the charge of a row in."""
         own, self.read = self._own(cohorts, charge), number
@@ -415,6 +429,7 @@ class Cells:
             self._unknown = self._unknown + own if cohorts.unknown else self._unknown
         self.left_after[number] = self.left(cohorts, today)
 
+    @_locked
     def require(self, cohorts: Cohorts, charge: Amounts, today: dt.date) -> None:
         """The decision of the filter, for each date that is charged.
 
@@ -538,8 +553,8 @@ class Cells:
             for several in kinds.values():
                 one = several[0]
                 if len(several) > 1 or one.key != sums.key:
-                    found = _most(found, self.common + sums.left + one.entered)
-                    found = _most(found, self.common + one.left + sums.entered)
+                    found = _by(max, found, self.common + sums.left + one.entered)
+                    found = _by(max, found, self.common + one.left + sums.entered)
         return found
 
     def open_dates(self, today: dt.date) -> Cohorts:
@@ -548,11 +563,12 @@ class Cells:
         first = None if ends is None else today - dt.timedelta(days=ends - 1)
         return Cohorts(days=((first, None),), unknown=True)
 
+    @_locked
     def left(self, cohorts: Cohorts, today: dt.date) -> Amounts:
         """The most that one more charge about these dates may be, on each edge."""
         found: Amounts | None = None
         for one in self._standings(cohorts, today):
-            found = one[2] if found is None else _least(found, one[2])
+            found = one[2] if found is None else _by(min, found, one[2])
         return found or self._none.whole
 
     def _standings(
@@ -567,6 +583,7 @@ class Cells:
                 known[key] = spent, _at_least_nothing(limits.left(spent))
             yield dates, *known[key]
 
+    @_locked
     def standing(self, cohorts: Cohorts | None, today: dt.date) -> Standing:
         """What these dates may spend, have spent and have left: where least is left, per edge."""
         left = self.left(cohorts or self.open_dates(today), today)
@@ -580,11 +597,12 @@ class Cells:
             releases=self.releases,
         )
 
+    @_locked
     def times(self, cohorts: Cohorts, charge: Amounts, today: dt.date) -> int | None:
         """How many such charges fit now; None where one changes nothing."""
         if self.calendar.may_move and not cohorts.all:
             own = self._own(cohorts, charge)
-            charge = _most(charge, own.left + own.entered)
+            charge = _by(max, charge, own.left + own.entered)
         found: list[int] = []
         for (_, share), sums in self._touched(cohorts, today):
             limits = _limits_of(self.budget, share or Fraction(0))
@@ -594,6 +612,7 @@ class Cells:
             found.append(one)
         return min(found, default=None)
 
+    @_locked
     def table(self, today: dt.date) -> tuple[Cohort, ...]:
         """Each stretch of dates of one standing."""
         ages = [age for age, _ in self.calendar.steps[1:]]
@@ -601,15 +620,11 @@ class Cells:
             self._places(Cohorts(days=((None, today - dt.timedelta(days=age)),)))
         found: list[Cohort] = []
         for dates, spent, left in self._standings(Cohorts.everything(), today):
-            told = replace(dates), dict(spent.epsilon), dict(left.epsilon)
-            if found and (found[-1].spent, found[-1].remaining) == told[1:]:
-                before = found[-1].dates
-                told = (
-                    Cohorts(days=(*before.days, *dates.days), unknown=dates.unknown),
-                    *told[1:],
-                )  # type: ignore[assignment] # of the same three
-                found.pop()
-            found.append(Cohort(dates=told[0], spent=told[1], remaining=told[2]))
+            one = Cohort(dates=dates, spent=spent.epsilon, remaining=left.epsilon)
+            if found and found[-1] == replace(one, dates=found[-1].dates):
+                days = (*found.pop().dates.days, *dates.days)
+                one = replace(one, dates=Cohorts(days=days, unknown=dates.unknown))
+            found.append(one)
         return tuple(found)
 
 
@@ -646,23 +661,15 @@ def _limits_of(budget: Amounts, share: Fraction) -> Amounts:
     )
 
 
-def _most(one: Amounts, two: Amounts) -> Amounts:
-    """On each edge and order the larger; never less than either."""
-    return _by(max, one, two)
+def _by(pick: Callable[[Any, Any], Any], one: Amounts, two: Amounts) -> Amounts:
+    """On each edge and order the larger, or the smaller."""
 
+    def each(mine: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+        return {edge: pick(some, other[edge]) for edge, some in mine.items()}
 
-def _least(one: Amounts, two: Amounts) -> Amounts:
-    return _by(min, one, two)
-
-
-def _by(pick: object, one: Amounts, two: Amounts) -> Amounts:
-    choose: type[min] = pick  # type: ignore[valid-type, assignment] # min or max
+    orders = {edge: tuple(map(pick, n, two.orders[edge])) for edge, n in one.orders.items()}
     return Amounts(
-        epsilon={edge: choose(some, two.epsilon[edge]) for edge, some in one.epsilon.items()},
-        delta={edge: choose(some, two.delta[edge]) for edge, some in one.delta.items()},
-        orders={
-            edge: tuple(map(choose, some, two.orders[edge])) for edge, some in one.orders.items()
-        },
+        epsilon=each(one.epsilon, two.epsilon), delta=each(one.delta, two.delta), orders=orders
     )
 
 
