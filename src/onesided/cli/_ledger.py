@@ -293,8 +293,8 @@ def _by_cohort(accounts: Iterable[Balance], *, as_json: bool, quiet: bool) -> No
                 table.add_row(str(one.dates), clean(edge), shown(some, up=True), left)
         promise = "" if account.calendar is None else account.calendar.promise
         console.print(Text(f"Policy {clean(account.policy_name)}", style="bold"))
-        console.print(Text(clean(promise)))
-        console.print(table)
+        console.print(_indented(Text(clean(promise))))
+        console.print(_indented(table))
 
 
 def _facts(account: Balance, opening: Entry | None) -> Text:

@@ -655,12 +655,16 @@ class Held(Protocol):
         """What it adds."""
 
     @property
+    def calendar(self) -> Calendar | None:
+        """How its budget is parted by date."""
+
+    @property
     def delta_budget(self) -> Mapping[str, Fraction]:
         """δ that may be spent in all, per edge."""
 
 
 def at_delta(held: Held) -> str:
-    """What must be added wherever the ε left of an account is told; "" of a pure one.
+    """What must be added wherever the ε left of an account is told; "" of a pure one for all dates.
 
     >>> import onesided as od
     >>> terms = {"policy_id": "p", "policy_toml": "", "policy_name": "p", "budget": {"up": 3}}
@@ -668,9 +672,10 @@ def at_delta(held: Held) -> str:
     >>> [at_delta(od.Ledger.open(None).account(**terms, **one)) for one in ({}, more)]
     ['', ', all at δ = 1e-6']
     """
+    which = "" if held.calendar is None else f", of the {held.calendar.column!r} with least left"
     if held.accounting == _amounts.PURE:
-        return ""
-    return f", all at δ = {shown(max(held.delta_budget.values()), up=True)}"
+        return which
+    return f"{which}, all at δ = {shown(max(held.delta_budget.values()), up=True)}"
 
 
 def balances(entries: Iterable[Entry]) -> tuple[Balance, ...]:

@@ -512,8 +512,6 @@ class Session(Asks):
         left = ", ".join(f"{edge}: {readable(some)}" for edge, some in self.remaining.items())
         unit = self._context().unit_name
         left += at_delta(self._account)
-        if self._account.calendar is not None:
-            left += f", of each {self._account.calendar.column!r}"
         free = f"; free: sample(epsilon='{self.free_sample}')" if self.free_sample else ""
         return f"Session(policy {self.policy.name!r}, unit {unit!r}; left of ε: {left}{free})"
 
