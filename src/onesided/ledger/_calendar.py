@@ -397,7 +397,7 @@ def _locked(method: Callable[Concatenate[Cells, P], Made]) -> Callable[Concatena
         with self.mutex:
             return method(self, *args, **more)
 
-    return held
+    return held  # type: ignore[return-value] # the same, by the same names
 
 
 class Cells:
