@@ -83,7 +83,7 @@ PRICED = {
         "_scaled",
         "_worst",
     ),
-    "onesided.ledger._account": (
+    "onesided.ledger._allowance": (
         "Allowance.limits",
         "Askers.spent",
     ),
@@ -97,6 +97,13 @@ PRICED = {
         "_added",
         "read_charge",
         "settle",
+    ),
+    "onesided.ledger._calendar": (
+        "Calendar.share",
+        "Cells.require",
+        "Cells._moved",
+        "_end",
+        "promised",
     ),
     "onesided.ledger._entry": ("_Sums.add",),
     "onesided.linear._moves": (

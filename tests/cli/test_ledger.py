@@ -64,11 +64,11 @@ class Done:
     stderr: str
 
 
-def run(*words, columns=120):
+def run(*words, columns=120, group=("ledger",)):
     """The command in this process, which is much faster than a process for each call."""
     out, err = io.StringIO(), io.StringIO()
     with (
-        mock.patch.object(sys, "argv", ["onesided", "ledger", *map(str, words)]),
+        mock.patch.object(sys, "argv", ["onesided", *group, *map(str, words)]),
         mock.patch.dict(os.environ, {"COLUMNS": str(columns)}),
         redirect_stdout(out),
         redirect_stderr(err),
@@ -407,3 +407,44 @@ def test_what_charges_lose_together_is_told_beside_the_budget(tmp_path):
     assert "By its budget: Under the policy 'unbounded'" in told
     assert "Had this been the plan:" in told
     assert "\\n" not in told
+
+
+def test_what_each_date_has_left(tmp_path):
+    """A schema parts the budget by date; the command tells each, and charges what it names."""
+    (tmp_path / "visits.schema.toml").write_text(
+        'unit = "person"\n[cohort]\ncolumn = "day"\nmax_cohorts = "unbounded"\n'
+        '[columns.person]\ntype = "integer"\n[columns.day]\ntype = "date"\nrequired = true\n'
+    )
+    rows = "".join(f"{p},{'ab'[p % 2]},2026-01-0{d}\n" for p in range(4) for d in (1, 2))
+    (tmp_path / "visits.csv").write_text(f"person,place,day\n{rows}")
+    data, schema, ledger = (
+        str(tmp_path / name) for name in ("visits.csv", "visits.schema.toml", "ledger.db")
+    )
+    asked = "SELECT COUNT(DISTINCT person) FROM data WHERE day = DATE '2026-01-0{}'"
+    files = ["--data", data, "--schema", schema, "--ledger", ledger]
+    more = [*files, "--policy", "addition_only", "--epsilon", "1/2"]
+    codes = [run(asked.format(day), *more, group=("ask",)).returncode for day in (1, 2, 1)]
+    assert codes == [0, 0, 3]
+    (told,) = json.loads(shown(ledger, "--by", "cohort", "--json"))
+    assert told["calendar"] == {"column": "day", "max_cohorts": "unbounded", "times": None}
+    days = ["2026-01-01", "2026-01-02"]
+    assert [one["days"] for one in told["cohorts"]] == [
+        [[None, "2025-12-31"]],
+        [days],
+        [["2026-01-03", None]],
+    ]
+    assert [one["epsilon_left"]["record -> absent"] for one in told["cohorts"]] == [
+        "1/2",
+        "0",
+        "1/2",
+    ]
+    page = shown(ledger, "--by", "cohort")
+    assert "2026-01-01 to 2026-01-02" in page
+    assert "pays m times" in " ".join(page.split())
+    assert "--by cohort tells each" in " ".join(shown(ledger).split())
+    assert run("check", ledger).returncode == 0
+    assert run("show", ledger, "--by", "kind").returncode == 2
+
+
+def test_a_ledger_without_dates_has_none_to_show(path):
+    assert run("show", path, "--by", "cohort").returncode == 2

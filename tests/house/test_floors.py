@@ -135,6 +135,7 @@ PUBLIC = {
         "Above",
         "AtLeast",
         "AtMost",
+        "Calendar",
         "Count",
         "CrossTable",
         "Discover",

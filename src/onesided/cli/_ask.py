@@ -455,6 +455,7 @@ def session_of(asked: Charged) -> Iterator[Opened]:
             **{name: getattr(asked, name) or own for name, own in stated.items()},
             ledger=ledger,
             further=asked.further,
+            cohort=None if held is None else held.calendar,
         )
         yield Opened(session, told, files, ledger.head() == _EMPTY)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from fractions import Fraction
 from textwrap import shorten
@@ -62,6 +62,9 @@ def show(
     delta: Annotated[
         str | None, typer.Option(help="Say what the charges lose together at this δ, such as 1e-6.")
     ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Only 'cohort': what each date spent and has left.")
+    ] = None,
 ) -> None:
     """Show each account's budget, who charged what to it and when, and what is left.
 
@@ -71,7 +74,14 @@ def show(
     """
     if as_json and as_csv:
         raise ParameterError("--json and --csv exclude each other.", hint="Choose one.")
+    if by is not None and (by != "cohort" or as_csv):
+        raise ParameterError(
+            f"--by is {by!r}{' with --csv' * as_csv}.", hint="Write --by cohort, or leave it out."
+        )
     with Ledger.open(ledger, create=False) as opened:
+        if by is not None:
+            _by_cohort(opened.balances(), as_json=as_json, quiet=quiet)
+            return
         if as_json or as_csv:
             entries = opened.entries()
             accounts = {account.policy_id: account for account in opened.balances()}
@@ -198,7 +208,7 @@ def _tight(opened: Ledger, account: Balance, delta: str) -> str:
         total = total_of(policy, charges, delta=delta)
     except PolicyError as error:
         return clean(error.reason)
-    whole = Guarantee(policy.name, account.budget, account.delta_budget, made_for=policy)
+    whole = Guarantee(policy.name, *account.promised, made_for=policy)
     return "\n".join(map(clean, str(replace(total, budget=whole)).splitlines()))
 
 
@@ -248,12 +258,54 @@ def _page(
     return Group(*parts)
 
 
+def _by_cohort(accounts: Iterable[Balance], *, as_json: bool, quiet: bool) -> None:
+    """What each date of the accounts by cohort spent and has left. Errors: ParameterError."""
+    found = [(account, account.by_cohort()) for account in accounts if account.calendar]
+    if not found:
+        raise ParameterError(
+            "No account of this ledger is by cohort.", hint="Leave --by out; see docs/ledger.md."
+        )
+    if as_json:
+        told = [
+            {
+                "policy": account.policy_name,
+                "policy_id": account.policy_id,
+                "calendar": account.calendar.written() if account.calendar else None,
+                "cohorts": [
+                    {
+                        **one.dates.written(),
+                        "epsilon_spent": {edge: text(some) for edge, some in one.spent.items()},
+                        "epsilon_left": {edge: text(some) for edge, some in one.remaining.items()},
+                    }
+                    for one in cohorts
+                ],
+            }
+            for account, cohorts in found
+        ]
+        _write(json.dumps(told, indent=2, ensure_ascii=False))
+        return
+    console = Terminal(quiet=quiet)
+    for account, cohorts in found:
+        table = Table("dates", "edge", "spent ε", "left of ε", box=SIMPLE_HEAD)
+        for one in cohorts:
+            for edge, some in one.spent.items():
+                left = shown(one.remaining[edge], up=False)
+                table.add_row(str(one.dates), clean(edge), shown(some, up=True), left)
+        promise = "" if account.calendar is None else account.calendar.promise
+        console.print(Text(f"Policy {clean(account.policy_name)}", style="bold"))
+        console.print(_indented(Text(clean(promise))))
+        console.print(_indented(table))
+
+
 def _facts(account: Balance, opening: Entry | None) -> Text:
     """Whom it protects, who opened it when, and what tells its policy from others."""
     units = " or ".join(sorted("not said whom" if u is None else str(u) for u in account.units))
     lines = [f"protects {clean(units)}; policy id {account.policy_id[:12]}"]
     if account.accounting != PURE:
         lines.append("accounting renyi: promises its whole budget (ε, δ) for all charges together")
+    if account.calendar is not None:
+        lines.append(clean(account.calendar.promise))
+        lines.append("bars are of the dates with least left; --by cohort tells each")
     if opening is not None:
         by = f" by {clean(opening.who)}" if opening.who else ""
         lines.append(f"opened {_when(opening)} UTC{by}")
@@ -264,7 +316,7 @@ def _facts(account: Balance, opening: Entry | None) -> Text:
 
 def _free(account: Balance) -> list[RenderableType]:
     """The sample that is free beside its charges, in a line; none if none is."""
-    if account.accounting != PURE:
+    if account.accounting != PURE or account.calendar is not None:
         return []
     try:
         policy = from_toml(account.policy_toml, on_record=True)
@@ -280,6 +332,11 @@ def _bars(account: Balance, *, width: int) -> Table:
     pure, deltas = account.accounting == PURE, account.delta_budget
     at = {edge: "" if pure else f", at δ = {shown(deltas[edge], up=True)}" for edge in deltas}
     used, lost = account.spent, account.delta_spent
+    if account.calendar is not None:  # of the dates that have least left
+        left, rest = account.remaining, account.delta_remaining
+        used = {edge: limit - left[edge] for edge, limit in account.budget.items()}
+        lost = {edge: max(limit - rest[edge], Fraction(0)) for edge, limit in deltas.items()}
+        pure = True
     rows = [(f"{edge}{at[edge]}", used[edge], limit) for edge, limit in account.budget.items()]
     if not pure:  # the part of δ that is kept for charges that carry one
         lost = account.total.delta
@@ -420,6 +477,7 @@ def _plain(entry: Entry, accounts: Accounts) -> dict[str, object]:
             for name, table in tables.items()
         },
         **({} if account.accounting == PURE else {"accounting": account.accounting, **by_renyi}),
+        **({} if entry.cohorts is None else {"cohorts": entry.cohorts.written()}),
         "previous": entry.previous,
         "hash": entry.hash,
     }

@@ -5,7 +5,7 @@
 what it means. The user's text never reaches an engine.
 """
 
-from onesided.conditions._apart import apart, equals
+from onesided.conditions._apart import apart, equals, values_in
 from onesided.conditions._bind import BoundCondition, Condition, bind
 from onesided.conditions._evaluate import evaluate
 from onesided.conditions._parse import parse
@@ -31,4 +31,5 @@ __all__ = [
     "evaluate",
     "parse",
     "truths",
+    "values_in",
 ]

@@ -99,6 +99,20 @@ def apart(
     return None
 
 
+def values_in(condition: Condition, column: str, types: Mapping[str, Type]) -> Held | None:
+    """What a column may hold in rows for which the condition is true; None where it says nothing.
+
+    Ends are as conditions compare them: of dates, days since 1970. types: of the columns.
+
+    >>> from onesided.schema import bits
+    >>> asked = Condition.parse("late = 1 AND hour IN (3, 5)")
+    >>> found = values_in(asked, "hour", {"hour": bits(8), "late": bits(8)})
+    >>> [(span.low, span.high) for span in found.spans], found.null
+    ([(3, 3), (5, 5)], False)
+    """
+    return _values(condition.tree, types, condition.text).get(column)
+
+
 def equals(column: str, value: object) -> str:
     r"""The text of a condition: the column holds that text, whole number, date, true or false.
 
@@ -149,7 +163,8 @@ def _values(node: Node, types: Mapping[str, Type], text: str) -> Values:
     """The columns of which it is known what values they have where the node is true."""
     if isinstance(node, Both):
         return _joined(node.op, [_values(part, types, text) for part in node.members])
-    if len(columns(node)) != 1:
+    named = columns(node)
+    if len(named) != 1 or not types.keys() >= set(named):
         return {}
     try:
         return _of_part(bind(node, types, text=text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -319,6 +320,18 @@ class Snapshot:
     def of_somebody(self, unit: str) -> Snapshot:
         """The same without the rows that are nobody's."""
         return self.of_rows(self.frame.filter(~self.nobodys(unit)))
+
+    def of_first_dates(self, unit: str, column: str, most: int) -> Snapshot:
+        """The same with the rows of each unit's first dates alone; no date comes last."""
+        none, date = self.fresh(("none", "date")).values()
+        told = {
+            none: nw.when(nw.col(column).is_null()).then(1).otherwise(0),
+            date: nw.col(column).fill_null(dt.date.max),
+        }
+        dated = self.frame.with_columns(**told)
+        pairs = self.engine.distinct(dated.select(unit, *told))
+        kept = self.engine.leading(pairs, unit, list(told), most=most)
+        return self.of_rows(dated.join(kept, on=[unit, *told], how="inner").select(*self.schema))
 
     def unreadable(self) -> dict[str, int]:
         """How many texts of a column cannot be read as declared, where some cannot. Secret.

@@ -81,8 +81,9 @@ class Table:
     name it. complete: it must fit all of them.
     read_as: the columns of text that it had read as other types. joined: what tells public tables
     that were joined with it from others. step: how it is made of another one. owner: the column of
-    units without which a row is left out wherever rows are looked at; None leaves none out. home:
-    the process that opened it. answers: conditions that its columns were found to answer.
+    units without which a row is left out wherever rows are looked at; None leaves none out. dated:
+    the columns of units and of dates, and how many dates of a unit count, the first ones. home: the
+    process that opened it. answers: conditions that its columns were found to answer.
 
     >>> import polars as pl
     >>> sorted(Table(pl.DataFrame({"person": [1, 1, None], "age": [7.0, None, 9.0]})).schema)
@@ -95,6 +96,7 @@ class Table:
     joined: str
     step: Step | None
     owner: str | None = None
+    dated: tuple[str, str, int] | None = None
     home: tuple[int, int] = field(init=False)
     answers: set[Predicate] = field(init=False, repr=False)
 
@@ -129,6 +131,21 @@ class Table:
         1
         """
         return self._with(owner=owner)
+
+    def of_first_dates(self, unit: str, column: str, most: int) -> Table:
+        """The same table, of which each unit's rows of its first dates alone are looked at.
+
+        No date is one of them, after all others. Which dates these are follows from the unit's own
+        rows, and a later date never takes an earlier one's place.
+
+        >>> import datetime as dt, polars as pl
+        >>> days = [dt.date(2026, 1, day) for day in (3, 1, 3, 2)]
+        >>> visits = Table(pl.DataFrame({"person": [1, 1, 1, 2], "day": days}))
+        >>> with visits.of_first_dates("person", "day", 1).take(["person"]) as rows:
+        ...     rows.height()
+        2
+        """
+        return self._with(dated=(unit, column, most))
 
     def _with(self, **changed: object) -> Table:
         """The same engine's table, of which something else is so."""
@@ -243,9 +260,14 @@ class Table:
 
         Errors: DataError if they cannot be read.
         """
-        wanted = columns if self.owner is None else list(dict.fromkeys([*columns, self.owner]))
+        needed = [*([] if self.owner is None else [self.owner]), *(self.dated or ())[:2]]
+        wanted = list(dict.fromkeys([*columns, *needed])) if needed else columns
         with self._held(wanted, Taking(rows=rows, records=records, texts=texts)) as held:
-            yield held if self.owner is None else held.of_somebody(held.at(self.owner))
+            found = held if self.owner is None else held.of_somebody(held.at(self.owner))
+            if self.dated is not None and rows:
+                unit, column, most = self.dated
+                found = found.of_first_dates(found.at(unit), found.at(column), most)
+            yield found
 
     @contextmanager
     def _held(self, columns: Sequence[str], how: Taking) -> Iterator[Snapshot]:

@@ -3,15 +3,16 @@
 Importing this package does not load SQLAlchemy; opening a ledger does.
 """
 
-from onesided.ledger._account import Account, Allowance
+from onesided.ledger._account import Account
+from onesided.ledger._allowance import Allowance
 from onesided.ledger._amounts import ACCOUNTING, PURE
+from onesided.ledger._calendar import UNBOUNDED, Calendar, Cohort, Cohorts, Span, Standing, promised
 from onesided.ledger._columns import decode_columns, encode_columns, holds_columns
 from onesided.ledger._entry import (
     Balance,
     CheckReport,
     Entry,
     Receipt,
-    Standing,
     StoredRelease,
     Unit,
     at_delta,
@@ -22,13 +23,18 @@ from onesided.ledger._ledger import Ledger
 __all__ = [
     "ACCOUNTING",
     "PURE",
+    "UNBOUNDED",
     "Account",
     "Allowance",
     "Balance",
+    "Calendar",
     "CheckReport",
+    "Cohort",
+    "Cohorts",
     "Entry",
     "Ledger",
     "Receipt",
+    "Span",
     "Standing",
     "StoredRelease",
     "Unit",
@@ -37,4 +43,5 @@ __all__ = [
     "decode_columns",
     "encode_columns",
     "holds_columns",
+    "promised",
 ]

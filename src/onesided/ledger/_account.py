@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import secrets
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,45 +11,45 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from onesided._numbers import Loss, Number
 from onesided.errors import (
-    BudgetExceededError,
     LedgerError,
     ParameterError,
     PolicyMismatchError,
     ReleaseExistsError,
 )
-from onesided.fields import settle as settled
 from onesided.ledger import _amounts
+from onesided.ledger._allowance import Allowance, Askers
 from onesided.ledger._amounts import Amounts
+from onesided.ledger._calendar import Calendar, Cells, Cohort, Cohorts, Standing, today_of
 from onesided.ledger._entry import (
+    COHORTS,
     FORMAT,
     OPEN,
     QUESTION,
-    SINCE,
     SPEND,
     STORE,
     UNIT,
     WHO,
     Receipt,
     Row,
-    Standing,
     StoredRelease,
     Unit,
     amounts_of,
+    calendar_in,
     charge_of,
+    cohorts_of,
+    day_of,
     detail_of,
     intact,
     limits_of,
     next_row,
     question_of,
     receipt_of,
-    since_of,
     tampered,
     unit_of,
     unit_of_0_1_0,
-    who_of,
     whole_detail,
 )
-from onesided.store import plain_text
+from onesided.store import now, plain_text
 
 if TYPE_CHECKING:
     from onesided.ledger._store import Store, View
@@ -95,6 +93,7 @@ class Terms:
     budget: Amounts
     unit: Unit | None = None
     further: bool = False
+    calendar: Calendar | None = None
 
     def own(self, who: str) -> dict[str, object]:
         """What every row of the account says under reserved keys."""
@@ -110,6 +109,7 @@ class Terms:
         nothing, kind = self.budget.nothing(), self.budget.accounting
         facts = {
             **({} if kind == _amounts.PURE else {"accounting": kind}),
+            **({} if self.calendar is None else {"calendar": self.calendar.written()}),
             "budget": epsilon,
             "delta_budget": delta,
             "policy_name": self.policy_name,
@@ -125,6 +125,7 @@ class Terms:
             charge=nothing,
             total=nothing,
             releases=0,
+            by_cohort=self.calendar is not None,
         )
 
 
@@ -137,6 +138,7 @@ def terms_of(opening: Row, *, unit: Unit | None = None) -> Terms:
         policy_toml=str(detail.get("policy_toml", "")),
         budget=budget_of(opening),
         unit=unit,
+        calendar=calendar_in(opening.number, detail),
     )
 
 
@@ -156,11 +158,30 @@ def found_opening(view: View, wanted: Terms) -> Row | None:
     if first is None:
         return None
     same = view.find(policy_id=wanted.policy_id, kind=OPEN, release_id="")
-    if same is not None and budget_of(same) == wanted.budget:
-        return same
+    if same is not None:
+        held = terms_of(same)
+        if (held.budget, held.calendar) == (wanted.budget, wanted.calendar):
+            return same
     if same is None and wanted.further:
         return None
     raise other_terms([terms_of(row) for row in view.openings()], wanted=wanted)
+
+
+def folded(view: View, opening: Row) -> Cells | None:
+    """What was charged to each date of an account by cohort; None of another one."""
+    terms = terms_of(opening)
+    if terms.calendar is None:
+        return None
+    return fold(view, terms.policy_id, Cells(terms.budget, terms.calendar))
+
+
+def fold(view: View, policy_id: str, cells: Cells) -> Cells:
+    """The cells, with the charges that were not read yet."""
+    with cells.mutex:
+        for row in view.rows(after=cells.read, policy_id=policy_id, kind=SPEND):
+            intact(row)
+            cells.add(row.number, cohorts_of(row), charge_of(row), day_of(row))
+    return cells
 
 
 def stated_units(view: View, opening: Row) -> frozenset[Unit | None]:
@@ -231,6 +252,8 @@ def other_terms(held: Sequence[Terms], *, wanted: Terms) -> PolicyMismatchError:
         asked_accounting=wanted.budget.accounting,
         held_delta_budget=dict(first.budget.delta),
         asked_delta_budget=dict(wanted.budget.delta),
+        held_calendar=first.calendar,
+        asked_calendar=wanted.calendar,
     )
 
 
@@ -240,135 +263,8 @@ def _said(terms: Terms) -> str:
     extra = f" and δ budget {{{deltas}}}" if deltas else ""
     kind = terms.budget.accounting
     extra += "" if kind == _amounts.PURE else f" and accounting={kind!r}"
+    extra += "" if terms.calendar is None else f" by cohort {terms.calendar.written()}"
     return f"policy {terms.policy_name!r} ({terms.policy_id[:12]}) with budget {{{edges}}}{extra}"
-
-
-# What one asker may spend of an account's budget, summed from that asker's own charges.
-
-
-_EVER: Final = ""
-Edges: TypeAlias = Mapping[str, Fraction]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allowance:
-    """What one asker may spend of an account's budget since a public instant, per edge; exact.
-
-    who: the asker, under whose name the charge is recorded. epsilon, delta: the most per edge, 0
-    on edges that are left out; None for as much as the account has. since: the instant, with its
-    zone; "" sums all charges. Promise: whatever processes charge at once, the recorded charges of
-    an asker since that instant never sum to more. Rows count that were written after the instant,
-    or that were charged to an allowance since then: a clock that is late does not hide them.
-
-    >>> import onesided as od
-    >>> terms = {"policy_id": "p", "policy_toml": "", "policy_name": "p"}
-    >>> account = od.Ledger.open(None).account(**terms, budget={"up": 9})
-    >>> ann = Allowance(who="ann", epsilon={"up": 1})
-    >>> account.spend({"up": "3/4"}, label="a count", allowance=ann).number
-    2
-    >>> account.allowed(ann).remaining, account.remaining
-    ({'up': Fraction(1, 4)}, {'up': Fraction(33, 4)})
-    """
-
-    who: str
-    epsilon: Mapping[str, Loss | Number] | None = None
-    delta: Mapping[str, Loss | Number] | None = None
-    since: str = _EVER
-
-    def __post_init__(self) -> None:
-        settled(self, who=plain_text(self.who, name="who", empty=False), since=_instant(self.since))
-
-    def limits(self, budget: Amounts) -> Amounts:
-        """The most per edge; the account's own budget where nothing is said."""
-        if self.epsilon is None:
-            return budget
-        return _amounts.read_limits(self.epsilon, self.delta, budget=budget)
-
-    def own(self) -> dict[str, object]:
-        """What the row of a charge says under reserved keys."""
-        return {WHO: self.who, **({SINCE: self.since} if self.since else {})}
-
-
-class Askers:
-    """What each asker charged to one account: each row is read once by a process."""
-
-    def __init__(self, policy_id: str, budget: Amounts) -> None:
-        self._policy_id, self._budget = policy_id, budget
-        self._read = 0
-        self._charges: dict[str, list[tuple[str, Amounts]]] = {}
-        self._sums: dict[tuple[str, str], tuple[int, int, Amounts]] = {}
-        self._mutex = threading.Lock()
-
-    def spent(self, view: View, allowance: Allowance) -> tuple[Amounts, int]:
-        """What the asker charged since the allowance's instant, and in how many charges."""
-        with self._mutex:
-            if len(self._sums) > _MOST_SUMS:
-                self._sums.clear()
-            for row in view.rows(after=self._read, policy_id=self._policy_id, kind=SPEND):
-                intact(row)
-                instant = max(row.time, since_of(row))
-                self._charges.setdefault(who_of(row), []).append((instant, charge_of(row)))
-                self._read = row.number
-            place = (allowance.who, allowance.since)
-            nothing = (0, 0, self._budget.nothing())
-            seen, number, total = self._sums.get(place, nothing)
-            charges = self._charges.get(allowance.who, [])
-            for instant, charge in charges[seen:]:
-                if instant >= allowance.since:
-                    number, total = number + 1, total + charge
-            self._sums[place] = (len(charges), number, total)
-            return total, number
-
-    def require(self, view: View, charge: Amounts, allowance: Allowance) -> None:
-        """Errors: BudgetExceededError if the charge does not fit into what the asker has left."""
-        spent, number = self.spent(view, allowance)
-        limits = _where_asked(charge, spent, allowance.limits(self._budget))
-        try:
-            _amounts.settle(charge, spent=spent, budget=limits, releases=number)
-        except BudgetExceededError as error:
-            since = f" since {allowance.since}" if allowance.since else ""
-            raise BudgetExceededError(
-                f"the allowance of {allowance.who!r}{since}: {error.reason}",
-                hint=error.hint.replace(
-                    "open a new ledger with one (delta_budget=)", "ask for one"
-                ).replace("the budget of edge", "the allowance on edge"),
-                **error.values,
-                who=allowance.who,
-                since=allowance.since,
-            ) from None
-
-
-_MOST_SUMS: Final = 10_000
-
-
-def _where_asked(charge: Amounts, spent: Amounts, limits: Amounts) -> Amounts:
-    """The limits of the edges that are charged: on the others an allowance may have been cut."""
-
-    def widened(asked: Edges, used: Edges, most: Edges) -> Edges:
-        return {edge: most[edge] if asked[edge] else max(most[edge], used[edge]) for edge in most}
-
-    return Amounts(
-        epsilon=widened(charge.epsilon, spent.epsilon, limits.epsilon),
-        delta=widened(charge.delta, spent.delta, limits.delta),
-        orders=limits.orders,
-    )
-
-
-def _instant(given: object) -> str:
-    """An instant as rows write theirs. Errors: ParameterError."""
-    if given == _EVER:
-        return _EVER
-    try:
-        moment = dt.datetime.fromisoformat(str(given))
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        raise ParameterError(
-            f"since must be an instant with its zone, got {given!r}.",
-            hint='Write "2026-01-31T00:00:00+00:00", or "" for all charges.',
-            value=given,
-        )
-    return moment.astimezone(dt.UTC).isoformat(timespec="microseconds")
 
 
 Table: TypeAlias = Mapping[str, Loss | Number]
@@ -400,6 +296,7 @@ class Account:
         self._chargeable = True
         self._known: Row | None = None
         self._askers = Askers(terms.policy_id, terms.budget)
+        self._cells = None if terms.calendar is None else Cells(terms.budget, terms.calendar)
 
     def __repr__(self) -> str:
         return f"Account(policy {self.policy_name!r}, {len(self._terms.budget.epsilon)} edges)"
@@ -445,6 +342,18 @@ class Account:
         return self._terms.budget.accounting
 
     @property
+    def calendar(self) -> Calendar | None:
+        """How the budget is parted by date; None where it is not.
+
+        Then what was spent and what is left are of the dates that have least left.
+        """
+        return self._terms.calendar
+
+    def by_cohort(self) -> tuple[Cohort, ...]:
+        """Spending and rest of each stretch of dates. Errors: ParameterError without a calendar."""
+        return self._store.read(self._folded).table(today_of(now()))
+
+    @property
     def spent(self) -> dict[str, Fraction]:
         """ε spent so far, per edge."""
         return dict(self.standing().spent)
@@ -469,8 +378,13 @@ class Account:
         """How many charges are on record."""
         return self.standing().releases
 
-    def standing(self) -> Standing:
-        """Budget, spending and rest at one moment, in one look at the ledger."""
+    def standing(self, cohorts: Cohorts | None = None) -> Standing:
+        """Budget, spending and rest at one moment, in one look at the ledger.
+
+        cohorts: of these dates alone; by default of all whose schedule has not ended.
+        """
+        if self._cells is not None:
+            return self._store.read(self._folded).standing(cohorts, today_of(now()))
         total, releases = self._totals(self._store.read(self._latest))
         return Standing.of(self._terms.budget, total, releases=releases)
 
@@ -486,6 +400,8 @@ class Account:
             raise ParameterError(
                 f"Row {number} is none of this account's.", hint="Ask for one of its own rows."
             )
+        if self._cells is not None:
+            return dict(self._store.read(self._folded).left_after[number].epsilon)
         return dict(self._terms.budget.left(self._totals(row)[0]).epsilon)
 
     def allowed(self, allowance: Allowance) -> Standing:
@@ -506,18 +422,30 @@ class Account:
         self._store.append(decide)
 
     def times(
-        self, epsilon: Table, *, delta: Table | None = None, divergences: Laws | None = None
+        self,
+        epsilon: Table,
+        *,
+        delta: Table | None = None,
+        divergences: Laws | None = None,
+        cohorts: Cohorts | None = None,
     ) -> int | None:
         """How many charges like this one fit now, whoever makes them; None if it loses nothing.
 
         Errors: as :meth:`spend`.
         """
-        charge = self._charge(epsilon, delta, divergences)
+        charge, about = self._charge(epsilon, delta, divergences), self._about(cohorts)
+        if about is not None:
+            return self._store.read(self._folded).times(about, charge, today_of(now()))
         total, _ = self._totals(self._store.read(self._latest))
         return self._terms.budget.times(total, charge)
 
     def require(
-        self, epsilon: Table, *, delta: Table | None = None, divergences: Laws | None = None
+        self,
+        epsilon: Table,
+        *,
+        delta: Table | None = None,
+        divergences: Laws | None = None,
+        cohorts: Cohorts | None = None,
     ) -> None:
         """Refuse before costly work a charge that cannot fit. Records nothing.
 
@@ -525,7 +453,10 @@ class Account:
         that did not fit then never will. One that fitted may have become too large since:
         :meth:`spend` asks again. Errors: as :meth:`spend`.
         """
-        charge = self._charge(epsilon, delta, divergences)
+        charge, about = self._charge(epsilon, delta, divergences), self._about(cohorts)
+        if self._cells is not None and about is not None:
+            self._cells.require(about, charge, today_of(now()))
+            return
         spent, releases = self._totals(self._known)
         _amounts.settle(charge, spent=spent, budget=self._terms.budget, releases=releases)
 
@@ -540,6 +471,7 @@ class Account:
         release_id: str | None = None,
         question: str | None = None,
         allowance: Allowance | None = None,
+        cohorts: Cohorts | None = None,
     ) -> Receipt:
         """Check a charge and record it durably, in one transaction; draw only after this returns.
 
@@ -549,19 +481,22 @@ class Account:
         names the answer, so that it can be recalled; without one a random id is made.
         ``question`` identifies what is asked, so that the id is never taken for another question.
         ``allowance`` is whose charge it is, and what that asker may spend; checked here, too.
+        ``cohorts`` are the dates that it is about, of an account by cohort alone; by default all.
         Errors, none of which records anything: BudgetExceededError (also for an infinite loss);
         ParameterError; ReleaseExistsError if the release id was charged before;
         PolicyMismatchError if another process opened the account with another budget or unit;
         TamperedLedgerError if the last row does not hold; LedgerUnavailableError if the store
         fails. The last one may carry ``outcome="unknown"``: then the charge counts as spent.
         """
-        charge = self._charge(epsilon, delta, divergences)
+        charge, about = self._charge(epsilon, delta, divergences), self._about(cohorts)
         label = plain_text(label, name="label")
         own = self._terms.own(self._who) | ({} if allowance is None else allowance.own())
         if allowance is not None:
             self.allowed(allowance)  # reads what others charged before the writers' lock is held
         if question is not None:
             own[QUESTION] = plain_text(question, name="question", empty=False)
+        if about is not None:
+            own[COHORTS] = about.written()
         written = whole_detail(detail, own=own)
         given = secrets.token_hex(16) if release_id is None else release_id
         name = plain_text(given, name="release_id", empty=False)
@@ -583,10 +518,15 @@ class Account:
                 charged = view.find(policy_id=self.policy_id, kind=SPEND, release_id=name)
                 if charged:
                     raise exists(charged, "charged")
-            spent, releases = self._totals(latest)
-            total = _amounts.settle(
-                charge, spent=spent, budget=self._terms.budget, releases=releases
-            )
+            (spent, releases), time = self._totals(latest), ""
+            if about is None:
+                total = _amounts.settle(
+                    charge, spent=spent, budget=self._terms.budget, releases=releases
+                )
+            else:
+                time = now()
+                self._folded(view).require(about, charge, today_of(time))
+                total = spent + charge
             if allowance is not None:
                 self._askers.require(view, charge, allowance)
             spending = next_row(
@@ -599,6 +539,8 @@ class Account:
                 charge=charge,
                 total=total,
                 releases=releases + 1,
+                by_cohort=about is not None,
+                time=time,
             )
             return (opening, spending) if opening else (spending,)
 
@@ -641,6 +583,7 @@ class Account:
                 charge=self._terms.budget.nothing(),
                 total=spent,
                 releases=releases,
+                by_cohort=self._cells is not None,
             )
             return (stored,)
 
@@ -727,6 +670,27 @@ class Account:
             self._chargeable = stated <= {self._terms.unit}
             self._opening = found
         return self._opening
+
+    def _about(self, cohorts: Cohorts | None) -> Cohorts | None:
+        """The dates that a charge is about; None of an account without a calendar.
+
+        Errors: ParameterError for dates of such a one.
+        """
+        if self._cells is None and cohorts is not None:
+            raise ParameterError(
+                "This account has one budget for all dates, so a charge names none.",
+                hint="Leave cohorts= out, or open an account by cohort (calendar=).",
+            )
+        return cohorts if self._cells is None else cohorts or Cohorts.everything()
+
+    def _folded(self, view: View) -> Cells:
+        """What was charged to each date, with the rows that were not read yet."""
+        cells = self._cells
+        if cells is None:
+            raise ParameterError(
+                "This account has one budget for all dates.", hint="Ask for its standing()."
+            )
+        return fold(view, self.policy_id, cells)
 
     def _charge(self, epsilon: Table, delta: Table | None, divergences: Laws | None) -> Amounts:
         return _amounts.read_charge(

@@ -316,7 +316,7 @@ def read_charge(
     )
 
 
-def _upward(number: Fraction) -> int:
+def upward(number: Fraction) -> int:
     return -(-number.numerator * ORDER_UNIT // number.denominator)
 
 
@@ -330,11 +330,11 @@ def _by_law(charge: Amounts, told: object) -> Amounts:
     known = {edge: _told_at_orders(some, edge) for edge, some in table.items()}
 
     def adds(edge: str, epsilon: Fraction) -> Orders:
-        most = _upward(epsilon)
+        most = upward(epsilon)
         if charge.delta[edge] or not known.get(edge):
             return (most,) * len(ORDERS)
         return tuple(
-            most if isinstance(one, Infinite) else min(most, _upward(one)) for one in known[edge]
+            most if isinstance(one, Infinite) else min(most, upward(one)) for one in known[edge]
         )
 
     return replace(charge, orders={e: adds(e, epsilon) for e, epsilon in charge.epsilon.items()})

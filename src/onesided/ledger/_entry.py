@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import hashlib
 import json
 import secrets
@@ -13,10 +14,11 @@ from types import MappingProxyType
 from typing import Final, Protocol, Self, cast
 
 from onesided._english import a
-from onesided._numbers import ORDER_UNIT, shown
+from onesided._numbers import ORDER_UNIT, Loss, shown
 from onesided.errors import LedgerFormatError, ParameterError, TamperedLedgerError
 from onesided.ledger import _amounts
 from onesided.ledger._amounts import Amounts
+from onesided.ledger._calendar import Calendar, Cells, Cohort, Cohorts, promised, today_of
 from onesided.store import canonical, now, plain_text, read_json
 
 # Rows as they are stored: text and whole numbers only, chained by their hashes.
@@ -31,7 +33,9 @@ GENESIS: Final = "0" * 64
 FORMAT: Final = 2
 # Rows of a renyi account, which hold divergences, too; an earlier library refuses them.
 BY_RENYI: Final = 3
-FORMATS: Final = frozenset({1, FORMAT, BY_RENYI})
+# Rows of an account by cohort, pure or renyi: their charges are of certain dates alone.
+BY_COHORT: Final = 4
+FORMATS: Final = frozenset({1, FORMAT, BY_RENYI, BY_COHORT})
 
 OPEN: Final = "open"
 SPEND: Final = "spend"
@@ -47,7 +51,9 @@ QUESTION: Final = "onesided.question"
 SINCE: Final = "onesided.since"
 # In rows of a renyi account: the divergences that it charged, and their sums including it.
 DIVERGENCES: Final = "onesided.divergences"
-RESERVED: Final = (WHO, UNIT, QUESTION, SINCE, DIVERGENCES)
+# In charges of an account by cohort: the dates that they are about.
+COHORTS: Final = "onesided.cohorts"
+RESERVED: Final = (WHO, UNIT, QUESTION, SINCE, DIVERGENCES, COHORTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +136,8 @@ def next_row(
     charge: Amounts,
     total: Amounts,
     releases: int,
+    by_cohort: bool = False,
+    time: str = "",
 ) -> Row:
     """The row after ``last``: numbered, stamped, chained. charge, total: what it says of amounts.
 
@@ -143,8 +151,8 @@ def next_row(
         detail = {**detail, DIVERGENCES: orders}
     row = Row(
         number=last.number + 1 if last else 1,
-        format=BY_RENYI if total.orders else FORMAT,
-        time=now(),
+        format=BY_COHORT if by_cohort else BY_RENYI if total.orders else FORMAT,
+        time=time or now(),
         kind=kind,
         policy_id=policy_id,
         release_id=release_id,
@@ -283,6 +291,7 @@ class Entry:
     process said, for people; order is ``number``. ``unit`` is whom the account protects, None
     where nobody said (in 0.1.0 a session's charge said it in its detail). ``divergences`` and
     ``total_divergences`` are a renyi account's, per edge at each order; empty in a pure one.
+    ``cohorts`` are the dates that a charge of an account by cohort is about; None elsewhere.
 
     >>> import onesided as od
     >>> ledger = od.Ledger.open(None)
@@ -308,6 +317,7 @@ class Entry:
     previous: str = field(repr=False)
     hash: str = field(repr=False)
     unit: Unit | None = None
+    cohorts: Cohorts | None = None
     divergences: Mapping[str, tuple[Fraction, ...]] = field(default_factory=dict, repr=False)
     total_divergences: Mapping[str, tuple[Fraction, ...]] = field(default_factory=dict, repr=False)
 
@@ -401,6 +411,7 @@ def entry_of(row: Row) -> Entry:
         previous=row.previous,
         hash=row.hash,
         unit=unit_of(row),
+        cohorts=cohorts_of(row) if row.format == BY_COHORT and row.kind == SPEND else None,
         divergences=_fractions(charged.orders),
         total_divergences=_fractions(total.orders),
     )
@@ -440,15 +451,16 @@ def charge_of(row: Row) -> Amounts:
 
 def _with_orders(row: Row, amounts: Amounts, name: str) -> Amounts:
     """With the divergences that a row of a renyi account holds. Errors: ValueError; TypeError."""
-    if row.format != BY_RENYI:
+    held = _detail(row).get(DIVERGENCES) if row.format >= BY_RENYI else None
+    if row.format < BY_RENYI or (held is None and row.format == BY_COHORT):
         return amounts
-    held = _detail(row).get(DIVERGENCES)
     return amounts.with_orders(held.get(name) if isinstance(held, Mapping) else None)
 
 
 def detail_of(row: Row) -> Mapping[str, object]:
     """The detail of ``row`` as its writer gave it, read-only."""
-    own = RESERVED if row.format == BY_RENYI else RESERVED[:-1] if row.format == FORMAT else (WHO,)
+    written = {1: 1, FORMAT: 4, BY_RENYI: 5}  # of the reserved keys, the first so many
+    own = RESERVED[: written.get(row.format, len(RESERVED))]
     return MappingProxyType({key: value for key, value in _detail(row).items() if key not in own})
 
 
@@ -460,6 +472,31 @@ def who_of(row: Row) -> str:
 def question_of(row: Row) -> str | None:
     """What identified the question that ``row`` charged; None if nothing was said."""
     return None if row.format < FORMAT else _reserved(row, QUESTION)
+
+
+def cohorts_of(row: Row) -> Cohorts:
+    """The dates that a row of an account by cohort charged."""
+    try:
+        return Cohorts.read(_detail(row).get(COHORTS))
+    except (KeyError, TypeError, ValueError, ParameterError):
+        raise tampered(row.number, "its dates cannot be read") from None
+
+
+def day_of(row: Row) -> dt.date:
+    """The day, in UTC, on which a row was written."""
+    try:
+        return dt.date.fromisoformat(row.time[:10])
+    except ValueError:
+        raise tampered(row.number, "its time cannot be read") from None
+
+
+def calendar_in(number: int, detail: Mapping[str, object]) -> Calendar | None:
+    """How an opening's detail parts its budget; None where it does not."""
+    told = detail.get("calendar")
+    try:
+        return None if told is None else Calendar.read(told)
+    except (KeyError, TypeError, ValueError, ParameterError):
+        raise tampered(number, "its calendar cannot be read") from None
 
 
 def since_of(row: Row) -> str:
@@ -535,6 +572,25 @@ class Balance:
     total: Amounts = field(repr=False)
     releases: int = 0
     units: frozenset[Unit | None] = frozenset({None})
+    cells: Cells | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def calendar(self) -> Calendar | None:
+        """How the budget is parted by date; None where it is not."""
+        return None if self.cells is None else self.cells.calendar
+
+    @property
+    def promised(self) -> tuple[Mapping[str, Loss], Table]:
+        """The most that all charges of the account can ever lose, ε and δ per edge.
+
+        Of an account by cohort for a unit with records of as many dates as may count: endless,
+        where nothing bounds these.
+        """
+        return promised(self.budget, self.delta_budget, self.calendar)
+
+    def by_cohort(self) -> tuple[Cohort, ...]:
+        """Spending and rest of each stretch of dates; none of an account without a calendar."""
+        return () if self.cells is None else self.cells.table(today_of(now()))
 
     @property
     def accounting(self) -> str:
@@ -553,26 +609,40 @@ class Balance:
 
     @property
     def spent(self) -> Table:
-        """ε spent, per edge; in a renyi account at its δ, where that is less than the sum."""
+        """ε spent, per edge; in a renyi account at its δ, where that is less than the sum.
+
+        Of an account by cohort the sum over all dates, which holds for everybody.
+        """
+        if self.cells is not None:
+            return self.total.epsilon
         return self.limits.used(self.total).epsilon
 
     @property
     def delta_spent(self) -> Table:
         """δ spent, per edge; all of it where a renyi account's sums count at that δ."""
+        if self.cells is not None:
+            return self.total.delta
         return self.limits.used(self.total).delta
 
     @property
     def remaining(self) -> Table:
         """ε left, per edge: the most that one more charge may be of which no law is known."""
+        if self.cells is not None:
+            return self.cells.standing(None, today_of(now())).remaining
         return self.limits.left(self.total).epsilon
 
     @property
     def delta_remaining(self) -> Table:
         """δ left for charges that carry one, per edge."""
+        if self.cells is not None:
+            return self.cells.standing(None, today_of(now())).delta_remaining
         return self.limits.left(self.total).delta
 
     def left_after(self, entry: Entry) -> tuple[Table, Table]:
-        """ε and δ that were left per edge after an entry of this account."""
+        """ε and δ that were left per edge after an entry of this account, for its dates."""
+        if self.cells is not None:
+            at = self.cells.left_after.get(entry.number)
+            return (self.remaining, self.delta_remaining) if at is None else (at.epsilon, at.delta)
         left = self.limits.left(amounts_in(entry, total=True))
         return left.epsilon, left.delta
 
@@ -585,12 +655,16 @@ class Held(Protocol):
         """What it adds."""
 
     @property
+    def calendar(self) -> Calendar | None:
+        """How its budget is parted by date."""
+
+    @property
     def delta_budget(self) -> Mapping[str, Fraction]:
         """δ that may be spent in all, per edge."""
 
 
 def at_delta(held: Held) -> str:
-    """What must be added wherever the ε left of an account is told; "" of a pure one.
+    """What must be added wherever the ε left of an account is told; "" of a pure one for all dates.
 
     >>> import onesided as od
     >>> terms = {"policy_id": "p", "policy_toml": "", "policy_name": "p", "budget": {"up": 3}}
@@ -598,39 +672,10 @@ def at_delta(held: Held) -> str:
     >>> [at_delta(od.Ledger.open(None).account(**terms, **one)) for one in ({}, more)]
     ['', ', all at δ = 1e-6']
     """
+    which = "" if held.calendar is None else f", of the {held.calendar.column!r} with least left"
     if held.accounting == _amounts.PURE:
-        return ""
-    return f", all at δ = {shown(max(held.delta_budget.values()), up=True)}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """What an account may spend, has spent and has left at one moment, per edge; exact.
-
-    >>> import onesided as od
-    >>> terms = {"policy_id": "p", "policy_toml": "", "policy_name": "p"}
-    >>> account = od.Ledger.open(None).account(**terms, budget={"a -> b": 2})
-    >>> account.standing().remaining, account.standing().releases
-    ({'a -> b': Fraction(2, 1)}, 0)
-    """
-
-    spent: Mapping[str, Fraction]
-    delta_spent: Mapping[str, Fraction]
-    remaining: Mapping[str, Fraction]
-    delta_remaining: Mapping[str, Fraction]
-    releases: int
-
-    @classmethod
-    def of(cls, budget: Amounts, total: Amounts, *, releases: int) -> Self:
-        """Of what was granted, and of the sums."""
-        used, left = budget.used(total), budget.left(total)
-        return cls(
-            spent=used.epsilon,
-            delta_spent=used.delta,
-            remaining=left.epsilon,
-            delta_remaining=left.delta,
-            releases=releases,
-        )
+        return which
+    return f"{which}, all at δ = {shown(max(held.delta_budget.values()), up=True)}"
 
 
 def balances(entries: Iterable[Entry]) -> tuple[Balance, ...]:
@@ -661,15 +706,20 @@ def balances(entries: Iterable[Entry]) -> tuple[Balance, ...]:
     return tuple(sums.balance() for sums in found.values())
 
 
-def stated_balance(opening: Entry, last: Entry, *, units: frozenset[Unit | None]) -> Balance:
-    """An account by its first row and the totals that its last row states."""
+def stated_balance(
+    opening: Entry, last: Entry, *, units: frozenset[Unit | None], cells: Cells | None = None
+) -> Balance:
+    """An account by its first row and the totals that its last row states.
+
+    cells: of an account by cohort, what was charged to each date.
+    """
     opened = _opened(opening)
     if not last.total_epsilon.keys() == last.total_delta.keys() == opened.budget.keys():
         raise tampered(last.number, "its edges are not those of its account")
     total = amounts_in(last, total=True)
     if total.orders.keys() != opened.limits.orders.keys():
         raise tampered(last.number, "its divergences are not those of its account")
-    return replace(opened, total=total, releases=last.releases, units=units)
+    return replace(opened, total=total, releases=last.releases, units=units, cells=cells)
 
 
 class _Sums:
@@ -688,6 +738,10 @@ class _Sums:
         if charged.orders.keys() != so_far.orders.keys():
             raise tampered(entry.number, "its divergences are not those of its account")
         self._total = so_far + charged
+        if self._opened.cells is not None and entry.cohorts is not None:
+            self._opened.cells.add(
+                entry.number, entry.cohorts, charged, dt.date.fromisoformat(entry.time[:10])
+            )
         self._releases += entry.kind == SPEND
         if entry.kind == SPEND:
             self._units.add(entry.unit or unit_of_0_1_0(entry.detail.get("unit")))
@@ -702,7 +756,10 @@ class _Sums:
 
 
 def _opened(entry: Entry) -> Balance:
-    limits = limits_of(entry.number, entry.detail)
+    limits, calendar = (
+        limits_of(entry.number, entry.detail),
+        calendar_in(entry.number, entry.detail),
+    )
     return Balance(
         opened=entry.number,
         policy_id=entry.policy_id,
@@ -711,6 +768,7 @@ def _opened(entry: Entry) -> Balance:
         limits=limits,
         total=limits.nothing(),
         units=frozenset({entry.unit}),
+        cells=None if calendar is None else Cells(limits, calendar),
     )
 
 

@@ -13,10 +13,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from onesided._numbers import Loss, Number, positive, readable, whole
-from onesided.errors import ParameterError, TamperedLedgerError
-from onesided.ledger._account import Account, Terms, budget_of, stated_units, terms_of
+from onesided.errors import BudgetExceededError, ParameterError, TamperedLedgerError
+from onesided.ledger._account import Account, Terms, budget_of, folded, stated_units, terms_of
 from onesided.ledger._amounts import PURE, Amounts, read_budget
+from onesided.ledger._calendar import Calendar, Cells
 from onesided.ledger._entry import (
+    BY_COHORT,
     BY_RENYI,
     FORMAT,
     FORMATS,
@@ -32,7 +34,10 @@ from onesided.ledger._entry import (
     Unit,
     amounts_of,
     at_delta,
+    calendar_in,
     charge_of,
+    cohorts_of,
+    day_of,
     detail_of,
     digest,
     entry_of,
@@ -81,6 +86,7 @@ class _Policy:
     unit: Unit | None = None
     charges: dict[str, int] = field(default_factory=dict)
     answered: set[str] = field(default_factory=set)
+    cells: Cells | None = None
 
 
 def check_end(view: View) -> None:
@@ -147,7 +153,7 @@ def check_rows(view: View, *, head: str | None, laws: Laws | None = None) -> Che
         number += 1
         _check_link(row, number=number, previous=previous)
         _check_meaning(row, policies=policies, answers=answers)
-        if row.format == BY_RENYI and row.kind == SPEND:
+        if row.format >= BY_RENYI and row.kind == SPEND and charge_of(row).orders:
             _check_law(entry_of(row), laws)
         previous = row.hash
         head_found = head_found or row.hash == head
@@ -238,7 +244,15 @@ def _new(opening: Row) -> _Policy:
     budget = budget_of(opening)
     spent = budget.nothing()
     texts = spent.texts()
-    return _Policy(budget=budget, spent=spent, texts=texts, nothing=texts, unit=unit_of(opening))
+    calendar = calendar_in(opening.number, detail_of(opening))
+    return _Policy(
+        budget=budget,
+        spent=spent,
+        texts=texts,
+        nothing=texts,
+        unit=unit_of(opening),
+        cells=None if calendar is None else Cells(budget, calendar),
+    )
 
 
 def _check_unit(row: Row, *, state: _Policy) -> None:
@@ -254,6 +268,8 @@ def _check_unit(row: Row, *, state: _Policy) -> None:
 def _check_totals(row: Row, *, state: _Policy) -> None:
     state.releases += row.kind == SPEND
     stated = (row.total_epsilon, row.total_delta)
+    if (row.format == BY_COHORT) != (state.cells is not None):
+        raise tampered(row.number, "its format is not that of its account")
     pure = not state.budget.orders and row.format != BY_RENYI
     nothing = row.kind != SPEND and (row.epsilon, row.delta) == state.nothing
     if pure and nothing and stated == state.texts:
@@ -276,9 +292,24 @@ def _check_totals(row: Row, *, state: _Policy) -> None:
     alike = pure and stated == texts
     if row.releases != state.releases or not (alike or amounts_of(row)[1] == total):
         raise tampered(row.number, "its totals are not the sums of the charges")
-    if state.budget.over(total):
+    if _over(row, charged, total, state=state):
         raise tampered(row.number, "its total is over budget")
     state.spent, state.texts = total, texts
+
+
+def _over(row: Row, charged: Amounts, total: Amounts, *, state: _Policy) -> bool:
+    """Whether a charge passes its budget: of the account, or of some date on the row's own day."""
+    cells = state.cells
+    if cells is None:
+        return bool(state.budget.over(total))
+    if row.kind == SPEND:
+        about, day = cohorts_of(row), day_of(row)
+        try:
+            cells.require(about, charged, day)
+        except BudgetExceededError:
+            return True
+        cells.add(row.number, about, charged, day)
+    return False
 
 
 def _check_payloads(answers: Mapping[int, str], *, policies: dict[str, _Policy]) -> None:
@@ -419,6 +450,7 @@ class Ledger:
         accounting: str = PURE,
         unit: Unit | None = None,
         further: bool = False,
+        calendar: Calendar | None = None,
     ) -> Account:
         """The account of a policy: the one on record, or one that its first charge will open.
 
@@ -431,6 +463,8 @@ class Ledger:
         ``further=True`` allows one more account beside those of other policies. Each keeps its
         own budget, and what the ledger's releases protect together is then only the
         intersection of the policies, with the losses added.
+        ``calendar`` parts the budget by date: each has all of it. A promise about a whole unit is
+        then :attr:`Calendar.promise`.
         Writes nothing. What is verified here, and what it proves, is said in
         :func:`onesided.ledger._ledger.check_end`.
         Errors: PolicyMismatchError if the policy is held with another budget or unit, or if the
@@ -443,6 +477,7 @@ class Ledger:
             budget=read_budget(budget, delta_budget, accounting=accounting),
             unit=unit,
             further=further,
+            calendar=calendar,
         )
         account = Account(self._store, terms=terms, who=self._who)
 
@@ -483,6 +518,7 @@ class Ledger:
                     entry_of(row),
                     entry_of(view.latest(policy_id=row.policy_id) or row),
                     units=stated_units(view, row),
+                    cells=folded(view, row),
                 )
                 for row in view.openings()
             )

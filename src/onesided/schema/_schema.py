@@ -49,6 +49,7 @@ TABLE: Final = (
     "encoding",
     "max_rows",
     "name",
+    "cohort",
 )  # said of the whole table
 # Written where they are given: the identities of schemas without them stay.
 _READ: Final = ("missing", "unreadable", "required", *FORMS)
@@ -170,6 +171,9 @@ def sentences(schema: Schema) -> Iterator[str]:
     for name, one in columns.items():
         unit = f" ({one.measured_in})" if one.measured_in else ""
         yield f"{name}{unit}: {one.type}{''.join(_more(one))}."
+    if schema.cohort is not None:
+        named = schema.cohort if isinstance(schema.cohort, str) else schema.cohort["column"]
+        yield f"A ledger has a budget for each date in {named!r}, which is public."
     if columns:
         yield "Text is read strictly as these types, row by row."
         yield "A table with text that cannot be read so is refused, unless it counts as missing."
@@ -249,8 +253,9 @@ MOST_COLUMNS = 10_000
 _LONGEST_NAME = 1_000
 _LONGEST_CALLED = 100
 _MOST_ROWS = 2**20
+_COHORT = frozenset({"column", "schedule", "ends", "max_cohorts"})
 # What they say stands in each question, or changes no answer.
-_UNTOLD = ("noun", "max_rows", "name")
+_UNTOLD = ("noun", "max_rows", "name", "cohort")
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,6 +271,8 @@ class Schema:
     noun: what one unit and several are called, such as ("person", "people").
     max_rows: the most rows of one unit that questions about rows count in a group; None: they say.
     name: what statements call the table, such as "visits of 2026"; None: nothing.
+    cohort: the column of a public date by which a ledger parts its budget, or a mapping with what
+        :class:`onesided.Calendar` takes; None: it does not.
 
     >>> import onesided as od
     >>> schema = od.Schema(unit="person", columns={"age": od.column("integer", bounds=(0, 110))})
@@ -285,6 +292,7 @@ class Schema:
     encoding: str | None = None
     max_rows: int | None = None
     name: str | None = None
+    cohort: str | Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.unit is not None:
@@ -325,6 +333,30 @@ class Schema:
             max_rows=_rows(self.max_rows),
             name=_called(self.name),
         )
+        if self.cohort is not None:
+            self._require_cohort()
+
+    def _require_cohort(self) -> None:
+        """Errors: SchemaError for what names no column of dates."""
+        given = self.cohort
+        facts = dict(given) if isinstance(given, Mapping) else {"column": given}
+        if not facts.keys() <= _COHORT or not isinstance(facts.get("column"), str):
+            raise wrong(
+                f"cohort is {shortened(given)}.",
+                'Write cohort = "day", or a table [cohort] with column, schedule, ends and '
+                "max_cohorts.",
+                "cohort",
+            )
+        name = str(facts["column"])
+        _require_name(name, "cohort")
+        held = self.columns.get(name)
+        if held is None or held.type != "date":
+            raise wrong(
+                f"cohort is {shortened(name)}, which is not declared as a date.",
+                f'Write [columns.{name}] with type = "date".',
+                "cohort",
+            )
+        settle(self, cohort=facts if isinstance(given, Mapping) else given)
 
     @classmethod
     def from_toml(cls, text: str, *, folder: str | os.PathLike[str] | None = None) -> Schema:

@@ -147,7 +147,15 @@ class QueryContext:
     @property
     def caveat(self) -> str:
         """What must be said of every answer, for how the table was read; "" if nothing."""
-        return "" if self.declared is None else self.declared.caveat
+        said = "" if self.declared is None else self.declared.caveat
+        if self.table.dated is None:
+            return said
+        unit, column, most = self.table.dated
+        first = "first" if most == 1 else f"{most} first"
+        return (
+            f"{said} Of each {unit!r} the rows of the {first} {column!r} alone count; what is "
+            "certain is certain about these."
+        ).strip()
 
     @property
     def unit_name(self) -> str:

@@ -25,7 +25,7 @@ from onesided._numbers import (
 )
 from onesided.accounting import NOTE, charge_divergences, noise_note
 from onesided.errors import ParameterError
-from onesided.ledger import PURE, Account, at_delta
+from onesided.ledger import PURE, Account, Cohorts, Standing, at_delta
 from onesided.mechanism.kit import Steps
 from onesided.policy import ABSENT, Edge, GroupCount, Guarantee, Policy, Shift
 from onesided.session._certified import Shares, certified_shares
@@ -99,6 +99,7 @@ class Plan:
     ledger keeps of the noise, for tight totals (:func:`onesided.accounting.noise_note`).
     certifies: by true count, how often a group is certified to be at most the threshold.
     query, by: of counts with a price for each of their numbers, which; None elsewhere.
+    cohorts, paying: of an account by cohort, the dates whose budgets this uses, and why these.
     margins: of a table, each margin's predicted error, and what of ε measures it.
 
     >>> import polars as pl, onesided as od
@@ -123,6 +124,8 @@ class Plan:
     query: GroupCount | None = field(default=None, repr=False)
     by: tuple[str, ...] = field(default=(), repr=False)
     margins: tuple[PlanOption, ...] = field(default=(), repr=False)
+    cohorts: Cohorts | None = field(default=None, repr=False)
+    paying: str = field(default="", repr=False)
     seen: tuple[Mapping[str, Fraction], Mapping[str, Fraction]] | None = field(
         default=None, repr=False
     )
@@ -204,12 +207,16 @@ class Plan:
     @property
     def remaining(self) -> Mapping[str, Fraction]:
         """What was left of ε on each edge when the plan was asked for."""
-        return self.account.remaining if self.seen is None else self.seen[0]
+        return self._standing.remaining if self.seen is None else self.seen[0]
 
     @property
     def delta_remaining(self) -> Mapping[str, Fraction]:
         """What was left of δ on each edge when the plan was asked for."""
-        return self.account.delta_remaining if self.seen is None else self.seen[1]
+        return self._standing.delta_remaining if self.seen is None else self.seen[1]
+
+    @property
+    def _standing(self) -> Standing:
+        return self.account.standing(self.cohorts)
 
     @property
     def divergences(self) -> Mapping[str, tuple[Loss, ...]] | None:
@@ -233,13 +240,13 @@ class Plan:
         """
         if any(isinstance(one, Infinite) for one in self.charge.values()):
             return 0
-        delta = self.guarantee.delta
-        return self.account.times(self.charge, delta=delta, divergences=self.divergences)
+        delta, laws, days = self.guarantee.delta, self.divergences, self.cohorts
+        return self.account.times(self.charge, delta=delta, divergences=laws, cohorts=days)
 
     @property
     def affordable(self) -> bool:
         """Whether every edge has that much left, of ε and of δ."""
-        if self.account.accounting != PURE:
+        if self.account.accounting != PURE or self.cohorts is not None:
             return self.times != 0
         delta, left = self.guarantee.delta.items(), self.remaining
         delta_left = self.delta_remaining if any(self.guarantee.delta.values()) else {}
@@ -254,7 +261,7 @@ class Plan:
         0 if there is none. It holds where nobody's kind changes between the two.
         """
         before, after = self.account.budget, finite(self.charge)
-        if not self.affordable or len(after) < len(self.charge):
+        if self.cohorts is not None or not self.affordable or len(after) < len(self.charge):
             return Fraction(0)
         spent = {edge: before[edge] - left for edge, left in self.remaining.items()}
         total = {edge: one + after.get(edge, 0) for edge, one in spent.items()}
@@ -288,7 +295,8 @@ class Plan:
         charge = f"Charge -- {edges}{at_delta(self.account)}.{too_much}"
         margins = [(one.name, rough(one.error or 0), one.note) for one in self.margins]
         parts = _table([("margin", "error (r.m.s.)", ""), *margins]) if margins else ""
-        lines = [*self.remarks, charge, offer, ways, parts, *self._certified()]
+        paid = f"Paid by {self.cohorts}: {self.paying}" if self.cohorts is not None else ""
+        lines = [*self.remarks, charge, paid, offer, ways, parts, *self._certified()]
         return "\n".join(filter(None, lines))
 
     def _certified(self) -> list[str]:
@@ -313,6 +321,7 @@ class Plan:
             "affordable": self.affordable,
             "times": self.times,
             **({"free_sample": text(free)} if (free := self.free_sample) else {}),
+            **({} if self.cohorts is None else {"cohorts": self.cohorts.written()}),
             "promise": str(self.guarantee),
             "remarks": list(self.remarks),
             "certain": list(self.certain),

@@ -14,11 +14,23 @@ from onesided._numbers import Number, positive, readable
 from onesided.accounting import NOTE, SessionTotal, total_of
 from onesided.engine.kit import joined_with, units_of
 from onesided.errors import LedgerError, ParameterError, PolicyError, SqlError, called
-from onesided.ledger import PURE, Account, Allowance, Ledger, Receipt, Unit, at_delta
+from onesided.ledger import (
+    PURE,
+    Account,
+    Allowance,
+    Calendar,
+    Cohort,
+    Ledger,
+    Receipt,
+    Unit,
+    at_delta,
+    promised,
+)
 from onesided.noise import Noise
 from onesided.policy import Guarantee, Policy
 from onesided.schema import Schema, schema_of
 from onesided.session._asks import Asks, asking
+from onesided.session._cohorts import calendar_for, dated, paid_by
 from onesided.session._completed import Completer
 from onesided.session._context import QueryContext, opened
 from onesided.session._free_sample import left_free, offered
@@ -71,6 +83,9 @@ class Session(Asks):
         :func:`onesided.session.total_guarantee` for what they promise together.
     noise: for tests; production draws from the operating system.
     tables: by name, the other table that a view's policy reads (docs/views.md).
+    cohort: the column of a public date by which the budget is parted, each date having all of it;
+        or a :class:`onesided.ledger.Calendar`, which says how it grows and how many dates of one
+        unit count. By default the schema's.
     Errors: PolicyError for a policy that the table cannot answer; PolicyMismatchError if the ledger
     was opened for another policy, budget or unit; ParameterError; DataError.
 
@@ -96,6 +111,7 @@ class Session(Asks):
         accounting: str = PURE,
         noise: Noise | None = None,
         tables: Mapping[str, object] | None = None,
+        cohort: Calendar | str | None = None,
     ) -> None:
         ledger = address(ledger)
         if not isinstance(policy, Policy):
@@ -109,6 +125,9 @@ class Session(Asks):
         self._noise, self._completed = require_noise(noise), Completer(self.schema)
         self._held: dict[str, Any] = {}  # by id: what was read for charges without an answer
         self._table, self._marks = opened(data, policy, unit, self.schema, tables)
+        calendar = calendar_for(cohort, self.schema, policy=policy, unit=unit, budget=total)
+        if calendar is not None:
+            self._table = dated(self._table, calendar, unit)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         self._account: Account = self.ledger.account(
             policy_id=policy.identity,
@@ -119,6 +138,7 @@ class Session(Asks):
             accounting=accounting,
             unit=Unit(unit, self._table.read_as.get(unit) if unit is not None else None),
             further=further,
+            calendar=calendar,
         )
 
     @property
@@ -128,8 +148,16 @@ class Session(Asks):
 
     @property
     def remaining(self) -> Mapping[str, Fraction]:
-        """What is left to spend on each edge; :attr:`Plan.times` says how many answers fit."""
+        """What is left to spend on each edge; :attr:`Plan.times` says how many answers fit.
+
+        Of an account by cohort: of the dates that have least left; :attr:`by_cohort` tells each.
+        """
         return self._account.remaining
+
+    @property
+    def by_cohort(self) -> tuple[Cohort, ...]:
+        """What was spent and is left of each stretch of dates. Errors: ParameterError without."""
+        return self._account.by_cohort()
 
     @property
     def free_sample(self) -> Fraction:
@@ -148,6 +176,8 @@ class Session(Asks):
         >>> session.free_sample, session.spent["sensitive -> open"]
         (Fraction(0, 1), Fraction(1, 1))
         """
+        if self._account.calendar is not None:
+            return Fraction(0)
         return left_free(self.policy, self._account.accounting, self.spent)
 
     @property
@@ -173,7 +203,8 @@ class Session(Asks):
         """
         charges = self.ledger.entries(kind="spend", policy_id=self.policy.identity)
         held = self._account
-        whole = Guarantee(self.policy.name, held.budget, held.delta_budget, made_for=self.policy)
+        epsilon, deltas = promised(held.budget, held.delta_budget, held.calendar)
+        whole = Guarantee(self.policy.name, epsilon, deltas, made_for=self.policy)
         return replace(total_of(self.policy, charges, delta=delta), budget=whole)
 
     release = asking(OwnMechanism)
@@ -299,10 +330,11 @@ class Session(Asks):
         like: a *public* table with the same columns that the data may resemble, such as made-up
             rows. Every way to answer is tried on it, also where errors depend on the data.
         """
-        seen = (self._account.remaining, self._account.delta_remaining)
         context, asked = self._context(), self._completed(question)
         prepared = self._prepared(asked, context)
         self._require_a_promise(prepared.plan)
+        standing = self._account.standing(prepared.plan.cohorts)
+        seen = (standing.remaining, standing.delta_remaining)
         plan = with_ways(prepared.plan, asked, context, like)
         single = hasattr(question, "epsilon")
         planned = partial(self._planned, question, like) if single else None
@@ -422,8 +454,8 @@ class Session(Asks):
         return told_again(question, prepared, asked, stored)
 
     def _require(self, plan: Plan) -> None:
-        delta, laws = plan.guarantee.delta, plan.divergences
-        self._account.require(plan.charge, delta=delta, divergences=laws)
+        delta, laws, days = plan.guarantee.delta, plan.divergences, plan.cohorts
+        self._account.require(plan.charge, delta=delta, divergences=laws, cohorts=days)
 
     def _charged(
         self,
@@ -447,13 +479,18 @@ class Session(Asks):
             release_id=question.id,
             question=asked,
             allowance=allowance,
+            cohorts=prepared.plan.cohorts,
         )
 
     def _prepared(
         self, question: Question[Result], context: QueryContext
     ) -> PreparedQuery[Any, Result]:
         require_question(question)
-        return stated(question, question.prepare(context), context)
+        prepared = stated(question, question.prepare(context), context)
+        if self._account.calendar is None:
+            return prepared
+        cohorts, why = paid_by(context, question, prepared.plan)
+        return replace(prepared, plan=replace(prepared.plan, cohorts=cohorts, paying=why))
 
     def _require_a_promise(self, plan: Plan) -> None:
         """Refuse an absurd ε, but of a noise double; what was charged before is told."""
@@ -492,6 +529,7 @@ class Session(Asks):
                 f"Columns: {held}.",
                 whom,
                 *([] if self._account.accounting == PURE else [all_keep(self._account)]),
+                *([] if self._account.calendar is None else [self._account.calendar.promise]),
                 *filter(None, [offered(self.free_sample)]),
                 f"{self.ledger!r}",
             ],

@@ -99,10 +99,7 @@ def total_guarantee(
         raise ParameterError(f"of={of!r} is unknown.", hint='Use "spent" or "budget".', value=of)
     asked, held, unknown = _held(ledger, policy, policies)
     spent = of == "spent"
-    tables = [
-        (own, (one.spent, one.delta_spent) if spent else (one.budget, one.delta_budget))
-        for own, one in held
-    ]
+    tables = [(own, (one.spent, one.delta_spent) if spent else one.promised) for own, one in held]
     epsilon: dict[str, Loss] = {}
     delta: dict[str, Fraction] = {}
     for edge in asked.edges:
@@ -281,7 +278,7 @@ def _policy_of(balance: Balance, known: Mapping[str, Policy]) -> Policy:
 
 
 def _worst(
-    along: Along, epsilon: Mapping[str, Fraction], delta: Mapping[str, Fraction]
+    along: Along, epsilon: Mapping[str, Loss], delta: Mapping[str, Fraction]
 ) -> tuple[Loss, Fraction]:
     """The most that the account loses on any of the edges."""
     if along is None:

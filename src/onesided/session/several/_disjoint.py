@@ -72,7 +72,7 @@ def column_apart(context: QueryContext, questions: Sequence[Any]) -> str:
                 question=place,
             )
     conditions = [counted_where(one.where, "recorded").readable() for one in questions]  # type: ignore[union-attr] # each has one
-    types = {n: _TYPES[kind] for n in context.schema if (kind := context.sees(n)) in _TYPES}
+    types = types_in(context)
     possible = any(one.unknown == "possible" for one in questions)
     found = apart(conditions, types, known=context.filled if possible else None)
     if found is None:
@@ -84,6 +84,16 @@ def column_apart(context: QueryContext, questions: Sequence[Any]) -> str:
             "out, and the charges add up.",
         )
     return found
+
+
+def types_in(context: QueryContext) -> dict[str, Type]:
+    """The columns that conditions see a value in, with its type."""
+    return {n: _TYPES[kind] for n in context.schema if (kind := context.sees(n)) in _TYPES}
+
+
+def comes_or_goes(policy: Policy) -> bool:
+    """Whether each move takes something away or adds it, and none replaces it."""
+    return all(ABSENT in way for edge in policy.edges for way in policy.ways(edge))
 
 
 def charged_apart(
@@ -102,14 +112,13 @@ def charged_apart(
 
     why = _why_many(context)
     drops = policy.other_values == "dropped" and len(policy.parts) == 1
-    if drops and why and all(_in_proportion(policy, one, column) for one in plans):
+    if drops and why and all(in_proportion(policy, one, column) for one in plans):
         return on_each(max, epsilon), on_each(max, delta), _DROPS.format(column=column)
     if why:
         return on_each(_added, epsilon), on_each(_added, delta), _SUM.format(column=column, why=why)
-    comes_or_goes = all(ABSENT in way for edge in policy.edges for way in policy.ways(edge))
-    if drops or comes_or_goes:
+    if drops or comes_or_goes(policy):
         return on_each(max, epsilon), on_each(max, delta), _ONE.format(column=column)
-    ends = [_ends(policy, plan) for plan in plans]
+    ends = [ends_of(policy, plan) for plan in plans]
     charge: dict[str, Loss] = on_each(max, epsilon)
     for edge in policy.edges:
         if any(ABSENT not in way for way in policy.ways(edge)):
@@ -138,7 +147,7 @@ def _why_many(context: QueryContext) -> str:
     return ""
 
 
-def _ends(policy: Policy, plan: Plan) -> Callable[[Edge], tuple[Loss, Loss]]:
+def ends_of(policy: Policy, plan: Plan) -> Callable[[Edge], tuple[Loss, Loss]]:
     """What leaving a part and entering it cost along an edge; neither above the part's price."""
     query = plan.query
     if query is None or not policy.of_kinds:
@@ -166,7 +175,7 @@ def _sources(policy: Policy) -> list[str]:
     return list(dict.fromkeys(e.source for e in policy.edges if e.source != ABSENT))
 
 
-def _in_proportion(policy: Policy, plan: Plan, column: str) -> bool:
+def in_proportion(policy: Policy, plan: Plan, column: str) -> bool:
     """Whether each dropped group lies in one part, and costs its share of the part's price there.
 
     Where fewer groups are dropped than the noise covers, fewer counts fall: a part of one cell has

@@ -1,0 +1,259 @@
+"""Accounts by cohort in the ledger: cells against their definition, ages, bad input, edits."""
+
+import datetime as dt
+import json
+import threading
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onesided import errors
+from onesided.ledger import Calendar, Cohorts, Ledger, _account, balances
+from onesided.ledger._amounts import read_budget, read_charge
+from onesided.ledger._calendar import Cells
+
+TERMS = {"policy_id": "p", "policy_toml": "", "policy_name": "p"}
+DATES = [dt.date(2026, 1, day) for day in range(1, 5)]
+ELSE = dt.date(2031, 7, 1)
+EVERY = [*DATES, ELSE, None]
+TODAY = dt.date(2026, 1, 9)
+
+
+def opened(calendar="day", *, where=None, budget=1, **more):
+    calendar = Calendar(calendar) if isinstance(calendar, str) else calendar
+    ledger = Ledger.open(where)
+    return ledger.account(**TERMS, budget={"up": budget}, calendar=calendar, **more)
+
+
+def dates(*some):
+    """Charged: these dates, None for unknown ones."""
+    return Cohorts(days=tuple((d, d) for d in some if d), unknown=None in some)
+
+
+def meets(cohorts, date):
+    return cohorts.unknown if date is None else cohorts.holds(date)
+
+
+def sixths(most):
+    return st.integers(0, most).map(lambda n: Fraction(n, 6))
+
+
+@st.composite
+def charges(draw):
+    some = draw(st.lists(st.sampled_from(EVERY), min_size=1, max_size=4, unique=True))
+    cohorts = draw(st.sampled_from([dates(*some), Cohorts.everything()]))
+    price = draw(sixths(4))
+    left = draw(st.sampled_from([None, price, price / 2]))
+    if left is None:
+        return cohorts, price
+    told = {"up": left}
+    return Cohorts(days=cohorts.days, unknown=cohorts.unknown, left=told, entered=told), price
+
+
+def lost(taken, one, two):
+    """The most that a move from a date to a date loses, charge by charge, by the definition."""
+    total = Fraction(0)
+    for cohorts, price in taken:
+        here, there = meets(cohorts, one), meets(cohorts, two)
+        ends = [price if end is None else end["up"] for end in (cohorts.left, cohorts.entered)]
+        total += price if here and there else ends[0] if here else ends[1] if there else 0
+    return total
+
+
+def amounts(price, told=None):
+    budget = read_budget({"up": 1}, None)
+    return read_charge({"up": price}, None, budget=budget, divergences=told)
+
+
+@pytest.mark.parametrize("may_move", [False, True])
+@settings(deadline=None, max_examples=40)
+@given(asked=st.lists(charges(), max_size=8))
+def test_no_move_loses_more_than_the_budget_of_its_date(may_move, asked):
+    cells = Cells(read_budget({"up": 1}, None), Calendar("day", may_move=may_move))
+    pairs, taken = [(a, b) for a in EVERY for b in EVERY if a == b or may_move], []
+    for number, (cohorts, price) in enumerate(asked, 2):
+        after = max(lost([*taken, (cohorts, price)], *pair) for pair in pairs)
+        fits = cells.times(cohorts, amounts(price), TODAY)
+        try:
+            cells.require(cohorts, amounts(price), TODAY)
+        except errors.BudgetExceededError:
+            assert may_move or (after > 1 and fits == 0)
+            continue
+        cells.add(number, cohorts, amounts(price), TODAY)
+        taken.append((cohorts, price))
+        assert after <= 1
+        assert may_move or fits != 0
+    for one in cells.table(TODAY):
+        for date in EVERY:
+            if meets(one.dates, date):
+                here = max(lost(taken, date, b) for b in (EVERY if may_move else [date]))
+                assert one.spent["up"] >= here if may_move else one.spent["up"] == here
+                assert one.remaining["up"] <= 1 - here
+
+
+@settings(deadline=None, max_examples=50)
+@given(days=st.lists(st.integers(0, 3), min_size=1, max_size=60))
+def test_a_renyi_account_by_cohort_is_a_filter_for_each_date(days):
+    """A charge about one date is taken exactly if an account of that date alone takes it."""
+    budget = read_budget({"up": 1}, {"up": "1/1000000"}, accounting="renyi")
+    law = {"up": tuple(Fraction(1 + 2**k, 2000) for k in range(11))}
+    charge = read_charge({"up": "1/6"}, None, budget=budget, divergences=law)
+    cells, alone = Cells(budget, Calendar("day")), {}
+    for number, day in enumerate(days, 2):
+        spent = alone.setdefault(day, budget.nothing())
+        try:
+            cells.require(dates(DATES[day]), charge, TODAY)
+            cells.add(number, dates(DATES[day]), charge, TODAY)
+        except errors.BudgetExceededError:
+            assert budget.over(spent + charge)
+        else:
+            alone[day] = spent + charge
+            assert not budget.over(alone[day])
+
+
+def test_all_that_tells_of_an_account_agrees():
+    account = opened()
+    for cohorts in (dates(DATES[0]), dates(*DATES[:2]), Cohorts.everything(), dates(None)):
+        account.spend({"up": "1/4"}, label="a count", cohorts=cohorts)
+    ledger = Ledger(account._store)
+    assert ledger.check().charges == 4
+    assert balances(ledger.entries()) == ledger.balances()
+    (balance,) = ledger.balances()
+    assert balance.by_cohort() == account.by_cohort()
+    assert balance.remaining == account.remaining == {"up": Fraction(1, 4)}
+    assert balance.spent == {"up": 1}
+    assert account.left_after(3) == {"up": Fraction(1, 2)}
+    assert balance.left_after(ledger.entry(5))[0] == {"up": Fraction(1, 2)}
+
+
+def at(monkeypatch, day):
+    monkeypatch.setattr(_account, "now", lambda: f"{day.isoformat()}T12:00:00.000000+00:00")
+
+
+def test_a_budget_grows_with_age_and_then_ends(monkeypatch):
+    calendar = Calendar("day", schedule={0: "1/4", 10: "1/2", 30: 1}, ends=100)
+    account, day = opened(calendar), DATES[0]
+
+    def charge(amount):
+        account.spend({"up": amount}, label="a count", cohorts=dates(day))
+
+    for age, amount in ((0, "1/4"), (10, "1/4"), (30, "1/2")):
+        if age:
+            at(monkeypatch, day + dt.timedelta(days=age - 1))
+            with pytest.raises(errors.BudgetExceededError, match="day 2026-01-01: asked"):
+                charge(amount)
+        at(monkeypatch, day + dt.timedelta(days=age))
+        charge(amount)
+    fresh = dates(dt.date(2026, 6, 1))
+    assert account.times({"up": "1/4"}, cohorts=fresh) == 1  # what it will have at age 0
+    with pytest.raises(errors.BudgetExceededError):  # whatever is older, dates to come have that
+        account.spend({"up": "1/3"}, label="all", cohorts=Cohorts(days=((DATES[1], None),)))
+    assert account.times({"up": "1/4"}, cohorts=dates(None)) == 1  # of age 0 for ever
+    at(monkeypatch, day + dt.timedelta(days=100))
+    for about in (dates(day), Cohorts.everything()):
+        with pytest.raises(errors.BudgetExceededError, match="ended at age 100 days"):
+            account.spend({"up": "1/9"}, label="late", cohorts=about)
+    assert Ledger(account._store).check().charges == 3
+
+
+def test_an_answer_that_was_too_early_is_found(monkeypatch):
+    account = opened(Calendar("day", schedule={0: "1/4", 10: 1}))
+    at(monkeypatch, DATES[0] + dt.timedelta(days=10))
+    account.spend({"up": 1}, label="a count", cohorts=dates(DATES[0]))
+    ledger = Ledger(account._store)
+    assert ledger.check().charges == 1
+    old = _account.next_row
+    monkeypatch.setattr(_account, "next_row", lambda *a, **k: old(*a, **{**k, "time": LATE}))
+    account = opened(Calendar("day", schedule={0: "1/4", 10: 1}))
+    account.spend({"up": 1}, label="a count", cohorts=dates(DATES[0]))
+    with pytest.raises(errors.TamperedLedgerError, match="over budget"):
+        Ledger(account._store).check()
+
+
+LATE = "2026-01-05T12:00:00.000000+00:00"
+
+
+def test_the_promise_says_ages_and_where_it_ends():
+    said = Calendar("day", schedule={0: "1/4", 30: 1}, ends=365).promise
+    assert "e^1/4 by age 29; e^1 by any later age" in said
+    assert "Nothing is promised after the schedule ends, at age 365." in said
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"schedule": {}},
+        {"schedule": {1: 1}},
+        {"schedule": {0: 1, 5: "1/2"}},
+        {"schedule": {0: 0}},
+        {"schedule": {0: float("nan")}},
+        {"schedule": {-1: 1, 0: 1}},
+        {"schedule": {"zero": 1}},
+        {"schedule": [0, 1]},
+        {"ends": 0},
+        {"ends": 1.5},
+        {"max_cohorts": 0},
+        {"max_cohorts": "many"},
+        {"times": 0},
+        {"may_move": 1},
+        {"may_move": True, "ends": 9},
+        {"may_move": True, "schedule": {0: "1/2", 1: 1}},
+    ],
+)
+def test_a_calendar_refuses_what_it_cannot_keep(wrong):
+    with pytest.raises(errors.ParameterError):
+        Calendar("day", **wrong)
+
+
+def test_charges_name_dates_where_there_are_any():
+    plain = Ledger.open(None).account(**TERMS, budget={"up": 1})
+    with pytest.raises(errors.ParameterError, match="one budget for all dates"):
+        plain.spend({"up": 1}, label="a count", cohorts=dates(DATES[0]))
+    with pytest.raises(errors.ParameterError):
+        plain.by_cohort()
+    with pytest.raises(errors.ParameterError, match="no date"):
+        Cohorts()
+    with pytest.raises(errors.ParameterError):
+        Calendar("")
+
+
+def test_rows_say_what_they_are_about(tmp_path):
+    place = tmp_path / "ledger.db"
+    account = opened(where=place)
+    account.spend({"up": "1/2"}, label="a count", cohorts=dates(DATES[0], None))
+    with Ledger.open(place) as ledger:
+        ledger_rows = ledger.entries()
+        assert [entry.cohorts for entry in ledger_rows] == [None, dates(DATES[0], None)]
+        assert ledger._store.read(lambda view: {row.format for row in view.rows()}) == {4}
+        assert dict(ledger_rows[1].detail) == {}
+        told = json.loads(json.dumps(ledger_rows[1].cohorts.written()))
+        assert Cohorts.read(told) == ledger_rows[1].cohorts
+        (again,) = ledger.accounts()
+        assert again.calendar == Calendar("day")
+        assert again.left_after(2) == {"up": Fraction(1, 2)}
+    with Ledger.open(place) as ledger, pytest.raises(errors.PolicyMismatchError, match="by cohort"):
+        ledger.account(**TERMS, budget={"up": 1})
+
+
+def test_two_writers_never_overdraw_a_date(tmp_path):
+    place, taken = tmp_path / "ledger.db", []
+
+    def work():
+        account = opened(where=place)
+        for day in DATES * 3:
+            try:
+                account.spend({"up": "1/2"}, label="a count", cohorts=dates(day))
+                taken.append(day)
+            except errors.BudgetExceededError:
+                pass
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert sorted(taken) == sorted(DATES * 2)
+    with Ledger.open(place) as ledger:
+        assert ledger.check().charges == 8
