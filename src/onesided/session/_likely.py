@@ -25,8 +25,8 @@ _OF_COMPOUNDS: Final = (
     "has fewer, 'fewer than' that one has.",
 )
 _ALL_ANSWERED: Final = (
-    "max_answers= and adaptive= save nothing here: where no answer is free, each costs the same, so "
-    "every group is answered."
+    "max_answers= and adaptive= save nothing where no answer is free: every group is answered, "
+    "at the same charge."
 )
 
 
