@@ -33,7 +33,7 @@ from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, deviation, reason, residual_bias
 from onesided.session._fields import IfUnknown
 from onesided.session._groups import Grouped, Groups, names_of
-from onesided.session._likely import Likely, likely_confidence
+from onesided.session._likely import UNDECIDED, Likely, likely_confidence
 from onesided.session._plan import Plan
 from onesided.session._question import Answer, FormLine, PreparedQuery
 from onesided.session._release import Release, of_groups, sides
@@ -114,7 +114,7 @@ class Above(Grouped):
 
     Where counts move so that nothing can be certified, every group is counted at the price of
     :class:`onesided.session.Count`, and ``release.likely`` says which have *likely* at most the
-    threshold, which likely more, and which (None) the noise leaves open. So it is with the other
+    threshold, which likely more, and which are undecided. So it is with the other
     questions of this kind: the statement says which of the two an answer is.
     threshold: one for all, or one for each key, in the keys' order or by key.
     max_answers: None never stops; it then costs ε/ℓ0 per count.
@@ -225,7 +225,7 @@ class Above(Grouped):
                 "estimate": noise.estimate(noisy) if compounds is None else None,
                 **sides(bounds),
             }
-            undecided = likely.count(None)
+            undecided = likely.count(UNDECIDED)
             return Release(
                 kind="AboveRelease",
                 told=of_groups(keys, columns),

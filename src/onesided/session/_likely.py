@@ -15,6 +15,7 @@ from onesided.mechanism import Compounds, Counts, Interval
 from onesided.noise import IntArray
 from onesided.session._confidence import Confidence
 
+UNDECIDED: Final = "undecided"
 _HALF: Final = Fraction(1, 2)
 # By whether "at least" is asked: what is said of counts within the threshold, and of those beyond.
 _WORDS: Final = (("at most {:,}", "more than {:,}"), ("fewer than {:,}", "at least {:,}"))
@@ -92,13 +93,13 @@ class Likely:
         ends = (compounds.largest(one, least=self.below) for one in (found.lower, found.upper))
         return Interval(*ends, found.lower_certain, found.upper_certain)
 
-    def decided(self, bounds: Interval, levels: int | Sequence[int]) -> list[str | None]:
-        """What is likely of each; None where the noise leaves it open."""
+    def decided(self, bounds: Interval, levels: int | Sequence[int]) -> list[str]:
+        """What is likely of each; "undecided" where the noise leaves it open."""
         limits = np.broadcast_to(np.asarray(levels, dtype=np.int64), bounds.lower.shape)
         within, beyond = _WORDS[self.below]
         most = limits - int(self.below)
         return [
-            within.format(t) if under else beyond.format(t) if over else None
+            within.format(t) if under else beyond.format(t) if over else UNDECIDED
             for t, under, over in zip(
                 limits.tolist(),
                 (bounds.upper <= most).tolist(),

@@ -317,10 +317,10 @@ class Release:
         return self._certified("lower", certain=False)
 
     @property
-    def likely(self) -> dict[Any, str | None]:
+    def likely(self) -> dict[Any, str]:
         """Of an answer about thresholds that is not certain, what is likely of each group.
 
-        Such as "at most 5" or "more than 5"; None where the noise leaves it open.
+        Such as "at most 5" or "more than 5"; "undecided" where the noise leaves it open.
         """
         told = self.table.column("likely")
         if told is None:
