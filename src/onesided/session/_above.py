@@ -211,7 +211,11 @@ class Above(Grouped):
         limited = self.max_answers is not None or self.adaptive
         told = made.about(compounds=compounds is not None, limited=limited)
         about = " ".join(filter(None, (plan.guarantee.about, told)))
-        plan = replace(plan, guarantee=replace(plan.guarantee, about=about))
+        plan = replace(
+            plan,
+            guarantee=replace(plan.guarantee, about=about),
+            likely=made.shares(levels) if compounds is None else (),
+        )
 
         def draw(counts: IntArray, source: Noise | None) -> Answer:
             return {"noisy": noise.noisy(counts, noise=source)}

@@ -13,10 +13,12 @@ from onesided._numbers import INFINITE
 from onesided.errors import ParameterError
 from onesided.mechanism import Compounds, Counts, Interval
 from onesided.noise import IntArray
+from onesided.session._certified import Shares, shares_by_room
 from onesided.session._confidence import Confidence
 
 UNDECIDED: Final = "undecided"
 _HALF: Final = Fraction(1, 2)
+_FAR: Final = 2**61  # a noisy count that no bound is cut at 0 of
 # By whether "at least" is asked: what is said of counts within the threshold, and of those beyond.
 _WORDS: Final = (("at most {:,}", "more than {:,}"), ("fewer than {:,}", "at least {:,}"))
 _OF_COMPOUNDS: Final = (
@@ -107,6 +109,25 @@ class Likely:
                 strict=True,
             )
         ]
+
+    def shares(self, threshold: object) -> Shares:
+        """By true count, how often a group is said to be on its side, of one threshold for all.
+
+        >>> asked = Likely(Counts(1, 1), 1, below=False, sure=Confidence("0.95", False))
+        >>> [(count, round(share, 2)) for count, share in asked.shares(3)]
+        [(0, 0.73), (1, 0.37), (2, 0.13), (3, 0.05)]
+        """
+        if not isinstance(threshold, int):
+            return ()
+        bounds = self.bounds(np.array([_FAR]))
+        law = self.mechanism.distribution
+        if self.below:
+            ahead = _FAR - int(bounds.lower[0])
+            beyond = lambda room: law.tail_below(ahead - room)  # noqa: E731 - one of two
+        else:
+            ahead = int(bounds.upper[0]) - _FAR
+            beyond = lambda room: law.tail_above(room - ahead)  # noqa: E731
+        return shares_by_room(lambda room: 1 - float(beyond(room)), threshold, below=self.below)
 
     def about(self, *, compounds: bool, limited: bool) -> str:
         """What a release says of its decisions. limited: whether fewer answers were asked for."""
