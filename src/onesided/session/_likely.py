@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -92,8 +92,8 @@ class Likely:
         found = self.mechanism.interval(noisy, confidence=share)
         if compounds is None:
             return found
-        ends = (compounds.largest(one, least=self.below) for one in (found.lower, found.upper))
-        return Interval(*ends, found.lower_certain, found.upper_certain)
+        low, high = (compounds.largest(one, least=self.below) for one in (found.lower, found.upper))
+        return replace(found, lower=low, upper=high)
 
     def decided(self, bounds: Interval, levels: int | Sequence[int]) -> list[str]:
         """What is likely of each; "undecided" where the noise leaves it open."""
@@ -115,19 +115,20 @@ class Likely:
 
         >>> asked = Likely(Counts(1, 1), 1, below=False, sure=Confidence("0.95", False))
         >>> [(count, round(share, 2)) for count, share in asked.shares(3)]
-        [(0, 0.73), (1, 0.37), (2, 0.13), (3, 0.05)]
+        [(0, 0.9), (1, 0.73), (2, 0.27), (3, 0.1)]
         """
         if not isinstance(threshold, int):
             return ()
         bounds = self.bounds(np.array([_FAR]))
         law = self.mechanism.distribution
-        if self.below:
-            ahead = _FAR - int(bounds.lower[0])
-            beyond = lambda room: law.tail_below(ahead - room)  # noqa: E731 - one of two
-        else:
-            ahead = int(bounds.upper[0]) - _FAR
-            beyond = lambda room: law.tail_above(room - ahead)  # noqa: E731
-        return shares_by_room(lambda room: 1 - float(beyond(room)), threshold, below=self.below)
+        ahead = int(_FAR - bounds.lower[0] if self.below else bounds.upper[0] - _FAR)
+
+        def chance(room: int) -> float:
+            return 1 - float(
+                law.tail_below(ahead - room) if self.below else law.tail_above(room - ahead)
+            )
+
+        return shares_by_room(chance, threshold, below=self.below)
 
     def about(self, *, compounds: bool, limited: bool) -> str:
         """What a release says of its decisions. limited: whether fewer answers were asked for."""
