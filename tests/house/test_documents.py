@@ -236,7 +236,7 @@ def test_the_tables_of_the_reference_are_made():
     assert sorted(tables.MARK.findall(text)) == sorted(tables.TABLES)
     made = tables.filled("".join(f"<!-- made: {name} -->" for name in tables.TABLES))
     rows = ("## Quantile", "| `epsilon` |", "`onesided ledger show`", "`--at-most`", "`TopK`")
-    for said in (*rows, "| AtMost | no 1 |", "`session.sample(epsilon=1)`"):
+    for said in (*rows, "| AtMost | likely |", "`session.sample(epsilon=1)`"):
         assert said in made
     assert all(f"| `{name}` |" in made for name in od.policy.families())
 

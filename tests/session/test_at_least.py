@@ -163,14 +163,6 @@ def test_bad_thresholds_are_refused_before_anything_is_drawn(bad):
     assert not any(here.spent.values())
 
 
-def test_counts_that_may_fall_are_refused_before_anything_is_charged():
-    for policy, more in ((P.presence(max_groups=3), {}), (P.bounded(), CUT), (AGREED, CUT)):
-        here = session(policy, noise=NoDraw())
-        with pytest.raises(errors.UnprotectableError, match="smaller"):
-            here.at_least(1, by="place", keys=KEYS, epsilon=1, **more)
-        assert not any(here.spent.values())
-
-
 def test_it_costs_what_a_count_does_and_edges_that_bring_nobody_nothing():
     here = session()
     here.at_least(1, **ASK, **CUT, epsilon=2)

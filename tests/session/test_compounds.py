@@ -169,10 +169,3 @@ def test_compounds_need_groups_and_a_column_of_another_name():
     for by in ((), "compound"):
         with pytest.raises(errors.ParameterError, match="of= needs by="):
             asked.at_most(2, by=by, of=ROUTES, epsilon=1)
-
-
-def test_policies_that_raise_counts_are_refused():
-    with pytest.raises(errors.UnprotectableError):
-        session(policy=od.policy.bounded()).at_most(
-            2, by="stop", of=ROUTES, epsilon=1, max_groups=2, on_excess="truncate"
-        )

@@ -99,17 +99,6 @@ def test_over_budget_nothing_is_drawn_and_nothing_recorded():
     assert asked.ledger.head() == before
 
 
-def test_policies_with_rises_are_refused_before_anything_is_charged():
-    for policy, more in (
-        (od.policy.bounded(), {"max_groups": 2}),
-        (od.policy.presence(max_groups=2), {"on_excess": "truncate"}),
-    ):
-        asked = session(policy=policy, noise=NoDraw())
-        with pytest.raises(errors.UnprotectableError):
-            asked.at_most(1, **ASK, **more)
-        assert not any(asked.spent.values())
-
-
 AGREED = od.policy.sensitive("place = 'c'")
 CUT = {"on_excess": "truncate"}
 EVERY = {

@@ -124,10 +124,11 @@ def _document_of_days(daily: Mapping[str, Repeated], delta: str) -> dict[str, An
 
 @dataclass(frozen=True, slots=True)
 class Bought:
-    """What an ε buys: how well a count is known, and what is certified."""
+    """What an ε buys: how well a count is known, and what is certified, or likely."""
 
     count: Plan
     certifies: Mapping[int, float]
+    likely: Mapping[int, float]
 
     @property
     def error(self) -> float:
@@ -164,9 +165,9 @@ class MadeUp:
         """Errors: ParameterError for a policy that no count can be made under."""
         count = self.session.plan(Count(**self.about(epsilon)))
         if self.at_most is None:
-            return Bought(count, {})
+            return Bought(count, {}, {})
         told = self.session.plan(AtMost(self.at_most, **self.about(epsilon)))
-        return Bought(count, dict(told.certifies))
+        return Bought(count, dict(told.certifies), dict(told.likely))
 
 
 def _needed(wanted: Wanted, asked: MadeUp, epsilon: Fraction) -> tuple[str, Fraction] | None:
@@ -211,8 +212,9 @@ def _print(
     # A group that is empty, about half full, and just at the threshold.
     most = wanted.at_most
     for count in () if most is None else sorted({0, (most + 1) // 2, most}):
-        shares = [percent(each.certifies.get(count, 0)) for each in bought]
-        told = f"certified at most {wanted.at_most}, if truly {count}"
+        shares = [percent((each.certifies or each.likely).get(count, 0)) for each in bought]
+        word = "likely" if bought[0].likely else "certified"
+        told = f"{word} at most {wanted.at_most}, if truly {count}"
         table.add_row(told, *shares)
     console.print(table)
     if needed is not None:
@@ -240,6 +242,11 @@ def _told(bought: Bought) -> dict[str, Any]:
         "charge": {edge: text(loss) for edge, loss in bought.count.charge.items()},
         "error": bought.error,
         "certified": {str(count): share for count, share in bought.certifies.items()},
+        **(
+            {"likely": {str(n): share for n, share in bought.likely.items()}}
+            if bought.likely
+            else {}
+        ),
     }
 
 

@@ -15,6 +15,7 @@ import tomli_w
 from onesided.engine import Table
 from onesided.engine.kit import quoted
 from onesided.errors import ConditionError, DataError, OnesidedError, ParameterError
+from onesided.mechanism import Counts
 from onesided.policy import Policy, Predicate, families, from_toml
 from onesided.session import (
     Above,
@@ -63,16 +64,6 @@ class Reason(NamedTuple):
 
 
 REASONS: Final = (
-    Reason(
-        r"may have to pass as a larger one .*'at most'",
-        "a count may have to pass as a larger one, which noise above the truth does not hide",
-        "proofs/at-most.md",
-    ),
-    Reason(
-        r"may have to pass as a smaller one .*'at least'",
-        "a count may have to pass as a smaller one, which noise below the truth does not hide",
-        "proofs/at-most.md",
-    ),
     Reason(
         r"may have to pass as a larger one .*truncated count|lets counts rise under the policy",
         "a count, or one cut down to max_groups, may have to pass as a larger one, which a "
@@ -152,7 +143,7 @@ def column(policy: Policy) -> tuple[Cell, ...]:
     >>> from onesided.policy import addition_only
     >>> cells = {cell.question: cell.gives for cell in column(addition_only())}
     >>> cells["AtMost"], cells["AtLeast"], cells["Mean"]
-    ('certain from above', 'refused', 'noise on both sides')
+    ('certain from above', 'likely', 'noise on both sides')
     """
     by, keys = _groups(policy)
     session = Session(_table(policy, by), unit="person", policy=policy, budget=_ENDLESS)
@@ -241,10 +232,9 @@ def _cell(session: Session, name: str, asked: Any) -> Cell:
         return Cell(name, asked, EXACT)
     if isinstance(asked, Sample):
         return Cell(name, asked, RECORDS)
-    decides = isinstance(asked, AtMost | AtLeast | Above | Below)
-    return Cell(
-        name, asked, _CERTAIN.get(tuple(sorted(plan.certain)), LIKELY if decides else NOISE)
-    )
+    if isinstance(asked, Above) and isinstance(plan.mechanism, Counts):
+        return Cell(name, asked, LIKELY)
+    return Cell(name, asked, _CERTAIN.get(tuple(sorted(plan.certain)), NOISE))
 
 
 def _groups(policy: Policy) -> tuple[str, list[Any]]:

@@ -198,7 +198,9 @@ _SIDES: Final = (
 # What answers call their own columns.
 _DEVIATION: Final = "standard_deviation"
 _BOUNDS: Final = ("lower", "upper", "lower_certain", "upper_certain")
-_ANSWERS: Final = frozenset(["estimate", *_BOUNDS, "certified", "coarse", "q", _DEVIATION])
+_ANSWERS: Final = frozenset(
+    ["estimate", *_BOUNDS, "certified", "likely", "coarse", "q", _DEVIATION]
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
-"""Which groups have certainly at most, or at least, so many units; one by one or in compounds.
+"""Which groups have at most, or at least, so many units; one by one or in compounds.
 
-Compounds of groups, such as routes of stops, are named by the caller and never looked up.
+Certainly, where moves go one way; where they go both, likely (``session/_likely.py``). Compounds
+of groups, such as routes of stops, are named by the caller and never looked up.
 """
 
 from __future__ import annotations
@@ -13,25 +14,29 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from onesided._english import many
-from onesided._numbers import whole
+from onesided._numbers import Number, whole
 from onesided.engine import PublicKeys, public_keys
-from onesided.errors import KeysError, ParameterError
+from onesided.errors import KeysError, ParameterError, PolicyError
 from onesided.mechanism import (
     AdaptiveSparseVector,
     Compounds,
+    Counts,
     CubeThresholds,
     SparseAnswers,
     SparseVector,
 )
+from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray, Noise
 from onesided.session._at_once import drawn_at_once, moves_of, why_at_once
 from onesided.session._certified import certified_shares
 from onesided.session._context import QueryContext
+from onesided.session._count import certain_sides, deviation, reason, residual_bias
 from onesided.session._fields import IfUnknown
 from onesided.session._groups import Grouped, Groups, names_of
+from onesided.session._likely import UNDECIDED, Likely, likely_confidence
 from onesided.session._plan import Plan
 from onesided.session._question import Answer, FormLine, PreparedQuery
-from onesided.session._release import Release, of_groups
+from onesided.session._release import Release, of_groups, sides
 from onesided.session._statement import Nouns
 
 COLUMN: Final = "compound"
@@ -106,6 +111,11 @@ class Above(Grouped):
     """Which groups have more than ``threshold`` units? At most ``max_answers`` noisy counts.
 
     The groups before the last answer that are not among them are certified, for free.
+
+    Where counts move so that nothing can be certified, every group is counted at the price of
+    :class:`onesided.session.Count`, and ``release.likely`` says which have *likely* at most the
+    threshold, which likely more, and which are undecided. So it is with the other
+    questions of this kind: the statement says which of the two an answer is.
     threshold: one for all, or one for each key, in the keys' order or by key.
     max_answers: None never stops; it then costs ε/ℓ0 per count.
     adaptive: counts far above the threshold are answered coarsely and pay half, so that up to
@@ -114,6 +124,8 @@ class Above(Grouped):
         then answered once: certified, *every* group of it has at most the threshold. It costs what
         one group would where a unit's groups are all in one compound; keys= may be left out.
     unknown: by default "possible", so that what is certified is certain about the truth.
+    confidence: of what is likely: how often no group is on the wrong side; with
+        simultaneous=False, how often each one is not. What is certain needs none.
     The other arguments are those of :class:`onesided.session.Grouped`.
     Errors: as for :class:`onesided.session.TopK`.
 
@@ -132,6 +144,10 @@ class Above(Grouped):
     adaptive: bool = field(default=False, kw_only=True)
     of: object = field(default=None, kw_only=True)
     unknown: IfUnknown = field(default="possible", kw_only=True)
+    confidence: Number = field(default=CONFIDENCE, kw_only=True)
+    simultaneous: bool = field(default=True, kw_only=True)
+
+    later: ClassVar = ("confidence", "simultaneous")
 
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
@@ -141,11 +157,22 @@ class Above(Grouped):
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
         groups, named = self.groups(context).by_cells(context), self._named()
+        sure = likely_confidence(
+            self.confidence, simultaneous=self.simultaneous, groups=groups.told.size
+        )
         keys = groups.keys if named is None else named.keys
         compounds = None if named is None else named.over(groups.keys)
+        counts = replace(groups, query=replace(groups.query, several_units=True))
         if compounds is None and self.max_answers is None:  # then as under a view
-            groups = replace(groups, query=replace(groups.query, several_units=True))
-        mechanism = self._mechanism(context, groups, keys, compounds)
+            groups = counts
+        try:
+            mechanism = self._mechanism(context, groups, keys, compounds)
+        except PolicyError:  # noise on one side cannot hide what moves do
+            noise = counts.for_policy(
+                Counts, context, epsilon=self.epsilon, correction="median", clip=True
+            )
+            made = Likely(noise, counts.told.size, self.below, sure)
+            return self._likely(context, counts, made, keys, compounds)
         plan = _plan(context, groups, mechanism, keys.size, compounds)
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
@@ -160,6 +187,61 @@ class Above(Grouped):
             )
 
         return groups.prepared(context, plan, draw=draw, result=result)
+
+    def _likely(
+        self,
+        context: QueryContext,
+        groups: Groups,
+        made: Likely,
+        keys: PublicKeys,
+        compounds: Compounds | None,
+    ) -> PreparedQuery[IntArray, Release]:
+        """The same of noisy counts, none of which is certain on the deciding side."""
+        levels, noise = _levels(self.threshold, keys, least=int(self.below)), made.mechanism
+        if self.max_answers is not None:
+            whole(self.max_answers, name="max_answers", least=1)
+        plan = groups.plan(
+            context,
+            noise,
+            certain=certain_sides(noise),
+            standard_deviation=deviation(noise),
+            bias=residual_bias(noise),
+            why=f"{reason(noise)}; decisions are likely, none is certain",
+        )
+        limited = self.max_answers is not None or self.adaptive
+        told = made.about(compounds=compounds is not None, limited=limited)
+        about = " ".join(filter(None, (plan.guarantee.about, told)))
+        plan = replace(
+            plan,
+            guarantee=replace(plan.guarantee, about=about),
+            likely=made.shares(levels) if compounds is None else (),
+        )
+
+        def draw(counts: IntArray, source: Noise | None) -> Answer:
+            return {"noisy": noise.noisy(counts, noise=source)}
+
+        def result(answer: Answer, entry: int | None) -> Release:
+            noisy = np.asarray(answer["noisy"], dtype=np.int64)
+            bounds = made.bounds(noisy, compounds)
+            likely = made.decided(bounds, levels)
+            columns = {
+                "likely": likely,
+                "estimate": noise.estimate(noisy) if compounds is None else None,
+                **sides(bounds),
+            }
+            undecided = likely.count(UNDECIDED)
+            return Release(
+                kind="AboveRelease",
+                told=of_groups(keys, columns),
+                summary=f"Of {many(keys.size, 'group')}: {keys.size - undecided:,} likely on one "
+                f"side ({made.words}), {undecided:,} undecided.",
+                bound_words=made.bound_words,
+                own={"noisy": noisy, "mechanism": noise, **made.sure.facts},
+                **groups.published(context, plan, entry),
+            )
+
+        steps = groups.prepared(context, plan, draw=draw, result=result)
+        return replace(steps, likely=made.words)
 
     def _mechanism(
         self, context: QueryContext, groups: Groups, keys: PublicKeys, compounds: Compounds | None
@@ -211,7 +293,7 @@ class Below(Above):
     for free. Each of them is a lower bound. Of compounds, *every* group is certified.
     unknown: by default "recorded", so that what is certified is certain about the truth. It stays
     so where units in more groups are cut, and where values are missing.
-    Errors: UnprotectableError where the policy lets a count fall, as under presence.
+    Where counts may fall it is likely, as :class:`Above` says.
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "place": ["a", "b", "b"], "agreed": [True] * 3})
@@ -246,7 +328,9 @@ class AtMost(Above):
 
     form: ClassVar = (
         FormLine(
-            "at_most", "Which groups have at most so many units (certified)", number="threshold"
+            "at_most",
+            "Which groups have at most so many units (certified or likely)",
+            number="threshold",
         ),
     )
     sql_clause: ClassVar = "HAVING {} <="
@@ -276,7 +360,9 @@ class AtLeast(Below):
 
     form: ClassVar = (
         FormLine(
-            "at_least", "Which groups have at least so many units (certified)", number="threshold"
+            "at_least",
+            "Which groups have at least so many units (certified or likely)",
+            number="threshold",
         ),
     )
     sql_clause: ClassVar = "HAVING {} >="

@@ -32,7 +32,16 @@ def certified_shares(mechanism: object, threshold: object, *, keys: int = 1) -> 
     if chance is None or not isinstance(threshold, int):
         return ()
     limit = whole(threshold, name="threshold")
-    if not getattr(mechanism, "below", False):
+    return shares_by_room(chance, limit, below=getattr(mechanism, "below", False))
+
+
+def shares_by_room(chance: Callable[[int], float], limit: int, *, below: bool) -> Shares:
+    """The same of a chance by how far a count is on its side of the threshold.
+
+    >>> shares_by_room(lambda room: room / 2, 2, below=False)
+    ((0, 1.0), (1, 0.5), (2, 0.0))
+    """
+    if not below:
         return tuple((n, chance(limit - n)) for n in range(max(0, limit + 1 - _TOLD), limit + 1))
     enough = next(room for room in count() if room == _TOLD - 1 or chance(room) > _SURE)
     return tuple((limit + room, chance(room)) for room in range(enough, -1, -1))

@@ -41,11 +41,18 @@ class Confidence:
         >>> Confidence("0.95", False).words, Confidence("0.9", True).words
         ('95 %', '90 %, all at once')
         """
-        # As it was written; where that has more digits, so many that it says no more than holds.
+        return f"{self.percent}, all at once" if self.simultaneous else self.percent
+
+    @property
+    def exact(self) -> Fraction:
+        """The share as it was written: a float as its digits say."""
         given = str(self.share) if isinstance(self.share, float) else self.share
-        share = exact(given, name="confidence") * 10**6 // 1
-        told = f"{float(Fraction(share, 10**4)):.6g} %"
-        return f"{told}, all at once" if self.simultaneous else told
+        return exact(given, name="confidence")
+
+    @property
+    def percent(self) -> str:
+        """The share; where it has more digits than six, no more than holds."""
+        return f"{float(Fraction(self.exact * 10**6 // 1, 10**4)):.6g} %"
 
     @property
     def facts(self) -> dict[str, Any]:

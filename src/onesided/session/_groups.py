@@ -31,6 +31,8 @@ RESULT_COLUMNS: Final = (
     "lower_certain",
     "upper_certain",
     "certified",
+    "coarse",
+    "likely",
 )
 _GROUP: Final = "onesided_group"
 _ROWS: Final = (

@@ -97,7 +97,8 @@ class Plan:
     too large on average, such as for noise on one side with its median taken out. why: the reason
     for the mechanism. others: what else could answer at the same ε, and how well. noise: what the
     ledger keeps of the noise, for tight totals (:func:`onesided.accounting.noise_note`).
-    certifies: by true count, how often a group is certified to be at most the threshold.
+    certifies: by true count, how often a group is certified to be at most the threshold. likely:
+    how often that, or at least, is said as likely, where nothing is certified.
     query, by: of counts with a price for each of their numbers, which; None elsewhere.
     cohorts, paying: of an account by cohort, the dates whose budgets this uses, and why these.
     margins: of a table, each margin's predicted error, and what of ε measures it.
@@ -120,6 +121,7 @@ class Plan:
     why: str = ""
     noise: Mapping[str, object] = field(default_factory=dict)
     certifies: Shares = ()
+    likely: Shares = ()
     account: Account = field(repr=False)
     query: GroupCount | None = field(default=None, repr=False)
     by: tuple[str, ...] = field(default=(), repr=False)
@@ -300,12 +302,13 @@ class Plan:
         return "\n".join(filter(None, lines))
 
     def _certified(self) -> list[str]:
-        """How often groups are certified, for some true counts up to the threshold."""
-        if not self.certifies:
+        """How often groups are certified or likely, for some true counts up to the threshold."""
+        told = self.certifies or self.likely
+        if not told:
             return []
-        step = max(1, -(-len(self.certifies) // _SHOWN_COUNTS))
-        some = self.certifies[::-1][::step][::-1]
-        return [_table([("true count", "certified"), *((f"{n:,}", percent(p)) for n, p in some)])]
+        some = told[::-1][:: max(1, -(-len(told) // _SHOWN_COUNTS))][::-1]
+        word = "certified" if self.certifies else "said as likely"
+        return [_table([("true count", word), *((f"{n:,}", percent(p)) for n, p in some)])]
 
     @property
     def ranked(self) -> tuple[PlanOption, ...]:
@@ -328,6 +331,7 @@ class Plan:
             "options": [option.as_dict() for option in self.options],
             "error": self.options[0].error,
             "certified": [[count, share] for count, share in self.certifies],
+            **({"likely": [list(one) for one in self.likely]} if self.likely else {}),
             **({"margins": [one.as_dict() for one in self.margins]} if self.margins else {}),
             "words": self._words(),
         }

@@ -15,7 +15,7 @@ from onesided.noise import Noise
 from onesided.session._context import QueryContext, Taken
 from onesided.session._plan import Plan
 from onesided.session._release import Release
-from onesided.session._statement import UNSAID, Nouns, Statement, statement_of
+from onesided.session._statement import UNSAID, Nouns, Statement, several, statement_of
 from onesided.store import plain_text
 
 CONTENT_TYPE: Final = "application/vnd.onesided.answer"
@@ -85,7 +85,8 @@ class PreparedQuery(Generic[Secret, Result_co]):
     reads a snapshot of them. draw: adds the noise. These two, and result, are total.
     result: makes the release of an answer, drawn or stored, and its number in the ledger.
     noise: the mechanism that a stored answer must have been drawn by to be told again; by default
-    the plan's. statement: what the answer is about; see :func:`stated`.
+    the plan's. statement: what the answer is about; see :func:`stated`. likely: how sure an answer
+    is that decides and is not certain; "" of others.
     """
 
     detail: Mapping[str, object]
@@ -98,6 +99,7 @@ class PreparedQuery(Generic[Secret, Result_co]):
     noise: object = None
     asserts: Check | None = None
     statement: Statement = UNSAID
+    likely: str = ""
 
     @property
     def fails_by_rows(self) -> bool:
@@ -145,7 +147,9 @@ def stated(
     """The question in its steps, whose plan and release say what they are about."""
     statement = statement_of(
         question, unit=context.unit, schema=context.declared, filled=context.filled
-    )
+    ).likely(prepared.likely)
+    if told := [part.statement for part in getattr(prepared, "parts", ())]:
+        statement = replace(several(told), heading=statement.heading)
     title, caveat = statement.title(), context.caveat
 
     def result(answer: Answer, entry: int | None) -> Result:

@@ -316,8 +316,24 @@ class Release:
         """Of an answer about thresholds, the groups that are *unknown*: probably smaller."""
         return self._certified("lower", certain=False)
 
+    @property
+    def likely(self) -> dict[Any, str]:
+        """Of an answer about thresholds that is not certain, what is likely of each group.
+
+        Such as "at most 5" or "more than 5"; "undecided" where the noise leaves it open.
+        """
+        told = self.table.column("likely")
+        if told is None:
+            raise self._has_no("likely decision")
+        return dict(zip(self.table.labels(), told.plain(), strict=True))
+
     def _certified(self, side: Literal["lower", "upper"], *, certain: bool) -> list[Any]:
         told = self.table.numbers("certified")
+        if self.table.column("likely") is not None:
+            raise ParameterError(
+                f"{self.title}: nothing is certified here.",
+                hint="release.likely says what is likely of each group.",
+            )
         if told is None or self.table.numbers(side) is None:
             most = "most" if side == "upper" else "least"
             raise ParameterError(

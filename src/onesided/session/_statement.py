@@ -120,6 +120,15 @@ class Statement:
         """
         return replace(self, measure=f"At most {threshold:,} {self.units}")
 
+    def likely(self, words: str) -> Statement:
+        """The same of what is decided and not certain. words: how sure; "" for what is certain.
+
+        >>> Statement(measure="At most 5 people").likely("confidence 95 %").title()
+        'Likely at most 5 people (confidence 95 %)'
+        """
+        said = f"{self.measure[:1].lower()}{self.measure[1:]}"
+        return replace(self, measure=f"Likely {said} ({words})") if words else self
+
     def sentences(self) -> tuple[str, ...]:
         """Short prose: what must be known first, what was asked, and what is promised."""
         asked = f"{self.whole()}."

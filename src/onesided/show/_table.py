@@ -20,7 +20,7 @@ from onesided._numbers import quantity, readable
 Side = Literal["lower", "upper"]
 Role: TypeAlias = Literal[
     "key", "beside", "row", "estimate", "lower", "upper", "lower_certain", "upper_certain",
-    "certified", "fact",
+    "certified", "likely", "fact",
 ]  # fmt: skip
 SIDES: Final[tuple[Side, Side]] = ("lower", "upper")
 # What answers call their own columns; every other column is a key, or came with one.
@@ -31,6 +31,7 @@ _ROLES: Final[Mapping[str, Role]] = {
     "lower_certain": "lower_certain",
     "upper_certain": "upper_certain",
     "certified": "certified",
+    "likely": "likely",
     "coarse": "fact",
     "standard_deviation": "fact",
 }
@@ -89,7 +90,8 @@ class RoleTable:
 
     Roles: "key" names a row, "beside" came with a key, "row" is published as it was. "estimate",
     "lower" and "upper" are numbers; "lower_certain" and "upper_certain" say where a bound is never
-    wrong, "certified" which rows are at most a threshold; "fact" is all else.
+    wrong, "certified" which rows are at most a threshold, "likely" on which side of one they are;
+    "fact" is all else.
 
     >>> bounds = {"upper": [3, 1], "upper_certain": [True, True]}
     >>> table = RoleTable.of({"place": ["gym", "bar"], **bounds})

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from importlib.util import find_spec
 from itertools import combinations
 from typing import Any, Final
@@ -126,6 +127,7 @@ def _by_cells(private: Policy) -> Iterator[Line]:
         some = questions.Count(where="v > 1", epsilon=_EPSILON)
         yield _line(policy, some, _world(policy, 1, 2), "of a condition")
     yield from _by_rows()
+    yield from _likely(private)
     for policy in (
         policies.attributes({"place": _PLACES[:1]}),
         policies.graph([_PLACES], directed=True, values=["r"]),
@@ -150,6 +152,28 @@ def _mirrored(private: Policy) -> Iterator[Line]:
     for policy, more in ((private, {}), (policies.bounded(), {"counted": None})):
         top = questions.TopK(k=1, **{**asked, **more, "on_excess": "truncate"})
         yield _line(policy, top, one, "where counts rise")
+
+
+def _likely(private: Policy) -> Iterator[Line]:
+    """Decisions of noisy counts, where noise on one side cannot hide every move."""
+    one: dict[str, Any] = {"by": "place", "keys": _PLACES, "epsilon": _EPSILON}
+    cut = {**one, "max_groups": 1, "on_excess": "truncate"}
+    for policy in (policies.bounded(), policies.unbounded(), private):
+        world = Universe(groups=_PLACES, units=1)
+        yield _line(policy, questions.AtMost(0, **cut), world, "likely")
+    yield _line(policies.removal_only(), questions.AtMost(0, **cut), world, "likely")
+    yield _line(_dropped(2), questions.AtLeast(1, **one), world, "likely")
+    compound = questions.Below(1, **cut, max_answers=1, of={"all": _PLACES})
+    yield _line(policies.bounded(), compound, world, "likely, of a compound")
+    yield _priced_for_open(
+        "likely",
+        private,
+        Universe(groups=_PLACES, units=1, max_groups=1),
+        {"by": "place", "keys": _PLACES},
+        "priced by the rise alone, where counts fall as well",
+        "where only the side that decides is priced",
+        read=partial(questions.AtMost, 0),
+    )
 
 
 def _by_rows() -> Iterator[Line]:
@@ -674,16 +698,21 @@ def _priced_by_one_row() -> Line:
 
 
 def _priced_for_open(
-    what: str, policy: Policy, world: Universe, asked: dict[str, Any], *wrong: str
+    what: str,
+    policy: Policy,
+    world: Universe,
+    asked: dict[str, Any],
+    *wrong: str,
+    read: Callable[..., Any] = questions.Count,
 ) -> Line:
-    """A count of all units, by noise for open ones alone."""
+    """A count of all units, or what is read of it, by noise for open ones alone."""
     shared: dict[str, Any] = {"epsilon": _EPSILON, "max_groups": 1}
     places = {name: given for name, given in asked.items() if name in ("by", "keys")}
-    priced = questions.Count(counted="open", **places, **shared)
+    priced, told = questions.Count(counted="open", **places, **shared), read(**asked, **shared)
     return Line(
-        f"session: Count {what}",
+        f"session: {type(told).__name__} {what}",
         policy,
-        Mispriced(policy, priced, read=questions.Count(**asked, **shared)),
+        Mispriced(policy, priced, read=told),
         dict.fromkeys(policy.edges, Fraction(_EPSILON)),
         universe=world,
         epsilon=_EPSILON,

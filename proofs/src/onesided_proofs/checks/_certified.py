@@ -38,6 +38,7 @@ from onesided.monitor import Batch, Machine, rules_for
 from onesided.monitor.kit import Rules
 from onesided.noise import BoolArray, FreshNoise, IntArray, Noise, TwoSidedGeometric
 from onesided.numbers import INFINITE, Loss
+from onesided_proofs.cases.sessions import has_engine
 from onesided_proofs.checks._certificates import (
     Certificate,
     Said,
@@ -45,6 +46,7 @@ from onesided_proofs.checks._certificates import (
     of_interval,
     of_statement,
 )
+from onesided_proofs.checks._likely import likely
 
 _SURE: Final = Fraction(95, 100)
 _PAIR: Final = ((0, 3), (5, 20))
@@ -91,6 +93,8 @@ def certificates() -> Iterator[Certificate]:
     yield from _quantiles()
     yield from _at_once()
     yield from _broken_releases()
+    if has_engine():
+        yield from likely()
 
 
 def _bounded(
