@@ -72,7 +72,8 @@ class _Law:
 
     @property
     def scales(self) -> tuple[float, float]:
-        return tuple(0.0 if rate > _SILENT else 1 / rate for rate in (self.above, self.below))
+        above, below = (0.0 if rate > _SILENT else 1 / rate for rate in (self.above, self.below))
+        return above, below
 
     @property
     def spread(self) -> float:
@@ -269,7 +270,8 @@ class _Fit:
         bins = np.concatenate([np.zeros((len(rows), 1), dtype=np.int64), bins], axis=1)
         chances = np.concatenate([np.exp(empty - scale)[:, None], chances], axis=1)
         flat = np.arange(len(rows))[:, None] * self.edges.size + bins
-        own = np.bincount(flat.ravel(), chances.ravel(), len(rows) * self.edges.size)
+        own = np.zeros(len(rows) * self.edges.size)
+        own += np.bincount(flat.ravel(), chances.ravel(), own.size)
         return _Runs(alike, points, chances, bins, own.reshape(len(rows), -1), scale)
 
     def _fitted(

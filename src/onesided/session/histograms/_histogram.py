@@ -268,7 +268,8 @@ def _pooled(counts: Release, bins: Mapping[str, BinEdges]) -> IntArray:
     order = z_order(sizes) if mapped else np.arange(noisy.size)
     drawn = np.empty_like(plain)
     drawn[order] = pooled(noisy[order], *rates, plain[order])
-    return np.clip(drawn, np.ceil(bounds.lower), np.floor(bounds.upper)).astype(np.int64)
+    told: IntArray = np.clip(drawn, np.ceil(bounds.lower), np.floor(bounds.upper)).astype(np.int64)
+    return told
 
 
 def _shaped(
