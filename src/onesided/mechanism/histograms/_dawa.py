@@ -29,6 +29,7 @@ from onesided.linear.kit import (
     FloatArray,
     best_branching,
     consistent,
+    consistent_variance,
     level_weights,
     non_negative_tree,
     tree_sums,
@@ -205,6 +206,12 @@ class TreeTotals:
         variances = [math.inf if law is None else law.variance() for law in laws]
         return consistent(levels, variances, fan)
 
+    def variance(self, edges: IntArray) -> FloatArray:
+        """Of each lowest node's estimate, exact but for rounding."""
+        fan = self._fan(edges)
+        spreads = [math.inf if law is None else law.variance() for law in self._laws(edges, fan)]
+        return consistent_variance(edges.size - 1, spreads, fan)
+
     def non_negative(self, found: FloatArray, edges: IntArray) -> FloatArray:
         """The lowest nodes' totals with none below 0, from what :meth:`release` gave; free.
 
@@ -333,6 +340,10 @@ class Hierarchical(TwoRates, TwoPhase):
         line = np.empty(estimate.size)
         line[partition.labels.ravel()] = estimate.ravel()
         return self._tree().non_negative(line, edges_of(partition))[partition.labels]
+
+    def variance(self, shape: tuple[int, ...]) -> FloatArray:
+        """Of the estimate of each cell, without ``clip``; in the order of the buckets."""
+        return self._tree().variance(edges_of(self._partition(shape)))
 
     def measure_loss(self, shift: Shift) -> Loss:
         """``upper_rate * fall + lower_rate * rise``."""

@@ -15,10 +15,12 @@ from onesided.noise import BoolArray, IntArray
 
 FloatArray = NDArray[np.float64]
 
-# Cells fitted together, a power of 2; points of a run's values; turns of the fit, and of a median;
-# what of each turn stays with the start; above which rate a side has no noise; and the part of the
-# noise that estimates must move on average, for them to be drawn at all.
+# Cells fitted together, a power of 2, and those whose fit is judged together; points of a run's
+# values; turns of the fit, and of a median; what of each turn stays with the start; above which
+# rate a side has no noise; and the part of the noise that estimates must move on average, for them
+# to be drawn at all.
 _BLOCK: Final = 2**12
+_STRETCH: Final = 2**8
 _POINTS: Final = 24
 _TURNS: Final = 12
 _HALVINGS: Final = 24
@@ -37,8 +39,9 @@ def pooled(line: IntArray, upper: Loss, lower: Loss, estimate: IntArray) -> IntA
     its counts are spread as Poisson's are; values and rates of all runs come from one
     distribution. That, and how often runs of each length are cut, is what makes the noisy counts
     likeliest (expectation and maximisation, drawn a little towards the start); the answer is the
-    median over all ways to cut, each weighted by its chance given what was published. It
-    looks at that, and at public laws, and nothing else. Biased: empty cells are told as 0.
+    median over all ways to cut, each weighted by its chance given what was published; where what
+    is left is larger than noise is, counts stay as they are. It looks at what was published, and at
+    public laws, and nothing else. Biased: empty cells are told as 0.
 
     line: counts plus noise of the rates ``upper`` (above) and ``lower`` (below), in an order in
     which neighbours may be alike. estimate: what stands otherwise.
@@ -59,8 +62,16 @@ def pooled(line: IntArray, upper: Loss, lower: Loss, estimate: IntArray) -> IntA
         fit = _Fit.to(law, line[part].astype(np.float64), estimate[part].astype(np.float64))
         drawn = np.rint(fit.middle).astype(np.int64)
         if np.mean(np.abs(drawn - estimate[part])) >= _MOVED * law.spread:
-            found[part] = drawn
+            found[part] = np.where(_fits(law, line[part] - drawn), drawn, estimate[part])
     return found
+
+
+def _fits(law: _Law, rest: IntArray) -> BoolArray:
+    """Whether what is left as noise is no larger than noise is: by stretches, to 3 deviations."""
+    starts = np.arange(0, rest.size, _STRETCH)
+    many = np.diff([*starts, rest.size])
+    size = np.add.reduceat(np.abs(rest), starts) / many
+    return np.repeat(size <= law.size * (1 + 3 / np.sqrt(many)), many)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +89,12 @@ class _Law:
     @property
     def spread(self) -> float:
         return math.hypot(*self.scales)
+
+    @property
+    def size(self) -> float:
+        """The mean of the noise's size; its deviation is about as large."""
+        above, below = self.scales
+        return (above * above + below * below) / (above + below)
 
     def noise(self, gap: FloatArray) -> FloatArray:
         """The logarithm of the chance of noise of ``gap``."""

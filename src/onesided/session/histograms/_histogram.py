@@ -495,11 +495,13 @@ def _refuse_unfit(groups: Groups, bins: Mapping[str, BinEdges], method: str) -> 
 
 
 def _error(asked: Histogram, mechanism: Any, sizes: tuple[int, ...]) -> float | None:
-    """The root mean square error per bin on the public guess; None if there is none.
+    """The root mean square error per bin, worked out or on the public guess; None without one.
 
     Errors: DataError for a guess that is no histogram over these bins.
     """
     parts = _guessed(asked.like, asked.method, sizes)
+    if isinstance(mechanism, Hierarchical):
+        return float(np.sqrt(np.mean(mechanism.variance(sizes))))
     if parts is None:
         return None
     truth = np.sum(parts, axis=0) if asked.method in _TWO_PARTS else parts[0]
