@@ -599,26 +599,6 @@ def consistent(
     return answer
 
 
-def consistent_variance(cells: int, variances: Sequence[float], branching: int) -> FloatArray:
-    """The variance of each cell's estimate by :func:`consistent`, in O(n).
-
-    Of a node's children only their sum learns from elsewhere: the rest of a child's variance stays.
-
-    >>> consistent_variance(2, [1.0, 0.0], branching=2).tolist()
-    [0.5, 0.5]
-    """
-    spread: FloatArray = np.full(cells, variances[0], dtype=np.float64)
-    below = []
-    for variance in variances[1:]:
-        sums = _gather(spread, branching)
-        below.append((spread, sums))
-        spread = sums if np.isinf(variance) else variance * _ratio(sums, sums + variance)
-    for own, sums in reversed(below):
-        part = _ratio(own, np.repeat(sums, branching)[: own.size])
-        spread = own * (1 - part) + part * part * np.repeat(spread, branching)[: own.size]
-    return spread
-
-
 def _gather(values: NDArray[Any], branching: int) -> NDArray[Any]:
     sums: NDArray[Any] = np.add.reduceat(values, np.arange(0, values.size, branching))
     return sums

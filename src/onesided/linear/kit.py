@@ -28,7 +28,6 @@ from onesided.linear._solve import (
     best_branching,
     check_spans,
     consistent,
-    consistent_variance,
     influences,
     level_weights,
     nearest,

@@ -51,7 +51,7 @@ def pooled(line: IntArray, upper: Loss, lower: Loss, estimate: IntArray) -> IntA
     >>> from onesided import INFINITE
     >>> seen = np.array([0] * 30 + [2, 3, 40])
     >>> pooled(seen, 1, INFINITE, seen)[-3:].tolist()
-    [0, 0, 40]
+    [0, 0, 39]
     """
     law = _Law(*(math.inf if isinstance(one, Infinite) else float(one) for one in (upper, lower)))
     if law.spread == 0:
