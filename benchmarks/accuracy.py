@@ -132,7 +132,7 @@ def histograms() -> None:
                             for _ in range(3)
                         ]
                     )
-                    for method in ("counts", "shrunk", "dawa", "ahp", "split", "open_shape")
+                    for method in ("counts", "best", "dawa", "ahp", "split", "open_shape")
                 }
                 best = min(errors[method] for method in ("counts", "dawa", "ahp"))
                 told = ", ".join(f"{method} {e / best:.2f}" for method, e in errors.items())

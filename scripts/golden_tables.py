@@ -275,7 +275,7 @@ QUESTIONS: Final[Mapping[str, tuple[Asked, ...]]] = {
             Asked(f"{method}, rows as units",
                   s.Histogram("pay", bins=8, bounds=(0, 80), epsilon=2, method=method),
                   (*FEW, *KINDS), "rows")
-            for method in ("shrunk", "split", "open_shape", "dawa", "ahp", "hierarchical",
+            for method in ("best", "split", "open_shape", "dawa", "ahp", "hierarchical",
                            "dawaz", "ahpz", "hierarchicalz")
         ),
         *(

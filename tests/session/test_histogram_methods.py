@@ -104,7 +104,7 @@ def test_a_plan_lists_what_fits_the_policy():
         for policy in (None, od.policy.bounded())
     ]
     assert all(f'method="{method}"' in names[0] for method in (*ALWAYS, *SPLIT))
-    everywhere = [f'method="{m}"' for m in ("shrunk", *ALWAYS)]
+    everywhere = [f'method="{m}"' for m in ("best", *ALWAYS)]
     assert [name for name in names[1] if "method" in name] == everywhere
     text = str(session().plan(_question()))
     assert "depends on the data" in text
@@ -212,11 +212,11 @@ def test_the_farthest_edges_are_taken():
         (od.policy.removal_only(), 1.25),
     ],
 )
-def test_shrunk_counts_keep_their_bounds_and_err_less_where_cells_are_empty(policy, part):
+def test_pooled_counts_keep_their_bounds_and_err_less_where_cells_are_empty(policy, part):
     """One seed draws the same noise for both, so what differs is what was made of it."""
     asked = {"bins": 400, "bounds": (0, 4_000), "epsilon": "1/4"}
     plain, found = (
-        session(policy).histogram("age", **asked, method=method) for method in ("counts", "shrunk")
+        session(policy).histogram("age", **asked, method=method) for method in ("counts", "best")
     )
     assert (found.noisy == plain.noisy).all()
     for side in ("lower", "upper", "lower_certain", "upper_certain"):
@@ -227,10 +227,10 @@ def test_shrunk_counts_keep_their_bounds_and_err_less_where_cells_are_empty(poli
     truth = np.bincount(TABLE["age"] // 10, minlength=400)
     wrong, less = (np.abs(one.non_negative - truth).sum() for one in (plain, found))
     assert less <= part * wrong
-    assert "drawn towards" in str(found)
+    assert "pooled over" in str(found)
 
 
-def test_shrunk_estimates_depend_on_noisy_counts_alone():
+def test_pooled_estimates_depend_on_noisy_counts_alone():
     """Two tables, and noise that makes up the difference: the answers are the same."""
     seen = [
         od.Session(
@@ -238,7 +238,7 @@ def test_shrunk_estimates_depend_on_noisy_counts_alone():
             policy=od.policy.addition_only(),
             budget=9,
             noise=_Fixed(rises),
-        ).histogram("age", bins=3, bounds=(0, 3), epsilon=1, method="shrunk")
+        ).histogram("age", bins=3, bounds=(0, 3), epsilon=1, method="best")
         for ages, rises in (([0, 0, 1], [3, 2, 0]), ([0], [4, 3, 0]))
     ]
     assert seen[0].noisy.tolist() == seen[1].noisy.tolist() == [5, 3, 0]
@@ -254,11 +254,21 @@ class _Fixed(NotPrivateSeededNoise):
         return self.rises[:size]
 
 
-def test_a_plan_of_shrunk_counts_says_what_it_is():
-    plan = session().plan(od.session.Histogram("age", **ASK, method="shrunk"))
+def test_a_plan_of_pooled_counts_says_what_it_is():
+    plan = session().plan(od.session.Histogram("age", **ASK, method="best"))
     assert plan.standard_deviation is None
-    assert "drawn towards" in plan.why
+    assert "pooled over" in plan.why
     assert 'method="counts"' in [option.name for option in plan.options]
     other = session().plan(od.session.Histogram("age", **ASK))
-    assert 'method="shrunk"' in [option.name for option in other.options]
+    assert 'method="best"' in [option.name for option in other.options]
     assert other.certain == plan.certain
+
+
+def test_no_more_cells_are_pooled_than_can_be_in_time():
+    table = TABLE.with_columns(other=pl.col("age"))
+    bins = {"age": [*range(501)], "other": [*range(264)]}
+    asking = od.Session(table, policy=od.policy.bounded(), budget=9)
+    with pytest.raises(errors.ParameterError, match="131500"):
+        asking.plan(od.session.Histogram(bins, epsilon=1, method="best"))
+    names = [one.name for one in asking.plan(od.session.Histogram(bins, epsilon=1)).options]
+    assert 'method="best"' not in names

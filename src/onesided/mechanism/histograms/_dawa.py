@@ -205,6 +205,28 @@ class TreeTotals:
         variances = [math.inf if law is None else law.variance() for law in laws]
         return consistent(levels, variances, fan)
 
+    def variance(self, edges: IntArray) -> FloatArray:
+        """Of each lowest node's estimate, in O(n).
+
+        Of a node's children only their sum learns from elsewhere; what else a child's variance
+        holds stays.
+        """
+        fan, below = self._fan(edges), []
+        laws = self._laws(edges, fan)
+        spread = np.full(edges.size - 1, math.inf if laws[0] is None else laws[0].variance())
+        for law in laws[1:]:
+            sums = np.add.reduceat(spread, np.arange(0, spread.size, fan))
+            below.append((spread, sums))
+            spread = sums
+            if law is not None:
+                own = law.variance()
+                spread = np.divide(own * sums, own + sums, out=np.zeros_like(sums), where=sums > 0)
+        for each, sums in reversed(below):
+            every, told = (np.repeat(one, fan)[: each.size] for one in (sums, spread))
+            part = np.divide(each, every, out=np.zeros_like(each), where=every > 0)
+            spread = each * (1 - part) + part * part * told
+        return spread
+
     def non_negative(self, found: FloatArray, edges: IntArray) -> FloatArray:
         """The lowest nodes' totals with none below 0, from what :meth:`release` gave; free.
 
@@ -333,6 +355,10 @@ class Hierarchical(TwoRates, TwoPhase):
         line = np.empty(estimate.size)
         line[partition.labels.ravel()] = estimate.ravel()
         return self._tree().non_negative(line, edges_of(partition))[partition.labels]
+
+    def variance(self, shape: tuple[int, ...]) -> FloatArray:
+        """Of the estimate of each cell, without ``clip``; in the order of the buckets."""
+        return self._tree().variance(edges_of(self._partition(shape)))
 
     def measure_loss(self, shift: Shift) -> Loss:
         """``upper_rate * fall + lower_rate * rise``."""

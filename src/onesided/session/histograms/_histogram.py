@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
@@ -24,7 +25,7 @@ from onesided.mechanism.histograms import (
     Zeroed,
     zeros,
 )
-from onesided.mechanism.histograms.kit import Parts, histogram_of, shrunk
+from onesided.mechanism.histograms.kit import Parts, histogram_of, pooled, z_order
 from onesided.noise import IntArray, Noise, NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import GroupCount, Policy
 from onesided.session._context import QueryContext, Taken
@@ -48,7 +49,7 @@ from onesided.session.values._value import Missing
 from onesided.show import RoleColumn, RoleTable
 
 Method = Literal[
-    "counts", "shrunk", "split", "open_shape", "dawa", "ahp", "hierarchical", "agrid",
+    "counts", "best", "split", "open_shape", "dawa", "ahp", "hierarchical", "agrid",
     "dawaz", "ahpz", "hierarchicalz", "agridz",
 ]  # fmt: skip
 METHODS: Final[tuple[str, ...]] = get_args(Method)
@@ -62,8 +63,9 @@ _TWO_PARTS: Final[Mapping[str, Any]] = {"split": SplitHistogram, "open_shape": O
 
 Histograms = tuple[IntArray, ...]
 _TRIES: Final = 5
-_BY_CELLS: Final = ("counts", "shrunk")
-_SHRUNK: Final = "estimates are drawn towards what all cells show together; bounds are of counts"
+_BY_CELLS: Final = ("counts", "best")
+_BEST: Final = "estimates are pooled over cells that seem alike; bounds are of counts"
+_MOST: Final = 2**17
 # What these methods ask of units, except where a policy covers several groups of them.
 _ONE_CELL: Final = GroupCount(max_groups=1)
 
@@ -78,9 +80,9 @@ class Histogram(Count):
         values outside all bins are not counted.
         Without bounds those of the session's schema; without bins one for each step of its grid.
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
-    method: "counts" draws noise for each cell on its own and bounds each count. "shrunk" is the
-        same, bounds too, but its estimates are drawn towards what all cells show together: far less
-        error where many cells are alike or empty, and biased. The others look
+    method: "counts" draws noise for each cell on its own and bounds each count. "best" is the
+        same, bounds too, but its estimates are pooled over cells that seem alike, by their place or
+        by their counts: far less error where many are alike or empty, and biased. The others look
         at the whole histogram, give estimates alone, and need every unit
         in one cell: "dawa", "ahp", "hierarchical", and "agrid" (two columns; ``records`` is a
         public guess of how many there are); "split" and "open_shape" where a policy has open
@@ -156,21 +158,17 @@ class Histogram(Count):
         _guessed(self.like, self.method, tuple(one.number for one in bins.values()))
 
         def others() -> tuple[PlanOption, ...]:
-            drawn = self.method == "counts" and isinstance(prepared.plan.mechanism, Counts)
+            drawn = self.method == "counts" and not _unpooled(prepared.plan, groups)
             sure = prepared.plan.certain
-            same = PlanOption(name='method="shrunk"', certain=sure, note=_SHRUNK)
+            same = PlanOption(name='method="best"', certain=sure, note=_BEST)
             others = _others(binned, groups, self, bins)
             return (*prepared.plan.others, *((same,) if drawn else ()), *others)
 
         plan = replace(prepared.plan, alternatives=others)
-        if self.method == "shrunk":
-            if not isinstance(plan.mechanism, Counts):
-                raise ParameterError(
-                    'method="shrunk" needs noise on each cell by itself, and here it is drawn for '
-                    "all cells at once.",
-                    hint='Use method="counts".',
-                )
-            plan = replace(plan, standard_deviation=None, bias=0.0, why=_SHRUNK)
+        if self.method == "best":
+            if why := _unpooled(plan, groups):
+                raise ParameterError(f'method="best" {why}.', hint='Use method="counts".')
+            plan = replace(plan, standard_deviation=None, bias=0.0, why=_BEST)
 
         def result(answer: Answer, entry: int | None) -> Release:
             return _in_bins(prepared.result(answer, entry), bins, self.method)
@@ -239,23 +237,39 @@ def _in_bins(counts: Release, bins: Mapping[str, BinEdges], method: str) -> Rele
     parts: list[RoleColumn] = []
     for one in counts.table.parts:
         column, bin_ends = ends.get(one.name, ("", None))
-        if one.role == "estimate" and method == "shrunk":
-            one = replace(one, values=_drawn_together(counts))  # noqa: PLW2901 - the same column
+        if one.role == "estimate" and method == "best":
+            one = replace(one, values=_pooled(counts, bins))  # noqa: PLW2901 - the same column
         parts += [one] if bin_ends is None else ends_of(column, bin_ends, one.values)
     own = {**counts.own, "method": method, "bins": bins, "counts": counts}
-    said = f"{_SHRUNK[0].upper()}{_SHRUNK[1:]}." if method == "shrunk" else counts.summary
+    said = f"{_BEST[0].upper()}{_BEST[1:]}." if method == "best" else counts.summary
     made = replace(
         counts, kind="HistogramRelease", told=RoleTable(tuple(parts)), own=own, summary=said
     )
     return replace(made, own={**own, "non_negative": np.maximum(made.estimate, 0)})
 
 
-def _drawn_together(counts: Release) -> IntArray:
-    """Estimates drawn towards what all cells show, none outside its bounds; post-processing."""
+def _unpooled(plan: Plan, groups: Groups) -> str:
+    """Why estimates of these cells cannot be pooled; "" where they can."""
+    if not isinstance(plan.mechanism, Counts):
+        return "needs noise on each cell by itself, and here it is drawn for all cells at once"
+    if groups.told.size <= _MOST:
+        return ""
+    return f"takes at most 2^17 cells, got {groups.told.size}"
+
+
+def _pooled(counts: Release, bins: Mapping[str, BinEdges]) -> IntArray:
+    """Estimates pooled over like cells, none outside its bounds; post-processing."""
     mechanism, bounds = counts.own["mechanism"], counts.interval
     rates = (mechanism.upper_rate, mechanism.lower_rate)
-    drawn = shrunk(counts.own["noisy"], *rates, np.maximum(counts.estimate, 0))
-    return np.clip(drawn, np.ceil(bounds.lower), np.floor(bounds.upper)).astype(np.int64)
+    noisy, plain = counts.own["noisy"], np.maximum(counts.estimate, 0)
+    sizes = tuple(one.number for one in bins.values())
+    # Neighbours on a map are neighbours along the Z-order curve; else the cells' own order.
+    mapped = len(sizes) == 2 and math.prod(sizes) == noisy.size
+    order = z_order(sizes) if mapped else np.arange(noisy.size)
+    drawn = np.empty_like(plain)
+    drawn[order] = pooled(noisy[order], *rates, plain[order])
+    told: IntArray = np.clip(drawn, np.ceil(bounds.lower), np.floor(bounds.upper)).astype(np.int64)
+    return told
 
 
 def _shaped(
@@ -481,11 +495,13 @@ def _refuse_unfit(groups: Groups, bins: Mapping[str, BinEdges], method: str) -> 
 
 
 def _error(asked: Histogram, mechanism: Any, sizes: tuple[int, ...]) -> float | None:
-    """The root mean square error per bin on the public guess; None if there is none.
+    """The root mean square error per bin, worked out or on the public guess; None without one.
 
     Errors: DataError for a guess that is no histogram over these bins.
     """
     parts = _guessed(asked.like, asked.method, sizes)
+    if isinstance(mechanism, Hierarchical):
+        return float(np.sqrt(np.mean(mechanism.variance(sizes))))
     if parts is None:
         return None
     truth = np.sum(parts, axis=0) if asked.method in _TWO_PARTS else parts[0]
