@@ -278,8 +278,9 @@ class Neighbourhood(Policy):
                     return point
         elif not isinstance(value, frozenset):
             return self.space.read(value)
+        held = sorted(map(repr, value)) if isinstance(value, frozenset) else [repr(value)]
         raise PolicyError(
-            f"The policy does not know where {value!r} is.",
+            f"The policy does not know where {' and '.join(held) or 'no group'} is.",
             hint="Give neighbourhood(..., places={name: point}) for every group.",
         )
 

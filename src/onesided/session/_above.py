@@ -139,7 +139,10 @@ class Above(Grouped):
 
     threshold: int | Sequence[int] | Mapping[Any, int]
     below: ClassVar[bool] = False  # whether noise is below the truth: "at least" is certified
-    words: ClassVar = ("More than {limit:,} {units}", "More {units} than a group's own limit")
+    words: ClassVar = (
+        "At most {limit:,} {units}, or how many",
+        "At most a group's own limit of {units}, or how many",
+    )
     max_answers: int | None = field(kw_only=True)
     adaptive: bool = field(default=False, kw_only=True)
     of: object = field(default=None, kw_only=True)
@@ -305,7 +308,10 @@ class Below(Above):
     """
 
     below: ClassVar[bool] = True
-    words: ClassVar = ("Fewer than {limit:,} {units}", "Fewer {units} than a group's own limit")
+    words: ClassVar = (
+        "At least {limit:,} {units}, or how many",
+        "At least a group's own limit of {units}, or how many",
+    )
     unknown: IfUnknown = field(default="recorded", kw_only=True)
 
 

@@ -416,7 +416,7 @@ def _plan(context: QueryContext, parts: Sequence[Prepared]) -> PlanOfSeveral:
             context.policy.name,
             charge,
             delta,
-            " ".join(dict.fromkeys(one.about for one in promises if one.about)),
+            _about([one.about for one in promises]),
             "; ".join(dict.fromkeys(one.scope for one in promises if one.scope)),
             context.policy,
         ),
@@ -424,6 +424,23 @@ def _plan(context: QueryContext, parts: Sequence[Prepared]) -> PlanOfSeveral:
         noise={} if any(delta.values()) else several_note(notes),
         parts=plans,
     )
+
+
+def _about(each: Sequence[str]) -> str:
+    """What data the answers are about: once where all say the same, else by their numbers.
+
+    >>> _about(["About a."] * 2), _about(["About a.", "About b.", "About a."])
+    ('About a.', 'Of answers 1, 3: About a. Of answer 2: About b.')
+    """
+    places: dict[str, list[str]] = {}
+    for place, about in enumerate(each, 1):
+        places.setdefault(about, []).append(str(place))
+    if len(places) == 1:
+        return each[0]
+    told = (
+        (f"answer{'s' * (len(one) > 1)} {', '.join(one)}", text) for text, one in places.items()
+    )
+    return " ".join(f"Of {which}: {text}" for which, text in told if text)
 
 
 def parts_of(question: Any, by: object, keys: object = None) -> list[Any]:

@@ -250,6 +250,9 @@ def _result_maker(
     """Makes the release of noisy sums, drawn or stored."""
 
     def result(answer: Answer, entry: int | None) -> Release:
+        facts = groups.published(context, plan, entry)
+        if context.unit is not None and groups.excess == "keep":
+            facts["cut"] = f"{_SEVERAL} {facts['cut']}".strip()
         noisy = np.asarray(answer["noisy"], dtype=np.int64)
         kept = answer.get("totals")
         totals = None if kept is None else np.asarray(kept, dtype=np.int64)
@@ -291,12 +294,13 @@ def _result_maker(
                 **confidence.facts,
                 "assurance": partial(_assurances, apart, plan.guarantee.headline),
             },
-            **groups.published(context, plan, entry),
+            **facts,
         )
 
     return result
 
 
+_SEVERAL: Final = "Who is in several of the groups that are added up counts in each."
 _HELD: Final = (
     "Answers are held to the public totals, which are told exactly and cost nothing: no move of "
     "the policy changes them. Moves of another policy on the ledger may."
