@@ -214,7 +214,8 @@ class Bounds:
         return Bounds.of(other)._with(self, "-", lambda one, two: one + -two)
 
     def __mul__(self, factor: Number) -> Bounds:
-        if isinstance(factor, Bounds):
+        given: object = factor
+        if isinstance(given, Bounds):
             raise ParameterError(
                 "Bounds are multiplied by public numbers alone.",
                 hint="Divide, add or compare two of them; no statistic is a product of counts.",
