@@ -21,7 +21,7 @@ from onesided.errors import (
 )
 from onesided.fields import settle as settled
 from onesided.ledger import _amounts
-from onesided.ledger._amounts import Amounts
+from onesided.ledger._amounts import Added, Amounts
 from onesided.ledger._entry import (
     FORMAT,
     OPEN,
@@ -105,7 +105,7 @@ class Terms:
         """The row that opens the account."""
         epsilon, delta = (
             {edge: str(value) for edge, value in part.items()}
-            for part in (self.budget.epsilon, self.budget.delta)
+            for part in (self.budget.known, self.budget.delta)
         )
         nothing, kind = self.budget.nothing(), self.budget.accounting
         facts = {
@@ -344,7 +344,9 @@ _MOST_SUMS: Final = 10_000
 def _where_asked(charge: Amounts, spent: Amounts, limits: Amounts) -> Amounts:
     """The limits of the edges that are charged: on the others an allowance may have been cut."""
 
-    def widened(asked: Edges, used: Edges, most: Edges) -> Edges:
+    def widened(
+        asked: Mapping[str, Added], used: Mapping[str, Added], most: Mapping[str, Added]
+    ) -> dict[str, Added]:
         return {edge: most[edge] if asked[edge] else max(most[edge], used[edge]) for edge in most}
 
     return Amounts(
@@ -432,7 +434,7 @@ class Account:
     @property
     def budget(self) -> dict[str, Fraction]:
         """ε that may be spent in all, per edge."""
-        return dict(self._terms.budget.epsilon)
+        return self._terms.budget.known
 
     @property
     def delta_budget(self) -> dict[str, Fraction]:
@@ -486,7 +488,7 @@ class Account:
             raise ParameterError(
                 f"Row {number} is none of this account's.", hint="Ask for one of its own rows."
             )
-        return dict(self._terms.budget.left(self._totals(row)[0]).epsilon)
+        return self._terms.budget.left(self._totals(row)[0]).known
 
     def allowed(self, allowance: Allowance) -> Standing:
         """What one asker spent and has left of an allowance; the account may have less."""
@@ -515,6 +517,15 @@ class Account:
         charge = self._charge(epsilon, delta, divergences)
         total, _ = self._totals(self._store.read(self._latest))
         return self._terms.budget.times(total, charge)
+
+    def parts(
+        self, epsilon: Table, *, delta: Table | None = None, divergences: Laws | None = None
+    ) -> dict[str, Loss]:
+        """What part of each edge's whole budget such a charge is; of a budget that is untouched.
+
+        INFINITE where no number of them fits. Errors: as :meth:`spend`.
+        """
+        return self._terms.budget.parts(self._charge(epsilon, delta, divergences))
 
     def require(
         self, epsilon: Table, *, delta: Table | None = None, divergences: Laws | None = None
@@ -545,7 +556,8 @@ class Account:
 
         ``epsilon`` and ``delta`` are per edge; an edge left out is charged 0. ``divergences`` are
         the directed Rényi divergences per edge at the orders 1 + 2^k, k = 0 .. 10, of a renyi
-        account alone; without them, and where a δ is charged, ε counts at each. ``release_id``
+        account alone; without them, and where a δ is charged, ε counts at each; with them ε may be
+        INFINITE, of noise that keeps none. ``release_id``
         names the answer, so that it can be recalled; without one a random id is made.
         ``question`` identifies what is asked, so that the id is never taken for another question.
         ``allowance`` is whose charge it is, and what that asker may spend; checked here, too.

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final, Protocol, Self, cast
 
 from onesided._english import a
-from onesided._numbers import ORDER_UNIT, shown
+from onesided._numbers import ORDER_UNIT, Loss, shown
 from onesided.errors import LedgerFormatError, ParameterError, TamperedLedgerError
 from onesided.ledger import _amounts
 from onesided.ledger._amounts import Amounts
@@ -282,7 +282,8 @@ class Entry:
     it, ``releases`` the number of charges so far. ``time`` and ``who`` are what the writing
     process said, for people; order is ``number``. ``unit`` is whom the account protects, None
     where nobody said (in 0.1.0 a session's charge said it in its detail). ``divergences`` and
-    ``total_divergences`` are a renyi account's, per edge at each order; empty in a pure one.
+    ``total_divergences`` are a renyi account's, per edge at each order; empty in a pure one. There
+    ε is INFINITE of noise that keeps none, and of sums with it.
 
     >>> import onesided as od
     >>> ledger = od.Ledger.open(None)
@@ -300,9 +301,9 @@ class Entry:
     release_id: str
     label: str
     detail: Mapping[str, object] = field(repr=False)
-    epsilon: Mapping[str, Fraction]
+    epsilon: Mapping[str, Loss]
     delta: Mapping[str, Fraction]
-    total_epsilon: Mapping[str, Fraction]
+    total_epsilon: Mapping[str, Loss]
     total_delta: Mapping[str, Fraction]
     releases: int
     previous: str = field(repr=False)
@@ -441,6 +442,8 @@ def charge_of(row: Row) -> Amounts:
 def _with_orders(row: Row, amounts: Amounts, name: str) -> Amounts:
     """With the divergences that a row of a renyi account holds. Errors: ValueError; TypeError."""
     if row.format != BY_RENYI:
+        if len(amounts.known) < len(amounts.epsilon):
+            raise ValueError(row.epsilon)
         return amounts
     held = _detail(row).get(DIVERGENCES)
     return amounts.with_orders(held.get(name) if isinstance(held, Mapping) else None)
@@ -544,7 +547,7 @@ class Balance:
     @property
     def budget(self) -> Table:
         """ε that may be spent in all, per edge."""
-        return self.limits.epsilon
+        return self.limits.known
 
     @property
     def delta_budget(self) -> Table:
@@ -554,7 +557,7 @@ class Balance:
     @property
     def spent(self) -> Table:
         """ε spent, per edge; in a renyi account at its δ, where that is less than the sum."""
-        return self.limits.used(self.total).epsilon
+        return self.limits.used(self.total).known
 
     @property
     def delta_spent(self) -> Table:
@@ -564,7 +567,7 @@ class Balance:
     @property
     def remaining(self) -> Table:
         """ε left, per edge: the most that one more charge may be of which no law is known."""
-        return self.limits.left(self.total).epsilon
+        return self.limits.left(self.total).known
 
     @property
     def delta_remaining(self) -> Table:
@@ -574,7 +577,7 @@ class Balance:
     def left_after(self, entry: Entry) -> tuple[Table, Table]:
         """ε and δ that were left per edge after an entry of this account."""
         left = self.limits.left(amounts_in(entry, total=True))
-        return left.epsilon, left.delta
+        return left.known, left.delta
 
 
 class Held(Protocol):
@@ -625,9 +628,9 @@ class Standing:
         """Of what was granted, and of the sums."""
         used, left = budget.used(total), budget.left(total)
         return cls(
-            spent=used.epsilon,
+            spent=used.known,
             delta_spent=used.delta,
-            remaining=left.epsilon,
+            remaining=left.known,
             delta_remaining=left.delta,
             releases=releases,
         )
@@ -721,7 +724,7 @@ def limits_of(number: int, detail: Mapping[str, object]) -> Amounts:
     """
     try:
         found = _amounts.read(canonical(detail["budget"]), canonical(detail["delta_budget"]))
-        if found.epsilon.keys() == found.delta.keys():
+        if found.known.keys() == found.epsilon.keys() == found.delta.keys():
             return _amounts.granted(found, str(detail.get("accounting", _amounts.PURE)))
     except (KeyError, TypeError, ValueError, ParameterError):
         pass
