@@ -101,7 +101,7 @@ class Amounts:
 
     def nothing(self) -> Amounts:
         """Nothing spent on any edge of this budget."""
-        none: dict[str, Loss] = dict.fromkeys(self.epsilon, Fraction(0))
+        none = dict.fromkeys(self.epsilon, Fraction(0))
         zeros = dict.fromkeys(self.orders, (0,) * len(ORDERS))
         return Amounts(epsilon=none, delta=none, orders=zeros)
 
@@ -354,7 +354,7 @@ def read_charge(
     rest = {edge: one for edge, one in epsilons.items() if edge not in endless}
     _require_known(budget.epsilon, endless, what="charge")
     charge = Amounts(
-        epsilon=_fill(budget.epsilon, rest, what="charge", check=non_negative) | endless,
+        epsilon={**_fill(budget.epsilon, rest, what="charge", check=non_negative), **endless},
         delta=_fill(budget.epsilon, _finite(deltas), what="δ charge", check=probability),
     )
     if not epsilons and not deltas:

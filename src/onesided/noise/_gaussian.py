@@ -120,7 +120,7 @@ class DiscreteGaussian:
         if self.parameter > _SUMMED:
             return float(self.parameter)  # less by a part of e^(-2 π² σ²)
         masses, _ = masses_of(self.parameter)
-        return 2 * sum(x * x * (mass / 2**_BITS) for x, mass in enumerate(masses))
+        return 2 * math.fsum(x * x * (mass / 2**_BITS) for x, mass in enumerate(masses))
 
     def tail_above(self, k: int) -> Fraction:
         """An upper bound of ``Pr[X > k]``, for k of at least 0 and σ² up to 2^10."""

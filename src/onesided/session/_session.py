@@ -422,8 +422,7 @@ class Session(Asks):
         return told_again(question, prepared, asked, stored)
 
     def _require(self, plan: Plan) -> None:
-        delta, laws = plan.guarantee.delta, plan.divergences
-        self._account.require(plan.charge, delta=delta, divergences=laws)
+        self._account.require(plan.charge, delta=plan.delta, divergences=plan.divergences)
 
     def _charged(
         self,
@@ -435,7 +434,7 @@ class Session(Asks):
     ) -> Receipt:
         return self._account.spend(
             prepared.plan.charge,
-            delta=prepared.plan.guarantee.delta,
+            delta=prepared.plan.delta,
             divergences=prepared.plan.divergences,
             label=prepared.statement.title()[:LABEL],
             detail={
