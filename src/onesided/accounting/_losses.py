@@ -574,7 +574,7 @@ def gaussian_loss(variance: Fraction, *, moved: int) -> LossDistribution | None:
 
     At an answer x on the real count, less that count, one of them loses (1 - 2x) / (2 σ²): a grid
     of step 1 / σ². Where it moves by less, or fewer move, no more is lost
-    (docs/proofs/gaussian.md).
+    (docs/proofs/renyi.md).
 
     >>> one = gaussian_loss(Fraction(4), moved=1)
     >>> round(float(one.delta(1)), 6)

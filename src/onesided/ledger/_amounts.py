@@ -14,6 +14,7 @@ are kept out for charges that carry a δ of their own (proof: docs/proofs/renyi.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -502,6 +503,9 @@ def _refusal(short: Sequence[Short], *, releases: int) -> BudgetExceededError:
     unit, edge, asked, left, limit = min(short, key=_fitting)
     if left > 0 and isinstance(asked, Infinite):
         advice = 'what is left counts ε, which this noise does not keep: ask with law="pure".'
+    elif left > 0 and unit not in ("", _DELTA):
+        times = Fraction(math.ceil(asked / left * 100), 100)
+        advice = f"as much noise as loses that many times less fits: {plain(times)}."
     elif left > 0 and len(short) == 1:
         advice = f"ask for at most {unit}{_told(left, unit)}."
     elif left > 0:

@@ -34,7 +34,7 @@ class GaussianCounts(Noisy):
     than 1 along any move, so that ``squares = rise + fall``; else ``squares = rise² + fall²``, as
     what rises and what falls are different counts. Nothing is certain on either side.
     Units: variance in squared counts, from 2^-10 to 2^64. ``clip`` keeps estimates at or above 0.
-    Proof: docs/proofs/gaussian.md. Source: Canonne, Kamath and Steinke 2020. Errors:
+    Proof: docs/proofs/renyi.md. Source: Canonne, Kamath and Steinke 2020. Errors:
     ParameterError.
 
     >>> hundred = GaussianCounts(2904, alike=True)

@@ -1,7 +1,7 @@
 """The exact discrete Gaussian: draws by rejection, and what may be said of its law.
 
 Source: Canonne, Kamath and Steinke 2020 ("The discrete Gaussian for differential privacy"),
-Algorithm 3, Fact 18 and Proposition 25. Proof: docs/proofs/gaussian.md.
+Algorithm 3, Fact 18 and Proposition 25. Proof: docs/proofs/renyi.md.
 """
 
 from __future__ import annotations

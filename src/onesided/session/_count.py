@@ -89,10 +89,11 @@ class Count(Grouped):
         """The sum of weights that it asks for, as a question. Errors: ParameterError."""
         from onesided.session.values._sum import Sum  # noqa: PLC0415 - made of what is here
 
-        if self.weight is None or self.weight_bounds is None or self.correction != "median":
+        usual = (self.correction, self.law) == ("median", "pure")
+        if self.weight is None or self.weight_bounds is None or not usual:
             raise ParameterError(
-                f"weight={self.weight!r}, weight_bounds={self.weight_bounds!r} and "
-                f"correction={self.correction!r} do not go together.",
+                f"weight={self.weight!r}, weight_bounds={self.weight_bounds!r}, "
+                f"correction={self.correction!r} and law={self.law!r} do not go together.",
                 hint="Give weight= and weight_bounds=(lowest, highest), from public knowledge; "
                 "what a correction takes out of counts, sums have taken out.",
             )

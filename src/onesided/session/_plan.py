@@ -49,7 +49,7 @@ NO_PURE: Final = (
     "No pure ε holds of discrete Gaussian noise: ε at that δ is what this answer loses alone, and "
     "the account adds its divergences."
 )
-_SHORT: Final = 10**6
+_SHORT: Final = 10**4
 EACH_ROW: Final = "Each row is protected on its own, not a person who has several."
 
 
@@ -290,7 +290,7 @@ class Plan:
     def _words(self, offer: str = "") -> str:
         remaining = self.remaining
         edges = ", ".join(
-            f"{edge}: {self._told(edge)} of {readable(remaining[edge])} left{self._delta(edge)}"
+            f"{edge}: {self._told(edge)} {readable(remaining[edge])} left{self._delta(edge)}"
             for edge in self.charge
         )
         too_much = "" if self.affordable else " More than is left."
@@ -351,7 +351,8 @@ class Plan:
     def _told(self, edge: str) -> str:
         """ε on an edge; of noise that keeps none, what it is at the account's δ, alone."""
         loss, alone = self.charge[edge], self.guarantee.epsilon[edge]
-        return readable(loss) if loss == alone else f"no pure ε, alone {readable(alone)}"
+        own = f"no pure ε (this answer alone: {readable(alone)}),"
+        return f"{readable(loss)} of" if loss == alone else own
 
     def _delta(self, edge: str) -> str:
         delta = self.delta.get(edge, Fraction(0))
@@ -447,7 +448,7 @@ def alone(
 ) -> tuple[dict[str, Loss], dict[str, Fraction]]:
     """(ε, δ) of one charge alone: its ε where one holds; else of its orders, at the account's δ.
 
-    ``ε = D_α + ln(1/δ) / (α - 1)`` at the best of the orders, rounded up to millionths.
+    ``ε = D_α + ln(1/δ) / (α - 1)`` at the best of the orders, rounded up to 1/10,000.
     """
     epsilon, delta = dict(charge), dict.fromkeys(charge, Fraction(0))
     endless = {edge: one for edge, one in charge.items() if isinstance(one, Infinite)}
