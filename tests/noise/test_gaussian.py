@@ -1,4 +1,4 @@
-"""The discrete Gaussian: its law by chi-square, its words against sums, and what cannot be meant."""
+"""The discrete Gaussian: draws by chi-square, what is said against sums, and what cannot be."""
 
 import math
 from fractions import Fraction
@@ -55,11 +55,13 @@ def test_it_is_drawn_in_production_and_along_all_paths():
 @pytest.mark.parametrize("variance", [0, -1, "1/2048", 2**65, INFINITE, math.nan, "x", None])
 def test_variances_that_are_none(variance):
     for asked in (DiscreteGaussian, lambda one: SecureNoise().gaussian(one, 1)):
-        with pytest.raises(ParameterError, match="variance|parameter"):
+        with pytest.raises(ParameterError, match=r"variance|parameter"):
             asked(variance)
 
 
-@pytest.mark.parametrize("variance", [Fraction(1, 1024), Fraction(1, 3), Fraction(9), Fraction(999)])
+@pytest.mark.parametrize(
+    "variance", [Fraction(1, 1024), Fraction(1, 3), Fraction(9), Fraction(999)]
+)
 def test_masses_are_above_the_truth_by_nothing_that_can_be_seen(variance):
     masses, beyond = masses_of(variance)
     total = 2 * sum(masses) - masses[0] + 2 * beyond

@@ -173,10 +173,10 @@ class Amounts:
         return found
 
     def closest(self, edge: str, spent: Amounts, charge: Amounts) -> tuple[int, Fraction, Fraction]:
-        """The order that lacks least for a charge, and what it would add there, and has left."""
+        """The order that has most left in such charges, what one adds there, and what is left."""
         left = (share - used for share, used in self._by_order(edge, spent))
         pairs = zip(ORDERS, charge.orders[edge], left, strict=True)
-        order, one, rest = max(pairs, key=lambda told: told[2] - told[1])
+        order, one, rest = max(pairs, key=lambda told: Fraction(told[2], max(1, told[1])))
         return order, Fraction(one, ORDER_UNIT), Fraction(rest, ORDER_UNIT)
 
     def _by_order(self, edge: str, spent: Amounts) -> Iterable[tuple[int, int]]:

@@ -33,8 +33,8 @@ def gaussian_for(
     of it (:meth:`onesided.ledger.Account.parts`); this noise's part falls as 1 / σ², and σ² is the
     least at which no edge's part is above that of ``pure``. It goes by the budget, not by what is
     left, so that a question means the same whenever it is asked.
-    "best" takes it where its error is less and no side would be certain. Errors: ParameterError for
-    an account that does not add divergences, or has no δ on an edge that it needs.
+    "best" takes it where its error is less and no side would be certain. Errors: ParameterError
+    for "gaussian" in an account that does not add divergences, or has no room at any order.
     """
     if one_of(law, name="law", words=LAWS) == "pure":
         return None
@@ -52,9 +52,11 @@ def gaussian_for(
     one = GaussianCounts(1, alike=alike, clip=pure.clip)
     own, may = (_parts(groups.plan(context, made)) for made in (one, pure))
     if any(isinstance(part, Infinite) for part in own.values()):
+        if law == "best":
+            return None
         raise ParameterError(
             'law="gaussian" needs room at some order on every edge, and an edge has none.',
-            hint='Give each edge a delta_budget, and ε enough for it; or ask with law="pure".',
+            hint='Open an account with a larger budget or delta_budget, or ask with law="pure".',
             value=law,
         )
     pairs = ((part, may[edge]) for edge, part in own.items() if part)

@@ -228,8 +228,8 @@ class Plan:
     @property
     def delta(self) -> Mapping[str, Fraction]:
         """The δ that is charged, per edge; what keeps no pure ε is told at the account's own."""
-        charged = finite(self.charge)
-        return {edge: one for edge, one in self.guarantee.delta.items() if edge in charged}
+        pure, told = finite(self.charge), self.guarantee.delta.items()
+        return {edge: one if edge in pure else Fraction(0) for edge, one in told}
 
     @property
     def times(self) -> int | None:
