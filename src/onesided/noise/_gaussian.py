@@ -162,7 +162,7 @@ def _quantile(variance: Fraction, miss: Fraction) -> int:
     return math.ceil(far * _OUTWARDS * math.sqrt(variance)) + 1
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def masses_of(variance: Fraction) -> tuple[Sequence[int], int]:
     """Upper bounds of ``Pr[X = x]`` for x = 0, 1, ..., and of all beyond, in units of 2^-256.
 
