@@ -503,7 +503,7 @@ def _refusal(short: Sequence[Short], *, releases: int) -> BudgetExceededError:
     unit, edge, asked, left, limit = min(short, key=_fitting)
     if left > 0 and isinstance(asked, Infinite):
         advice = 'what is left counts ε, which this noise does not keep: ask with law="pure".'
-    elif left > 0 and unit not in ("", _DELTA):
+    elif left > 0 and unit not in ("", _DELTA) and isinstance(asked, Fraction):
         times = Fraction(math.ceil(asked / left * 100), 100)
         advice = f"as much noise as loses that many times less fits: {plain(times)}."
     elif left > 0 and len(short) == 1:

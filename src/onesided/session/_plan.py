@@ -460,7 +460,7 @@ def alone(
                 spent = log_up(1 / allowed, bits=96)
                 at = zip(ORDERS, orders, strict=True)
                 least = min(one + spent / (order - 1) for order, one in at)
-                epsilon[edge] = -(-least * _SHORT // 1) / Fraction(_SHORT)  # type: ignore[operator] # finite
+                epsilon[edge] = -(-least * _SHORT // 1) / Fraction(_SHORT)
                 delta[edge] = allowed
     return epsilon, delta
 

@@ -230,7 +230,7 @@ def _held_fault() -> str:
         shares = [1 - math.log(10**6) / (order - 1) for order in _ORDERS]
         due = [share // _divergence(offer.law, o) for share, o in zip(shares, _ORDERS, strict=True)]
         if told is None or not fewest <= told <= most or told - max(*due, fewest) not in (0, -1):
-            return f"{told} answers of {float(offer.epsilon)} fit, due {max(due)}"
+            return f"{told} answers of {offer.epsilon} fit, due {max(due)}"
     return ""
 
 

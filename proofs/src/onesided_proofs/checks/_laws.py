@@ -248,10 +248,9 @@ def _both() -> dict[str, Subject]:
 def _over(law: Law, told: Told) -> str:
     """What the enumerated law loses beyond the one that is told."""
     loss, orders, epsilon = told
-    if isinstance(epsilon, Infinite):
-        epsilon = loss.epsilon("1/1000000")
+    most_lost = loss.epsilon("1/1000000") if isinstance(epsilon, Infinite) else epsilon
     for place in range(-8, 9):
-        at = Fraction(place, 8) * epsilon
+        at = Fraction(place, 8) * Fraction(most_lost)  # type: ignore[arg-type] # finite
         found, due = delta(law, float(at)), float(loss.delta(at))
         if found > due + _ROUNDED:
             return f"δ = {found:.6g} at ε = {float(at):.4g}, told {due:.6g}"
