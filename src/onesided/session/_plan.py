@@ -443,7 +443,7 @@ def all_keep(account: Account) -> str:
     )
 
 
-def alone(
+def alone_at_delta(
     account: Account, charge: Mapping[str, Loss], noise: Mapping[str, object]
 ) -> tuple[dict[str, Loss], dict[str, Fraction]]:
     """(ε, δ) of one charge alone: its ε where one holds; else of its orders, at the account's δ.
@@ -478,7 +478,7 @@ def promised(
     noise: what is known of its noise, where no pure ε holds of it.
     """
     policy = context.policy
-    epsilon, delta = alone(context.account, charge, noise or {})
+    epsilon, delta = alone_at_delta(context.account, charge, noise or {})
     clear = all(policy.ends(edge)[0] == ABSENT for edge in policy.edges)  # as under removal-only
     unmoved = not any(charge.values())
     warnings = (

@@ -20,7 +20,7 @@ from onesided.noise import Noise
 from onesided.policy import Guarantee
 from onesided.session._context import QueryContext, condition
 from onesided.session._fields import Shares, asked
-from onesided.session._plan import Plan, PlanOption, alone
+from onesided.session._plan import Plan, PlanOption, alone_at_delta
 from onesided.session._question import (
     LABEL,
     Answer,
@@ -408,7 +408,7 @@ def _plan(context: QueryContext, parts: Sequence[Prepared]) -> PlanOfSeveral:
     delta = {edge: _added((one.delta for one in plans), edge) for edge in edges}
     sides = [set(plan.certain) for plan in plans]
     noise = {} if any(delta.values()) else several_note((p.noise, p.charge) for p in plans)
-    epsilon, at = alone(context.account, charge, noise)
+    epsilon, at = alone_at_delta(context.account, charge, noise)
     return PlanOfSeveral(
         mechanism=tuple(plan.mechanism for plan in plans),
         charge=charge,
@@ -470,7 +470,7 @@ def _apart(context: QueryContext, plan: PlanOfSeveral, column: str) -> PlanOfSev
     about = f"{promise.about} {why}".strip()
     # A note tells the noise of the sum. Without one, ε is all that is known of it.
     note = plan.noise if (charge, delta) == (plan.charge, plan.delta) else {}
-    epsilon, at = alone(context.account, charge, note)
+    epsilon, at = alone_at_delta(context.account, charge, note)
     joint = {edge: delta.get(edge, Fraction(0)) + one for edge, one in at.items()}
     told = replace(promise, epsilon=epsilon, delta=joint, about=about)
     return replace(plan, charge=charge, guarantee=told, noise=note, why=why)
