@@ -578,7 +578,7 @@ def gaussian_loss(variance: Fraction, *, moved: int) -> LossDistribution | None:
 
     >>> one = gaussian_loss(Fraction(4), moved=1)
     >>> round(float(one.delta(1)), 6)
-    0.002792
+    0.007249
     """
     if variance > _WIDEST:
         return None
@@ -600,7 +600,6 @@ def loss_by_orders(divergences: Sequence[Loss]) -> LossDistribution:
 
     By Markov's inequality ``Pr[L >= t] <= e^((α - 1)(D_α - t))``: at each level the least of these.
 
-    >>> from onesided.numbers import ORDERS
     >>> one = loss_by_orders([Fraction(order, 100) for order in ORDERS])
     >>> one.delta(1) > gaussian_loss(Fraction(50), moved=1).delta(1)
     True
