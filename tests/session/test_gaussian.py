@@ -121,6 +121,12 @@ def test_other_laws_are_refused(law):
         session().plan(count(law))
 
 
+def test_a_large_epsilon_has_the_least_noise_that_is_drawn():
+    asked = session(budget=10_000)
+    made = asked.plan(count("gaussian", 90, keys=["p1"], max_groups=1)).mechanism
+    assert made.variance >= Fraction(1, 1024)
+
+
 def test_weights_have_no_law():
     asked = od.Count(weight="person", weight_bounds=(0, 3), law="gaussian", epsilon=1)
     with pytest.raises(errors.ParameterError, match="do not go together"):

@@ -21,6 +21,7 @@ from onesided.policy import Shift
 
 # Variances are rounded up to multiples of this, after a part of 2^-40 for what ledgers round up.
 _GRID: Final = 2**20
+_LEAST: Final = Fraction(1, 2**10)
 _SPARE: Final = 1 + Fraction(1, 2**40)
 
 
@@ -70,7 +71,7 @@ class GaussianCounts(Noisy):
         """
         most = max(own / may for own, may in parts)
         variance = Fraction(math.ceil(self.variance * most * _SPARE * _GRID), _GRID)
-        return replace(self, variance=variance)
+        return replace(self, variance=max(variance, _LEAST))
 
     @property
     def distribution(self) -> DiscreteGaussian:
