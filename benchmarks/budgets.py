@@ -116,6 +116,44 @@ def table(times, epsilon, delta):
         print(f"| {name} | {' | '.join(cells)} |")
 
 
+def gaussian(delta, groups=100):
+    """Counts of people who are in up to so many groups, in an account of (1, δ): both noises."""
+    people = pl.DataFrame({"person": [0], "place": ["0"]})
+    keys = [str(place) for place in range(groups)]
+    asked = {"by": "place", "keys": keys, "max_groups": groups, "on_excess": "truncate"}
+    more = {"delta_budget": delta, "accounting": "renyi", "unit": "person", "policy": BOTH}
+    pld = optional("dp_accounting.pld.privacy_loss_distribution")
+    print(
+        f"\n| {groups} groups at ε | deviation | Gaussian | how many fit | fixed plan | dp-acc. |"
+    )
+    print("|---|--:|--:|--:|--:|--:|")
+    for epsilon in ("1", "1/10", "1/100"):
+        session = od.Session(people, budget=1, **more)
+        pure, other = (
+            session.plan(od.Count(epsilon=epsilon, law=law, **asked))
+            for law in ("pure", "gaussian")
+        )
+        drawn = other.mechanism.noisy([0] * 10_000)
+        times = other.times
+        told = repeated({NOTE: other.noise}, epsilon=other.charge, times=times, delta=delta)
+        peer = None
+        if pld is not None:
+            law = pld.from_gaussian_mechanism(
+                float(other.mechanism.variance) ** 0.5,
+                sensitivity=groups**0.5,
+                value_discretization_interval=1e-4,
+            )
+            peer = law.self_compose(times).get_epsilon_for_delta(float(Fraction(delta)))
+        cells = [
+            f"{pure.standard_deviation:,.1f}",
+            f"{float((drawn**2).mean()) ** 0.5:,.1f}",
+            f"{pure.times}, {times}",
+            f"{float(max(one.planned for one in told.values())):.3f}",
+            "–" if peer is None else f"{peer:.3f}",
+        ]
+        print(f"| {epsilon} | {' | '.join(cells)} |")
+
+
 def speed(charges=10_000, rounds=200):
     """Of a charge in each kind of account, alternating, and of a total."""
     question, seconds = od.Count(epsilon="1/100"), {"pure": [], "renyi": []}
@@ -165,6 +203,7 @@ def main():
         return
     table(100, Fraction(1, 100), delta)
     table(365, Fraction(1, 10), delta)
+    gaussian(given.delta)
 
 
 if __name__ == "__main__":

@@ -335,6 +335,7 @@ def test_tables_cannot_be_written():
 def test_exported_names():
     assert sorted(noise.__all__) == [
         "BoolArray",
+        "DiscreteGaussian",
         "FreshNoise",
         "IntArray",
         "KEY_BYTES",

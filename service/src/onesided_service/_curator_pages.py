@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse
 
 from onesided.errors import OnesidedError
 from onesided.ledger import Entry
-from onesided.numbers import text
+from onesided.numbers import INFINITE, Loss, round_up, text
 from onesided.show import Chart, Lines, drawn_twice
 from onesided_service._api import entries, people_of
 from onesided_service._curation import ACTS, curated, log_of
@@ -112,12 +112,15 @@ def curator_view(service: Service, found: Dataset, person: Person) -> dict[str, 
 
 
 def _of_budget(spent: tuple[Entry, ...], found: Dataset) -> tuple[str, str] | None:
-    """What was spent on each edge, charge by charge; None before there are any."""
-    if not spent:
+    """What was spent on each edge, charge by charge; None before there are any.
+
+    None, too, from where no pure ε holds of all: that is no number to draw.
+    """
+    if not spent or any(INFINITE in one.total_epsilon.values() for one in spent):
         return None
     edges = [edge.name for edge in found.policy.edges]
     each = {
-        edge: np.array([_before(spent[0], edge), *(float(_of(one, edge)) for one in spent)])
+        edge: np.array([_before(spent[0], edge), *(_of(one, edge) for one in spent)])
         for edge in edges
     }
     times = ["before", *(one.time[5:16].replace("T", " ") for one in spent)]
@@ -125,26 +128,34 @@ def _of_budget(spent: tuple[Entry, ...], found: Dataset) -> tuple[str, str] | No
     return drawn_twice(Chart(title="ε spent", shape=shape, value_name="ε spent"))
 
 
-def _of(one: Entry, edge: str) -> Fraction:
-    return one.total_epsilon.get(edge, Fraction(0))
+def _of(one: Entry, edge: str) -> float:
+    return round_up(one.total_epsilon.get(edge, Fraction(0)))
 
 
 def _before(one: Entry, edge: str) -> float:
     """What was spent before a charge."""
-    return float(_of(one, edge) - one.epsilon.get(edge, Fraction(0)))
+    return _of(one, edge) - round_up(one.epsilon.get(edge, Fraction(0)))
 
 
 def _of_people(spent: tuple[Entry, ...]) -> list[tuple[str, str, float]]:
     """Who spent what on the edge where they spent most, and that share of the largest."""
-    totals: dict[str, dict[str, Fraction]] = {}
+    totals: dict[str, dict[str, Loss]] = {}
     for one in spent:
         own = totals.setdefault(one.who, {})
         for edge, epsilon in one.epsilon.items():
             own[edge] = own.get(edge, Fraction(0)) + epsilon
     most = {who: max(own.values(), default=Fraction(0)) for who, own in totals.items()}
-    largest = max(most.values(), default=Fraction(0)) or Fraction(1)
+    finite = [one for one in most.values() if isinstance(one, Fraction)]
+    largest = max(finite, default=Fraction(0)) or Fraction(1)
     names = sorted(most, key=most.__getitem__, reverse=True)
-    return [(who, text(most[who]), float(most[who] / largest)) for who in names]
+    found = [(who, most[who]) for who in names]
+    return [
+        (who, text(one), float(one / largest)) if isinstance(one, Fraction) else (who, _NONE, 1.0)
+        for who, one in found
+    ]
+
+
+_NONE: Final = "no pure ε"
 
 
 def _end(choose: Callable[..., str], amounts: Mapping[str, str]) -> str:

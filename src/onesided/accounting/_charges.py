@@ -10,7 +10,18 @@ from functools import lru_cache
 from typing import Final, Protocol
 
 from onesided._english import many
-from onesided._numbers import INFINITE, Infinite, Number, exact, probability, readable, text
+from onesided._numbers import (
+    INFINITE,
+    ORDERS,
+    Infinite,
+    Loss,
+    Number,
+    exact,
+    from_text,
+    probability,
+    readable,
+    text,
+)
 from onesided.accounting._losses import (
     Bound,
     LossDistribution,
@@ -18,13 +29,15 @@ from onesided.accounting._losses import (
     certain_loss,
     composed,
     counts_loss,
+    gaussian_loss,
     guarantee,
+    loss_by_orders,
     two_way_loss,
     worst_of,
 )
 from onesided.errors import ParameterError, PolicyError
 from onesided.mechanism import Counts, Sums
-from onesided.mechanism.kit import Chosen, Counted, OneOf, Steps, Together, steps_in
+from onesided.mechanism.kit import Chosen, Counted, Gaussian, OneOf, Steps, Together, steps_in
 from onesided.policy import Guarantee, Policy, Shift
 
 # The note's place in a charge's detail, and the version of what it says; a meaning never changes.
@@ -37,8 +50,8 @@ class Charge(Protocol):
     """One charge as a ledger tells it."""
 
     @property
-    def epsilon(self) -> Mapping[str, Fraction]:
-        """ε charged, per edge."""
+    def epsilon(self) -> Mapping[str, Loss]:
+        """ε charged, per edge; INFINITE where no ε holds."""
         ...
 
     @property
@@ -155,7 +168,7 @@ def _own_steps(mechanism: object) -> Callable[[Shift], Steps] | None:
 
 
 def several_note(
-    parts: Iterable[tuple[Mapping[str, object], Mapping[str, Fraction]]],
+    parts: Iterable[tuple[Mapping[str, object], Mapping[str, Loss]]],
 ) -> dict[str, object]:
     """What one charge of several answers says of their noise: each one's note, and its part of ε.
 
@@ -175,7 +188,7 @@ def several_note(
 
 
 def charge_loss(
-    note: object, *, edge: str, epsilon: Fraction, delta: Fraction = Fraction(0)
+    note: object, *, edge: str, epsilon: Loss, delta: Fraction = Fraction(0)
 ) -> LossDistribution:
     """The loss along ``edge`` of a charge of (ε, δ) that says ``note`` of its noise.
 
@@ -226,7 +239,7 @@ class Charged:
     Fraction(0, 1)
     """
 
-    alike: Mapping[str, Mapping[tuple[str, Fraction, Fraction], int]]
+    alike: Mapping[str, Mapping[tuple[str, Loss, Fraction], int]]
     notes: Mapping[str, object]
     count: int
 
@@ -234,7 +247,7 @@ class Charged:
     def grouped(cls, policy: Policy, charges: Iterable[Charge]) -> Charged:
         """Those charges. Errors: PolicyError for one with other edges than the policy's."""
         names = [edge.name for edge in policy.edges]
-        alike: dict[str, Counter[tuple[str, Fraction, Fraction]]] = {n: Counter() for n in names}
+        alike: dict[str, Counter[tuple[str, Loss, Fraction]]] = {n: Counter() for n in names}
         notes: dict[str, object] = {}
         count = 0
         for count, charge in enumerate(charges, start=1):  # noqa: B007 - told below
@@ -254,7 +267,7 @@ class Charged:
     def plain(self, edge: str) -> Bound:
         """Added up."""
         groups = self.alike[edge].items()
-        epsilon = sum((n * one for (_, one, _), n in groups), Fraction(0))
+        epsilon: Loss = sum((n * one for (_, one, _), n in groups), Fraction(0))
         delta = sum((n * one for (_, _, one), n in groups), Fraction(0))
         return Bound(epsilon, min(Fraction(1), delta))
 
@@ -283,7 +296,7 @@ def less(plain: Bound, loss: LossDistribution, allowed: Fraction) -> Bound:
     return Bound(epsilon, allowed)
 
 
-def parts_of(note: object, *, edge: str) -> list[tuple[object, Fraction]] | None:
+def parts_of(note: object, *, edge: str) -> list[tuple[object, Loss]] | None:
     """The notes of several answers and what each lost along an edge; None if it tells none.
 
     A part of several parts is not believed: nobody writes one.
@@ -294,11 +307,11 @@ def parts_of(note: object, *, edge: str) -> list[tuple[object, Fraction]] | None
     if note.get("kind") != "several" or not isinstance(parts, list) or not parts:
         return None
     try:
-        found = [(one["note"], exact(one["epsilon"][edge], name="epsilon")) for one in parts]
+        found = [(one["note"], from_text(one["epsilon"][edge])) for one in parts]
     except (ParameterError, TypeError, KeyError, ValueError):
         return None
     nested = any(isinstance(own, Mapping) and own.get("kind") == "several" for own, _ in found)
-    return None if nested or any(one < 0 for _, one in found) else found
+    return None if nested or any(not one >= 0 for _, one in found) else found
 
 
 def noted(note: object, *, edge: str) -> Steps | None:
@@ -332,6 +345,9 @@ def steps_loss(steps: Steps) -> LossDistribution:
         return counts_loss(Counts(steps.upper, steps.lower), steps.shift)
     if isinstance(steps, Together):
         return total_loss([steps_loss(one) for one in steps.steps]).times(steps.times)
+    if isinstance(steps, Gaussian):
+        known = gaussian_loss(steps.variance, moved=steps.squares) if steps.alike else None
+        return loss_by_orders([steps.divergence(o) for o in ORDERS]) if known is None else known
     forward, backward = steps.epsilon, steps.backward
     both = certain_loss(forward)
     if not isinstance(forward, Infinite) and not isinstance(backward, Infinite):

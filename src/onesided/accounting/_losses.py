@@ -12,6 +12,7 @@ from typing import Final
 
 from onesided._numbers import (
     INFINITE,
+    ORDERS,
     Infinite,
     Loss,
     Number,
@@ -26,6 +27,7 @@ from onesided.bounds.kit import exp_bounds, exp_neg, share_below_one, short_up
 from onesided.errors import ParameterError
 from onesided.fields import Exact, Field
 from onesided.mechanism import AtMost, Counts
+from onesided.mechanism.kit import Gaussian
 from onesided.policy import Guarantee, Policy, Shift
 
 # One promise along one edge, and what follows from it without looking at any mechanism.
@@ -562,6 +564,69 @@ def two_sided_loss(upper: Loss | Number, lower: Loss | Number, *, fall: int) -> 
         loss = a * o - b * (size - o)
         masses[loss] = peak * exp_neg(b * (size - o))[1]
     return from_losses(masses, _ZERO)
+
+
+_WIDEST: Final = Fraction(2**26)  # σ up to 2^13, some 150,000 places
+
+
+def gaussian_loss(variance: Fraction, *, moved: int) -> LossDistribution | None:
+    """Counts with discrete Gaussian noise, of which ``moved`` move by 1 each; None if σ > 2^13.
+
+    At an answer x on the real count, less that count, one of them loses (1 - 2x) / (2 σ²): a grid
+    of step 1 / σ². Where it moves by less, or fewer move, no more is lost
+    (docs/proofs/renyi.md).
+
+    >>> one = gaussian_loss(Fraction(4), moved=1)
+    >>> round(float(one.delta(1)), 6)
+    0.007249
+    """
+    if variance > _WIDEST:
+        return None
+    masses, beyond = Gaussian(variance, moved, alike=True).masses
+    far = min(len(masses) - 1, math.isqrt(math.ceil(2 * BITS * variance)) + 1)
+    shift = _GAUSSIAN_BITS - BITS
+    sides = [-(-one >> shift) for one in masses[: far + 1]]
+    rest = -(-(sum(masses[far + 1 :]) + beyond) >> shift)
+    cells = [*sides[:0:-1], *sides]
+    cells[0] += rest  # answers so far above lose less than the least that is kept
+    one = LossDistribution((1 - 2 * far) / (2 * variance), 1 / variance, tuple(cells), rest)
+    if len(cells) > MOST_POINTS:
+        one = _regrid(one, _width(one) / (MOST_POINTS - 2))
+    return composed([(one, moved)])
+
+
+def loss_by_orders(divergences: Sequence[Loss]) -> LossDistribution:
+    """Any release of which only D_α along the move is known, at each of the orders.
+
+    By Markov's inequality ``Pr[L >= t] <= e^((α - 1)(D_α - t))``: at each level the least of these.
+
+    >>> one = loss_by_orders([Fraction(order, 100) for order in ORDERS])
+    >>> one.delta(1) > gaussian_loss(Fraction(50), moved=1).delta(1)
+    True
+    """
+    known = [
+        (o - 1, d) for o, d in zip(ORDERS, divergences, strict=True) if isinstance(d, Fraction)
+    ]
+    if not known:
+        return certain_loss(INFINITE)
+    # Where less than 2^-100 is left, and levels in between; a loss is drawn as the next level.
+    top = min(most + Fraction(70, power) for power, most in known)
+    levels = [top * place / _LEVELS for place in range(_LEVELS + 1)]
+
+    def reached(level: Fraction) -> Fraction:
+        least = max(power * (level - most) for power, most in known)
+        return exp_neg(least)[1] if least > 0 else _ONE
+
+    tails = [_ONE, *map(reached, levels[1:])]
+    masses = {
+        level: before - after
+        for level, before, after in zip(levels[1:], tails, tails[1:], strict=False)
+    }
+    return from_losses(masses, tails[-1])
+
+
+_LEVELS: Final = 1024
+_GAUSSIAN_BITS: Final = 256
 
 
 def certain_loss(epsilon: Loss | Number) -> LossDistribution:

@@ -30,7 +30,7 @@ from onesided._numbers import (
 )
 from onesided.accounting._charges import NOTE, charge_loss, noted, parts_of, steps_loss
 from onesided.accounting._losses import UNIT, LossDistribution, two_sided_loss
-from onesided.mechanism.kit import Chosen, OneOf, Steps, Together
+from onesided.mechanism.kit import Chosen, Gaussian, OneOf, Steps, Together
 
 _BITS: Final = 192
 _MORE: Final = 64  # bits below a mass's own, for what Horner's rule rounds up
@@ -69,14 +69,15 @@ def divergences(loss: LossDistribution) -> tuple[Loss, ...]:
 def charge_divergences(
     detail: Mapping[str, object],
     *,
-    epsilon: Mapping[str, Fraction],
+    epsilon: Mapping[str, Loss],
     delta: Mapping[str, Fraction],
 ) -> dict[str, tuple[Loss, ...]]:
     """D_α per edge of a charge of (ε, δ), from what its ``detail`` says of its noise.
 
     By the noise where a note tells it and it loses exactly the ε that was charged; anything else
     (noise on one side, decisions, sparse vector, monitors, notes that cannot be read) enters at ε,
-    for a loss of at most ε has no larger divergence at any order.
+    for a loss of at most ε has no larger divergence at any order. An ε of INFINITE is of noise that
+    keeps none, such as the discrete Gaussian: then the note alone tells.
 
     >>> from onesided.accounting import noise_note
     >>> from onesided.mechanism import Counts
@@ -103,13 +104,13 @@ class Repeated(NamedTuple):
     Fraction(2, 5)
     """
 
-    added: Fraction
-    filtered: Fraction
+    added: Loss
+    filtered: Loss
     planned: Loss
 
 
 def repeated(
-    detail: Mapping[str, object], *, epsilon: Mapping[str, Fraction], times: int, delta: Number
+    detail: Mapping[str, object], *, epsilon: Mapping[str, Loss], times: int, delta: Number
 ) -> dict[str, Repeated]:
     """What ``times`` charges of ``detail`` and ε lose together per edge, three ways, at that δ.
 
@@ -131,16 +132,16 @@ def repeated(
     found = {}
     for edge, one in epsilon.items():
         finite = [(o, rho) for o, rho in zip(ORDERS, each[edge], strict=True) if rho != INFINITE]
-        shares = (on_orders(number * rho + spent / (order - 1)) for order, rho in finite)
+        shares = (_up(number * rho + spent / (order - 1)) for order, rho in finite)
         loss = charge_loss(detail.get(NOTE), edge=edge, epsilon=one).times(number)
         planned = min(number * one, loss.epsilon(allowed))
         found[edge] = Repeated(number * one, min([number * one, *shares]), planned)
     return found
 
 
-def _along(note: object, edge: str, epsilon: Fraction, *, whole: bool) -> tuple[Loss, ...]:
+def _along(note: object, edge: str, epsilon: Loss, *, whole: bool) -> tuple[Loss, ...]:
     """One edge. A charge that carries a δ, or a note that says another ε, enters at ε."""
-    at_most = (on_orders(epsilon),) * len(ORDERS)
+    at_most = (_up(epsilon),) * len(ORDERS)
     if not whole or not epsilon:
         return at_most
     parts = parts_of(note, edge=edge)
@@ -158,7 +159,9 @@ def _of_steps(steps: Steps) -> tuple[Loss, ...]:
         return tuple(steps.times * one for one in once)
     if isinstance(steps, OneOf):
         return tuple(max(at) for at in zip(*map(_of_steps, steps.steps), strict=True))
-    at_most = (on_orders(steps.epsilon),) * len(ORDERS)  # type: ignore[arg-type] # finite
+    if isinstance(steps, Gaussian):
+        return tuple(on_orders(steps.divergence(order)) for order in ORDERS)
+    at_most = (_up(steps.epsilon),) * len(ORDERS)
     if isinstance(steps, Chosen):
         return tuple(map(min, at_most, divergences(steps_loss(steps))))
     # One count falls and another rises: the two are drawn by themselves, so their numbers add up.
@@ -168,6 +171,10 @@ def _of_steps(steps: Steps) -> tuple[Loss, ...]:
         for first, second, size in ((a, b, shift.fall), (b, a, shift.rise))
     )
     return tuple(map(min, at_most, _added(each)))
+
+
+def _up(number: Loss) -> Loss:
+    return number if isinstance(number, Infinite) else on_orders(number)
 
 
 def _added(several: Iterable[tuple[Loss, ...]]) -> tuple[Loss, ...]:

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from onesided._english import many
-from onesided._numbers import round_down, round_up, shown, text
+from onesided._numbers import Loss, round_down, round_up, shown, text
 from onesided.accounting import charge_divergences, total_of
 from onesided.cli._options import AsJson, Config, Quiet
 from onesided.cli._terminal import Terminal, clean, print_json
@@ -444,8 +444,9 @@ def _charged(entry: Entry, account: Balance, *, narrow: bool) -> list[str]:
     return lines if more <= 0 else [*lines[:_MOST_LINES], f"and {more:,} more; see --csv"]
 
 
-def _spent(charged: Fraction, left: Fraction, sign: str) -> str:
-    return f"{sign} {shown(charged, up=True)}, {shown(left, up=False)} left" if charged else ""
+def _spent(charged: Loss, left: Fraction, sign: str) -> str:
+    said = f"{sign} {shown(charged, up=True)}" if isinstance(charged, Fraction) else "no pure ε"
+    return f"{said}, {shown(left, up=False)} left" if charged else ""
 
 
 def _indented(part: RenderableType) -> Padding:
@@ -506,6 +507,6 @@ def _lines(entry: Entry, accounts: Accounts) -> Iterator[tuple[object, ...]]:
 
 
 def _decimals(
-    charged: Fraction, total: Fraction, limit: Fraction, left: Fraction
+    charged: Loss, total: Loss, limit: Fraction, left: Fraction
 ) -> tuple[float | str, ...]:
     return round_up(charged), round_up(total), round_down(limit), round_down(left), text(charged)

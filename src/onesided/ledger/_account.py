@@ -104,7 +104,7 @@ class Terms:
         """The row that opens the account."""
         epsilon, delta = (
             {edge: str(value) for edge, value in part.items()}
-            for part in (self.budget.epsilon, self.budget.delta)
+            for part in (self.budget.known, self.budget.delta)
         )
         nothing, kind = self.budget.nothing(), self.budget.accounting
         facts = {
@@ -329,7 +329,7 @@ class Account:
     @property
     def budget(self) -> dict[str, Fraction]:
         """ε that may be spent in all, per edge."""
-        return dict(self._terms.budget.epsilon)
+        return self._terms.budget.known
 
     @property
     def delta_budget(self) -> dict[str, Fraction]:
@@ -401,8 +401,8 @@ class Account:
                 f"Row {number} is none of this account's.", hint="Ask for one of its own rows."
             )
         if self._cells is not None:
-            return dict(self._store.read(self._folded).left_after[number].epsilon)
-        return dict(self._terms.budget.left(self._totals(row)[0]).epsilon)
+            return self._store.read(self._folded).left_after[number].known
+        return self._terms.budget.left(self._totals(row)[0]).known
 
     def allowed(self, allowance: Allowance) -> Standing:
         """What one asker spent and has left of an allowance; the account may have less."""
@@ -438,6 +438,15 @@ class Account:
             return self._store.read(self._folded).times(about, charge, today_of(now()))
         total, _ = self._totals(self._store.read(self._latest))
         return self._terms.budget.times(total, charge)
+
+    def parts(
+        self, epsilon: Table, *, delta: Table | None = None, divergences: Laws | None = None
+    ) -> dict[str, Loss]:
+        """What part of each edge's whole budget such a charge is; of a budget that is untouched.
+
+        INFINITE where no number of them fits. Errors: as :meth:`spend`.
+        """
+        return self._terms.budget.parts(self._charge(epsilon, delta, divergences))
 
     def require(
         self,
@@ -477,7 +486,8 @@ class Account:
 
         ``epsilon`` and ``delta`` are per edge; an edge left out is charged 0. ``divergences`` are
         the directed Rényi divergences per edge at the orders 1 + 2^k, k = 0 .. 10, of a renyi
-        account alone; without them, and where a δ is charged, ε counts at each. ``release_id``
+        account alone; without them, and where a δ is charged, ε counts at each; with them ε may be
+        INFINITE, of noise that keeps none. ``release_id``
         names the answer, so that it can be recalled; without one a random id is made.
         ``question`` identifies what is asked, so that the id is never taken for another question.
         ``allowance`` is whose charge it is, and what that asker may spend; checked here, too.
@@ -693,9 +703,12 @@ class Account:
         return fold(view, self.policy_id, cells)
 
     def _charge(self, epsilon: Table, delta: Table | None, divergences: Laws | None) -> Amounts:
-        return _amounts.read_charge(
+        charge = _amounts.read_charge(
             epsilon, delta, budget=self._terms.budget, divergences=divergences
         )
+        if self._cells is not None:  # whose dates add ε
+            _amounts.finite(charge.epsilon)
+        return charge
 
     def _totals(self, row: Row | None) -> tuple[Amounts, int]:
         if row is None:

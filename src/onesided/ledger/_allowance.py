@@ -6,14 +6,13 @@ import datetime as dt
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from onesided._numbers import Loss, Number
 from onesided.errors import BudgetExceededError, ParameterError
 from onesided.fields import settle as settled
 from onesided.ledger import _amounts
-from onesided.ledger._amounts import Amounts
+from onesided.ledger._amounts import Added, Amounts
 from onesided.ledger._entry import SINCE, SPEND, WHO, charge_of, intact, since_of, who_of
 from onesided.store import plain_text
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from onesided.ledger._store import View
 
 _EVER: Final = ""
-Edges: TypeAlias = Mapping[str, Fraction]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +116,9 @@ _MOST_SUMS: Final = 10_000
 def _where_asked(charge: Amounts, spent: Amounts, limits: Amounts) -> Amounts:
     """The limits of the edges that are charged: on the others an allowance may have been cut."""
 
-    def widened(asked: Edges, used: Edges, most: Edges) -> Edges:
+    def widened(
+        asked: Mapping[str, Added], used: Mapping[str, Added], most: Mapping[str, Added]
+    ) -> dict[str, Added]:
         return {edge: most[edge] if asked[edge] else max(most[edge], used[edge]) for edge in most}
 
     return Amounts(

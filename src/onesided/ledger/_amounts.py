@@ -1,5 +1,8 @@
 """Amounts of privacy per edge, and the filter that decides whether a charge fits.
 
+A charge is one value: per edge its pure ε, INFINITE where none holds, its δ, and in a renyi account
+its divergences. A sum of ε with an INFINITE one is INFINITE, and then orders alone decide.
+
 Everything here is pure and exact. Each edge is a privacy filter of its own. In a pure account
 charges chosen adaptively add up, and a charge fits when no edge's total passes that edge's budget.
 
@@ -11,15 +14,17 @@ are kept out for charges that carry a δ of their own (proof: docs/proofs/renyi.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from operator import add
 from types import MappingProxyType
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from onesided._numbers import (
+    INFINITE,
     ORDER_UNIT,
     ORDERS,
     Infinite,
@@ -31,6 +36,7 @@ from onesided._numbers import (
     plain,
     probability,
     readable,
+    shown,
     text,
 )
 from onesided.errors import BudgetExceededError, ParameterError
@@ -52,6 +58,7 @@ class Check(Protocol):
 
 
 Orders: TypeAlias = tuple[int, ...]
+Added = TypeVar("Added", Fraction, Loss)
 PURE, RENYI = "pure", "renyi"
 ACCOUNTING: Final = (PURE, RENYI)
 # What the eleven orders leave of δ, rounded down.
@@ -60,13 +67,16 @@ _KEPT: Final = Fraction(2, 5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amounts:
-    """ε and δ per edge: a budget, a charge, or what was spent so far. Finite, never negative.
+    """ε and δ per edge: a budget, a charge, or what was spent so far. Never negative.
+
+    epsilon: INFINITE of a charge that no pure ε holds of, and of sums with one, where there are
+    orders; else finite, and so are all budgets.
 
     orders: in a renyi account the divergences per edge and order, and of a budget the share B(α)
     of each order, in multiples of 2^-64; empty in a pure one.
     """
 
-    epsilon: Mapping[str, Fraction]
+    epsilon: Mapping[str, Loss]
     delta: Mapping[str, Fraction]
     orders: Mapping[str, Orders] = field(default_factory=dict)
 
@@ -79,6 +89,11 @@ class Amounts:
                 for edge, mine in self.orders.items()
             },
         )
+
+    @property
+    def known(self) -> dict[str, Fraction]:
+        """ε per edge, but where it is INFINITE."""
+        return {edge: one for edge, one in self.epsilon.items() if isinstance(one, Fraction)}
 
     @property
     def accounting(self) -> str:
@@ -95,17 +110,19 @@ class Amounts:
 
     def left(self, spent: Amounts) -> Amounts:
         """The most that one more charge may be on each edge, where only its (ε, δ) is known."""
-        epsilon = {edge: limit - spent.epsilon[edge] for edge, limit in self.epsilon.items()}
-        for edge in self.orders:
-            best = max(b - used for b, used in self._by_order(edge, spent))
-            epsilon[edge] = max(epsilon[edge], Fraction(best, ORDER_UNIT))
+        epsilon: dict[str, Loss] = {}
+        for edge, limit in self.known.items():
+            added = spent.epsilon[edge]
+            rest = [] if isinstance(added, Infinite) else [limit - added]
+            rest += [Fraction(b - used, ORDER_UNIT) for b, used in self._by_order(edge, spent)]
+            epsilon[edge] = max(rest)
         delta = {edge: limit - spent.delta[edge] for edge, limit in self._delta_limits().items()}
         return Amounts(epsilon=epsilon, delta=delta)
 
     def used(self, spent: Amounts) -> Amounts:
         """The (ε, δ) of what was spent: the sums; by an order's sum where that is less, at δ."""
-        left = self.left(spent).epsilon
-        epsilon = {edge: limit - left[edge] for edge, limit in self.epsilon.items()}
+        left = self.left(spent).known
+        epsilon: dict[str, Loss] = {e: limit - left[e] for e, limit in self.known.items()}
         delta = {
             edge: self.delta[edge] if epsilon[edge] < spent.epsilon[edge] else some
             for edge, some in spent.delta.items()
@@ -123,21 +140,44 @@ class Amounts:
             for edge, limit in self.epsilon.items()
             if not total.epsilon[edge] <= limit
             and not any(used <= b for b, used in self._by_order(edge, total))
-        ] + [("δ = ", edge) for edge, most in limits.items() if not total.delta[edge] <= most]
+        ] + [(_DELTA, edge) for edge, most in limits.items() if not total.delta[edge] <= most]
 
     def times(self, spent: Amounts, charge: Amounts) -> int | None:
         """How many such charges fit now; None where one changes nothing. Sums are linear."""
-        limits = self._delta_limits()
+        limits, pure = self._delta_limits(), self.known
         most: list[int] = []
         for edge, asked in charge.epsilon.items():
             if asked:
-                rest = [(self.epsilon[edge] - spent.epsilon[edge]) // asked]
+                added, rest = spent.epsilon[edge], [0]
+                if not isinstance(asked, Infinite) and not isinstance(added, Infinite):
+                    rest = [(pure[edge] - added) // asked]
                 pairs = zip(self._by_order(edge, spent), charge.orders.get(edge, ()), strict=False)
                 rest += [(b - used) // one for (b, used), one in pairs if one]
                 most.append(max(rest))
             if charge.delta[edge]:
                 most.append((limits[edge] - spent.delta[edge]) // charge.delta[edge])
         return max(0, min(most)) if most else None
+
+    def parts(self, charge: Amounts) -> dict[str, Loss]:
+        """What part of each edge's whole budget a charge is, as the filter counts it.
+
+        So many such charges fit as often as all parts add up to 1 at most. INFINITE where none do.
+        """
+        found: dict[str, Loss] = {}
+        for edge, limit in self.known.items():
+            asked, ones = charge.epsilon[edge], charge.orders.get(edge, ())
+            shares = zip(self.orders.get(edge, ()), ones, strict=True)
+            ways = [Fraction(one, share) for share, one in shares if share > 0]
+            ways += [asked / limit] if limit and not isinstance(asked, Infinite) else []
+            found[edge] = min(ways, default=INFINITE) if asked else Fraction(0)
+        return found
+
+    def closest(self, edge: str, spent: Amounts, charge: Amounts) -> tuple[int, Fraction, Fraction]:
+        """The order that has most left in such charges, what one adds there, and what is left."""
+        left = (share - used for share, used in self._by_order(edge, spent))
+        pairs = zip(ORDERS, charge.orders[edge], left, strict=True)
+        order, one, rest = max(pairs, key=lambda told: Fraction(told[2], max(1, told[1])))
+        return order, Fraction(one, ORDER_UNIT), Fraction(rest, ORDER_UNIT)
 
     def _by_order(self, edge: str, spent: Amounts) -> Iterable[tuple[int, int]]:
         """Each order's share and what was added there."""
@@ -179,34 +219,41 @@ def _orders(written: object) -> Orders:
 
 def read(epsilon: str, delta: str) -> Amounts:
     """Read what :meth:`Amounts.texts` wrote. Errors: ValueError for anything else."""
-    return Amounts(epsilon=_read(epsilon), delta=_read(delta))
+    deltas = _read(delta)
+    finite = {edge: one for edge, one in deltas.items() if isinstance(one, Fraction)}
+    if len(finite) < len(deltas):
+        raise ValueError(delta)
+    return Amounts(epsilon=_read(epsilon), delta=finite)
 
 
-def _added(left: Mapping[str, Fraction], right: Mapping[str, Fraction]) -> dict[str, Fraction]:
+def _added(left: Mapping[str, Added], right: Mapping[str, Added]) -> dict[str, Added]:
     # Most charges are 0 on most edges, and adding fractions takes a greatest common divisor.
     return {edge: value + right[edge] if right[edge] else value for edge, value in left.items()}
 
 
-def _write(amounts: Mapping[str, Fraction]) -> str:
+def _write(amounts: Mapping[str, Loss]) -> str:
     return canonical({edge: text(value) for edge, value in amounts.items()})
 
 
-def _read(written: str) -> Mapping[str, Fraction]:
+def _read(written: str) -> Mapping[str, Loss]:
     return _read_often(written) if len(written) <= _OFTEN else _read_once(written)
 
 
 @lru_cache(maxsize=256)
-def _read_often(written: str) -> Mapping[str, Fraction]:
+def _read_often(written: str) -> Mapping[str, Loss]:
     """As :func:`_read_once`; most rows repeat a few charges."""
     return _read_once(written)
 
 
-def _read_once(written: str) -> Mapping[str, Fraction]:
+def _read_once(written: str) -> Mapping[str, Loss]:
     table = read_json(written)
     if not isinstance(table, dict):
         raise TypeError(written)
     return MappingProxyType(
-        {edge: exact(value, name=f"stored amount of {edge!r}") for edge, value in table.items()}
+        {
+            edge: INFINITE if value == "INFINITE" else exact(value, name=f"amount of {edge!r}")
+            for edge, value in table.items()
+        }
     )
 
 
@@ -260,7 +307,7 @@ def granted(budget: Amounts, accounting: str) -> Amounts:
         budget,
         orders={
             edge: tuple(_share(epsilon, budget.delta[edge], order) for order in ORDERS)
-            for edge, epsilon in budget.epsilon.items()
+            for edge, epsilon in budget.known.items()
         },
     )
 
@@ -296,24 +343,31 @@ def read_charge(
     """A charge as asked: finite, on known edges, at least one. An edge left out costs 0.
 
     divergences: per edge its Rényi divergences at the eleven orders, taken up by a renyi account
-    alone. Where none are told, or more than ε, or the charge carries a δ, an order adds ε.
+    alone. Where none are told, or more than ε, or the charge carries a δ, an order adds ε. Where ε
+    is INFINITE they are all that is known, and all finite.
 
     What no move changes is charged 0, on record for totals. Errors: BudgetExceededError for an
     infinite loss (no budget covers it); ParameterError for NaN, negative amounts, unknown edges,
     and a charge of no edge.
     """
     epsilons, deltas = _table(epsilon, name="charge"), _table(delta or {}, name="delta")
+    endless = {edge: one for edge, one in epsilons.items() if isinstance(one, Infinite)}
+    rest = {edge: one for edge, one in epsilons.items() if edge not in endless}
+    _require_known(budget.epsilon, endless, what="charge")
     charge = Amounts(
-        epsilon=_fill(budget.epsilon, _finite(epsilons), what="charge", check=non_negative),
-        delta=_fill(budget.epsilon, _finite(deltas), what="δ charge", check=probability),
+        epsilon={**_fill(budget.epsilon, rest, what="charge", check=non_negative), **endless},
+        delta=_fill(budget.epsilon, finite(deltas), what="δ charge", check=probability),
     )
-    if epsilons or deltas:
-        return _by_law(charge, divergences) if budget.orders else charge
-    raise ParameterError(
-        f"a charge must name some edge, got {dict(epsilons)!r}.",
-        hint="Charge 0 on edges along which nothing is lost. Nothing was recorded.",
-        value=epsilon,
-    )
+    if not epsilons and not deltas:
+        raise ParameterError(
+            f"a charge must name some edge, got {dict(epsilons)!r}.",
+            hint="Charge 0 on edges along which nothing is lost. Nothing was recorded.",
+            value=epsilon,
+        )
+    if not budget.orders:
+        finite(endless)
+        return charge
+    return _by_law(charge, divergences)
 
 
 def upward(number: Fraction) -> int:
@@ -329,7 +383,12 @@ def _by_law(charge: Amounts, told: object) -> Amounts:
     _require_known(charge.epsilon, table, what="divergences")
     known = {edge: _told_at_orders(some, edge) for edge, some in table.items()}
 
-    def adds(edge: str, epsilon: Fraction) -> Orders:
+    def adds(edge: str, epsilon: Loss) -> Orders:
+        if isinstance(epsilon, Infinite):
+            orders = [upward(one) for one in known.get(edge, ()) if isinstance(one, Fraction)]
+            if len(orders) < len(ORDERS) or charge.delta[edge]:
+                finite({edge: epsilon})
+            return tuple(orders)
         most = upward(epsilon)
         if charge.delta[edge] or not known.get(edge):
             return (most,) * len(ORDERS)
@@ -368,12 +427,13 @@ def _table(given: object, *, name: str) -> Mapping[str, object]:
     )
 
 
-def _finite(charge: Mapping[str, object]) -> Mapping[str, object]:
+def finite(charge: Mapping[str, object]) -> Mapping[str, object]:
     for edge, value in charge.items():
         if isinstance(value, Infinite):
             raise BudgetExceededError(
                 f"asked an infinite loss on edge {edge!r}.",
-                hint="No budget covers an infinite loss: choose noise that hides this edge. "
+                hint="No budget of ε covers an infinite loss, nor an account that adds divergences "
+                "one of which none are told: choose noise that hides this edge. "
                 "Nothing was drawn and nothing was recorded.",
                 edge=edge,
                 asked=value,
@@ -410,69 +470,90 @@ def settle(charge: Amounts, *, spent: Amounts, budget: Amounts, releases: int) -
     """
     total = spent + charge
     over = budget.over(total)
-    left = budget.left(spent) if over else budget
-    parts = {
-        "": (charge.epsilon, left.epsilon, budget.epsilon),
-        "δ = ": (charge.delta, left.delta, budget.delta),
-    }
-    short = []
-    for unit, edge in over:
-        asked, rest, limit = (part[edge] for part in parts[unit])
-        short.append((unit, edge, asked, rest, limit))
-    if short:
-        raise _refusal(short, releases=releases)
+    if over:
+        raise _refusal([_short(*one, charge, spent, budget) for one in over], releases=releases)
     _refuse_unwieldy(total)
     return total
 
 
-def _refusal(
-    short: list[tuple[str, str, Fraction, Fraction, Fraction]], *, releases: int
-) -> BudgetExceededError:
+_DELTA: Final = "δ = "
+Short: TypeAlias = tuple[str, str, Loss, Fraction, Fraction]
+
+
+def _short(unit: str, edge: str, charge: Amounts, spent: Amounts, budget: Amounts) -> Short:
+    """On an edge that falls short what was asked, what is left, and of what; perhaps by order."""
+    left = budget.left(spent)
+    if unit:
+        return unit, edge, charge.delta[edge], left.delta[edge], budget.delta[edge]
+    if isinstance(charge.epsilon[edge], Infinite) and budget.orders:
+        order, asked, rest = budget.closest(edge, spent, charge)
+        share = budget.orders[edge][ORDERS.index(order)]
+        return f"D at order {order} = ", edge, asked, rest, Fraction(share, ORDER_UNIT)
+    return unit, edge, charge.epsilon[edge], left.known[edge], budget.known[edge]
+
+
+def _refusal(short: Sequence[Short], *, releases: int) -> BudgetExceededError:
     """Says what was asked, what is left and what to ask for, on each edge that falls short."""
     said = "; ".join(
-        f"asked {unit}{_told(asked, unit)}, {_told(left, unit)} left of {_told(limit, unit)} "
-        f"on edge {edge!r}"
+        f"asked {unit}{_told(asked, unit, up=True)}, {_told(left, unit)} left of "
+        f"{_told(limit, unit)} on edge {edge!r}"
         for unit, edge, asked, left, limit in short
     )
     so_far = f"{releases} release{'' if releases == 1 else 's'} so far"
-    unit, edge, asked, left, limit = min(short, key=lambda item: item[3] / item[2])
-    if left > 0 and len(short) == 1:
+    unit, edge, asked, left, limit = min(short, key=_fitting)
+    if left > 0 and isinstance(asked, Infinite):
+        advice = 'what is left counts ε, which this noise does not keep: ask with law="pure".'
+    elif left > 0 and unit not in ("", _DELTA) and isinstance(asked, Fraction):
+        times = Fraction(math.ceil(asked / left * 100), 100)
+        advice = f"as much noise as loses that many times less fits: {plain(times)}."
+    elif left > 0 and len(short) == 1:
         advice = f"ask for at most {unit}{_told(left, unit)}."
     elif left > 0:
         each = ", ".join(f"{u}{_told(rest, u)} on edge {name!r}" for u, name, _, rest, _ in short)
         advice = f"ask for at most {each}."
     else:
         advice = f"the budget of edge {edge!r} is used up; nothing more can be released on it."
-        if unit and not limit:
+        if unit and limit <= 0:
             advice = "there is no budget of δ; open a new ledger with one (delta_budget=)."
-    if any(map(_was_float, (asked, limit))):
+    if any(isinstance(one, Fraction) and _was_float(one, unit) for one in (asked, limit)):
         advice += ' A float is taken at its exact value, and 0.1 is more than 1/10: write "0.1".'
     return BudgetExceededError(
         f"{said} ({so_far}).",
         hint=f"{advice} Nothing was drawn and nothing was recorded.",
         edge=edge,
-        unit="delta" if unit else "epsilon",
+        unit={_DELTA: "delta", "": "epsilon"}.get(unit, "divergence"),
         asked=asked,
         left=left,
         budget=limit,
         releases=releases,
         # The whole charge fits after multiplying it by this share.
-        share=left / asked,
+        share=_fitting((unit, edge, asked, left, limit)),
     )
 
 
-def _told(amount: Fraction, unit: str) -> str:
-    """Exact; of a δ as a decimal where that is short."""
-    return plain(amount) if unit else readable(amount)
+def _fitting(short: Short) -> Fraction:
+    asked, left = short[2:4]
+    return Fraction(0) if isinstance(asked, Infinite) else left / asked
 
 
-def _was_float(value: Fraction) -> bool:
+def _told(amount: Loss, unit: str, *, up: bool = False) -> str:
+    """Exact; of a δ as a decimal where that is short, at an order rounded toward caution."""
+    if isinstance(amount, Infinite) or not unit:
+        return readable(amount)
+    return plain(amount) if unit == _DELTA else shown(amount, up=up)
+
+
+def _was_float(value: Fraction, unit: str) -> bool:
     """Whether a number looks like a float that stood for a decimal."""
-    return value.denominator > 2**20 and value.denominator & (value.denominator - 1) == 0
+    return (
+        unit in ("", _DELTA)
+        and value.denominator > 2**20
+        and value.denominator & (value.denominator - 1) == 0
+    )
 
 
 def _refuse_unwieldy(total: Amounts) -> None:
-    for part in (total.epsilon, total.delta):
+    for part in (total.known, total.delta):
         for edge, value in part.items():
             if value.denominator < _LARGEST and value.numerator < _LARGEST:
                 continue

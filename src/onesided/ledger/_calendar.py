@@ -381,9 +381,9 @@ class Standing:
         """Of what was granted, and of the sums."""
         used, left = budget.used(total), budget.left(total)
         return cls(
-            spent=used.epsilon,
+            spent=used.known,
             delta_spent=used.delta,
-            remaining=left.epsilon,
+            remaining=left.known,
             delta_remaining=left.delta,
             releases=releases,
         )
@@ -587,12 +587,12 @@ class Cells:
     def standing(self, cohorts: Cohorts | None, today: dt.date) -> Standing:
         """What these dates may spend, have spent and have left: where least is left, per edge."""
         left = self.left(cohorts or self.open_dates(today), today)
-        spent = {e: max(b - left.epsilon[e], Fraction(0)) for e, b in self.budget.epsilon.items()}
+        spent = {e: max(b - left.known[e], Fraction(0)) for e, b in self.budget.known.items()}
         lost = {e: max(b - left.delta[e], Fraction(0)) for e, b in self.budget.delta.items()}
         return Standing(
             spent=spent,
             delta_spent=lost,
-            remaining=left.epsilon,
+            remaining=left.known,
             delta_remaining=left.delta,
             releases=self.releases,
         )
@@ -620,7 +620,7 @@ class Cells:
             self._places(Cohorts(days=((None, today - dt.timedelta(days=age)),)))
         found: list[Cohort] = []
         for dates, spent, left in self._standings(Cohorts.everything(), today):
-            one = Cohort(dates=dates, spent=spent.epsilon, remaining=left.epsilon)
+            one = Cohort(dates=dates, spent=spent.known, remaining=left.known)
             if found and found[-1] == replace(one, dates=found[-1].dates):
                 days = (*found.pop().dates.days, *dates.days)
                 one = replace(one, dates=Cohorts(days=days, unknown=dates.unknown))
@@ -637,7 +637,7 @@ def _end(charge: Amounts, told: Table | None) -> Amounts:
             return one
         return min(one, exact(wanted, name="a loss"))
 
-    epsilon = {edge: least(edge, one) for edge, one in charge.epsilon.items()}
+    epsilon = {edge: least(edge, one) for edge, one in charge.known.items()}
     orders = {
         edge: tuple(min(one, _amounts.upward(epsilon[edge])) for one in some)
         for edge, some in charge.orders.items()

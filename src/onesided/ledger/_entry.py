@@ -290,7 +290,8 @@ class Entry:
     it, ``releases`` the number of charges so far. ``time`` and ``who`` are what the writing
     process said, for people; order is ``number``. ``unit`` is whom the account protects, None
     where nobody said (in 0.1.0 a session's charge said it in its detail). ``divergences`` and
-    ``total_divergences`` are a renyi account's, per edge at each order; empty in a pure one.
+    ``total_divergences`` are a renyi account's, per edge at each order; empty in a pure one. There
+    ε is INFINITE of noise that keeps none, and of sums with it.
     ``cohorts`` are the dates that a charge of an account by cohort is about; None elsewhere.
 
     >>> import onesided as od
@@ -309,9 +310,9 @@ class Entry:
     release_id: str
     label: str
     detail: Mapping[str, object] = field(repr=False)
-    epsilon: Mapping[str, Fraction]
+    epsilon: Mapping[str, Loss]
     delta: Mapping[str, Fraction]
-    total_epsilon: Mapping[str, Fraction]
+    total_epsilon: Mapping[str, Loss]
     total_delta: Mapping[str, Fraction]
     releases: int
     previous: str = field(repr=False)
@@ -453,6 +454,8 @@ def _with_orders(row: Row, amounts: Amounts, name: str) -> Amounts:
     """With the divergences that a row of a renyi account holds. Errors: ValueError; TypeError."""
     held = _detail(row).get(DIVERGENCES) if row.format >= BY_RENYI else None
     if row.format < BY_RENYI or (held is None and row.format == BY_COHORT):
+        if len(amounts.known) < len(amounts.epsilon):
+            raise ValueError(row.epsilon)
         return amounts
     return amounts.with_orders(held.get(name) if isinstance(held, Mapping) else None)
 
@@ -600,7 +603,7 @@ class Balance:
     @property
     def budget(self) -> Table:
         """ε that may be spent in all, per edge."""
-        return self.limits.epsilon
+        return self.limits.known
 
     @property
     def delta_budget(self) -> Table:
@@ -614,8 +617,8 @@ class Balance:
         Of an account by cohort the sum over all dates, which holds for everybody.
         """
         if self.cells is not None:
-            return self.total.epsilon
-        return self.limits.used(self.total).epsilon
+            return self.total.known
+        return self.limits.used(self.total).known
 
     @property
     def delta_spent(self) -> Table:
@@ -629,7 +632,7 @@ class Balance:
         """ε left, per edge: the most that one more charge may be of which no law is known."""
         if self.cells is not None:
             return self.cells.standing(None, today_of(now())).remaining
-        return self.limits.left(self.total).epsilon
+        return self.limits.left(self.total).known
 
     @property
     def delta_remaining(self) -> Table:
@@ -642,9 +645,9 @@ class Balance:
         """ε and δ that were left per edge after an entry of this account, for its dates."""
         if self.cells is not None:
             at = self.cells.left_after.get(entry.number)
-            return (self.remaining, self.delta_remaining) if at is None else (at.epsilon, at.delta)
+            return (self.remaining, self.delta_remaining) if at is None else (at.known, at.delta)
         left = self.limits.left(amounts_in(entry, total=True))
-        return left.epsilon, left.delta
+        return left.known, left.delta
 
 
 class Held(Protocol):
@@ -779,7 +782,7 @@ def limits_of(number: int, detail: Mapping[str, object]) -> Amounts:
     """
     try:
         found = _amounts.read(canonical(detail["budget"]), canonical(detail["delta_budget"]))
-        if found.epsilon.keys() == found.delta.keys():
+        if found.known.keys() == found.epsilon.keys() == found.delta.keys():
             return _amounts.granted(found, str(detail.get("accounting", _amounts.PURE)))
     except (KeyError, TypeError, ValueError, ParameterError):
         pass

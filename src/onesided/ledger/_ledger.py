@@ -67,7 +67,7 @@ class Laws(Protocol):
         detail: Mapping[str, object],
         /,
         *,
-        epsilon: Mapping[str, Fraction],
+        epsilon: Mapping[str, Loss],
         delta: Mapping[str, Fraction],
     ) -> Mapping[str, tuple[Loss, ...]]:
         """At each of the orders."""

@@ -7,12 +7,13 @@ answered, by a fixed law; so laws add up over steps (docs/proofs/renyi.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from onesided._numbers import INFINITE, Loss, from_text, rate, text, whole
+from onesided._numbers import INFINITE, Loss, exact, from_text, rate, text, whole
+from onesided.noise.kit import masses_of, variance_of
 from onesided.policy import Shift
 
 
@@ -138,7 +139,53 @@ class OneOf:
         return {"one_of": [one.written() for one in self.steps]}
 
 
-Steps: TypeAlias = Chosen | Counted | Together | OneOf
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """Numbers with discrete Gaussian noise of σ² = ``variance``, moved by an L2 norm of √squares.
+
+    No ε holds of it, so it is told by its divergences. alike: whether no number moves by more than
+    1, so that at most ``squares`` of them do; then its law is known, too.
+
+    >>> moved = Gaussian(Fraction(50), 1, alike=True)
+    >>> moved.epsilon, moved.divergence(33)
+    (INFINITE, Fraction(33, 100))
+    """
+
+    variance: Fraction
+    squares: int
+    alike: bool = False
+
+    @property
+    def epsilon(self) -> Loss:
+        """INFINITE, unless nothing moves."""
+        return INFINITE * self.squares
+
+    @property
+    def backward(self) -> Loss:
+        """The same: the law of a fall is that of a rise, as X and -X have one law."""
+        return self.epsilon
+
+    @property
+    def gains(self) -> bool:
+        """Whether anything is lost; then it is told."""
+        return self.squares > 0
+
+    def divergence(self, order: int) -> Fraction:
+        """``α squares / (2 σ²)``, which D_α is not above (Canonne et al. 2020, Proposition 5)."""
+        return order * self.squares / (2 * self.variance)
+
+    @property
+    def masses(self) -> tuple[Sequence[int], int]:
+        """Upper bounds of ``Pr[X = x]`` for x = 0, 1, ..., and of all beyond, in 2^-256."""
+        return masses_of(self.variance)
+
+    def written(self) -> dict[str, object]:
+        """As a ledger keeps it."""
+        alike = {"alike": 1} if self.alike else {}
+        return {"variance": text(self.variance), "squares": self.squares, **alike}
+
+
+Steps: TypeAlias = Chosen | Counted | Together | OneOf | Gaussian
 _MOST: int = 10**6
 _DEEPEST: int = 8
 
@@ -176,6 +223,10 @@ def steps_in(told: object, *, within: int = 0) -> Steps:
         moved = {one: whole(told[one], name=one, least=0) for one in ("rise", "fall")}
         upper, lower = (rate(_loss(told[one]), name=one) for one in ("upper", "lower"))
         return Counted(upper, lower, Shift(**moved))
+    if told.keys() - {"alike"} == {"variance", "squares"} and told.get("alike", 1) == 1:
+        squares = whole(told["squares"], name="squares")
+        variance = variance_of(exact(told["variance"], name="variance"), name="variance")
+        return Gaussian(variance, squares, alike="alike" in told)
     if told.keys() == {"one_of"} and told["one_of"]:
         return OneOf(tuple(steps_in(one, within=within + 1) for one in told["one_of"]))
     if told.keys() == {"together", "times"}:

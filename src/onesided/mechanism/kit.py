@@ -20,7 +20,16 @@ from onesided.mechanism._fit import (
 from onesided.mechanism._persistent import KEY_BYTES, KeyedCoins
 from onesided.mechanism._sampling import open_kinds, samples_for
 from onesided.mechanism._source import source_of
-from onesided.mechanism._steps import Chosen, Counted, OneOf, Steps, Together, both_ways, steps_in
+from onesided.mechanism._steps import (
+    Chosen,
+    Counted,
+    Gaussian,
+    OneOf,
+    Steps,
+    Together,
+    both_ways,
+    steps_in,
+)
 from onesided.mechanism.law import CONFIDENCE, Correction, confident, shared, tail_bound
 
 __all__ = [
@@ -31,6 +40,7 @@ __all__ = [
     "Counted",
     "Exact",
     "Field",
+    "Gaussian",
     "KeyedCoins",
     "MaybeWhole",
     "Move",

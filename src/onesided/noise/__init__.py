@@ -4,6 +4,7 @@ The only floor that draws. Every draw is exactly distributed; see docs/exact-sam
 """
 
 from onesided.noise._distribution import TwoSidedGeometric
+from onesided.noise._gaussian import DiscreteGaussian
 from onesided.noise._noise import (
     KEY_BYTES,
     FreshNoise,
@@ -16,7 +17,7 @@ from onesided.noise._noise import (
 from onesided.noise._source import BoolArray, IntArray, Noise, PlainNoise, Rates
 
 __all__ = [
-    "KEY_BYTES", "BoolArray", "FreshNoise", "IntArray", "KeyedNoise", "Noise",
+    "KEY_BYTES", "BoolArray", "DiscreteGaussian", "FreshNoise", "IntArray", "KeyedNoise", "Noise",
     "NotPrivateScriptedNoise", "NotPrivateSeededNoise", "PlaceNoise", "PlainNoise", "Rates",
     "SecureNoise", "TwoSidedGeometric",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ from onesided import _numbers
 from onesided._numbers import INFINITE, Infinite, Loss, Number, whole
 from onesided._process import this_process
 from onesided.errors import NoiseError
-from onesided.noise import _arguments, _geometric, _order, _uniforms
+from onesided.noise import _arguments, _gaussian, _geometric, _order, _uniforms
 from onesided.noise._geometric import plan
 from onesided.noise._source import (
     Bits,
@@ -125,6 +125,13 @@ class ExactNoise:
         for piece in lowers.pieces():
             out[piece.where] -= _geometric.fill_each(piece, self._bits)
         return out
+
+    def gaussian(self, variance: Number, size: int) -> IntArray:
+        """``Pr[X = x]`` as ``e^(-x² / (2 variance))`` for all whole x; 2^-10 to 2^64."""
+        size = _arguments.size(size)
+        parameter = _gaussian.variance_of(variance, name="variance")
+        laplace = lambda rate, many: self.two_sided(rate, rate, many)  # noqa: E731
+        return _gaussian.drawn(parameter, size, laplace, self._bits)
 
     def bernoulli(self, probability: Fraction | Number, size: int) -> BoolArray:
         """True with the given rational probability; this is also the mask of a Poisson sample."""

@@ -51,6 +51,10 @@ class Noise(Protocol):
         """``G_upper - G_lower``: noise above the truth at rate ``upper``, below at ``lower``."""
         ...
 
+    def gaussian(self, variance: Number, size: int) -> IntArray:
+        """The discrete Gaussian: ``Pr[X = x]`` as ``e^(-x² / (2 variance))``, for all whole x."""
+        ...
+
     def bernoulli(self, probability: Fraction | Number, size: int) -> BoolArray:
         """True with the given rational probability."""
         ...
@@ -82,6 +86,7 @@ class Noise(Protocol):
 _DRAWS: Final = (
     "geometric",
     "two_sided",
+    "gaussian",
     "bernoulli",
     "bernoulli_exp",
     "uniform",
@@ -107,6 +112,7 @@ class PlainNoise:
 
     geometric: Any
     two_sided: Any
+    gaussian: Any
     bernoulli: Any
     bernoulli_exp: Any
     uniform: Any

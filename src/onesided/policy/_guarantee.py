@@ -124,7 +124,8 @@ class Guarantee:
         parts = ", ".join(f"{edge}: ε = {readable(loss)}" for edge, loss in self.epsilon.items())
         worst = max(self.delta.values(), default=Fraction(0))
         said = shown(worst, up=True)
-        delta = f", δ {'' if said[0] == '≤' else '= '}{said}" if worst else " (pure, δ = 0)"
+        pure = " (pure, δ = 0)" if any(one != INFINITE for one in self.epsilon.values()) else ""
+        delta = f", δ {'' if said[0] == '≤' else '= '}{said}" if worst else pure
         about = f" {self.about}" if self.about else ""
         return f"Under the policy '{self.policy}' -- {parts}{delta}.{about}"
 

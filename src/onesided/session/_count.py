@@ -5,19 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
 from onesided._numbers import INFINITE, Number, exact
 from onesided.errors import ParameterError
-from onesided.mechanism import Counts, CubeEstimates, Cumulative, StairSums, Sums
+from onesided.mechanism import (
+    Counts,
+    CubeEstimates,
+    Cumulative,
+    GaussianCounts,
+    StairSums,
+    Sums,
+)
 from onesided.mechanism.kit import CONFIDENCE, Correction
 from onesided.noise import IntArray, Noise
 from onesided.policy import Cells, GroupCount, bounded
 from onesided.session._at_once import drawn_at_once, moves_of, why_at_once
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
+from onesided.session._gaussian import WHY, Law, adds_orders, gaussian_for
 from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._plan import PlanOption
 from onesided.session._question import Answer, FormLine, PreparedQuery
@@ -41,6 +49,9 @@ class Count(Grouped):
     correction: "median" or "mean" takes the noise's centre out of the estimate; "none" leaves it.
     others: True adds one group for all keys that are not listed; its own key is null. Rows with a
         null in a key column are in no group.
+    law: which noise, where the account adds divergences. "pure" keeps a pure ε. "gaussian" keeps
+        none and is the exact discrete Gaussian, at which an untouched account holds as many such
+        answers; "best" takes it where its error is less and no side would be certain.
     weight: a column of weights, such as those of a survey: each unit counts for its own instead of
         for 1, and the answer is a sum. It is rounded to steps of ``weight_step`` (1) and *clipped
         to* ``weight_bounds``, (lowest, highest), both public; a unit of several rows has their
@@ -60,12 +71,13 @@ class Count(Grouped):
     simultaneous: bool = False
     correction: Correction = "median"
     others: bool = False
+    law: Law = "pure"
     weight: str | None = None
     weight_bounds: Sequence[Number] | None = None
     weight_step: Number | None = None
 
     form: ClassVar = (FormLine("count", "How many units there are"),)
-    later: ClassVar = ("weight", "weight_bounds", "weight_step")
+    later: ClassVar = ("law", "weight", "weight_bounds", "weight_step")
 
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
@@ -76,10 +88,11 @@ class Count(Grouped):
         """The sum of weights that it asks for, as a question. Errors: ParameterError."""
         from onesided.session.values._sum import Sum  # noqa: PLC0415 - made of what is here
 
-        if self.weight is None or self.weight_bounds is None or self.correction != "median":
+        usual = (self.correction, self.law) == ("median", "pure")
+        if self.weight is None or self.weight_bounds is None or not usual:
             raise ParameterError(
-                f"weight={self.weight!r}, weight_bounds={self.weight_bounds!r} and "
-                f"correction={self.correction!r} do not go together.",
+                f"weight={self.weight!r}, weight_bounds={self.weight_bounds!r}, "
+                f"correction={self.correction!r} and law={self.law!r} do not go together.",
                 hint="Give weight= and weight_bounds=(lowest, highest), from public knowledge; "
                 "what a correction takes out of counts, sums have taken out.",
             )
@@ -103,7 +116,10 @@ class Count(Grouped):
         alone = groups.for_policy(
             Counts, context, epsilon=self.epsilon, correction=self.correction, clip=True
         )
-        mechanism = self._least(context, groups, alone)
+        least = self._least(context, groups, alone)
+        error = math.hypot(deviation(least), residual_bias(least, self.correction))
+        gaussian = gaussian_for(self.law, least, error, context, groups)
+        mechanism = gaussian or least
         sure = Confidence(self.confidence, self.simultaneous)
         share = sure.of_each(groups.told.size)
         plan = groups.plan(
@@ -111,11 +127,11 @@ class Count(Grouped):
             mechanism,
             certain=certain_sides(mechanism),
             standard_deviation=deviation(mechanism),
-            bias=residual_bias(mechanism, self.correction),
-            why=reason(mechanism),
+            bias=0.0 if gaussian else residual_bias(least, self.correction),
+            why=WHY if gaussian else reason(mechanism),
             alternatives=lambda: self._others(context, groups),
         )
-        if mechanism is not alone:
+        if mechanism is least is not alone:
             about = f"{plan.guarantee.about} {drawn_at_once(groups.told.size)}"
             plan = replace(plan, guarantee=replace(plan.guarantee, about=about))
         else:
@@ -149,6 +165,8 @@ class Count(Grouped):
         yield Way("Counts", self, certain=True)
         if self.weight is not None:
             return
+        if self.law == "pure" and adds_orders(context):
+            yield Way("GaussianCounts", replace(self, law="gaussian"), WHY, closed=True)
         by, most = names_of(self.by, name="by"), self.max_groups or 1
         plain = self.counted is None and not self.others and most == 1
         size = context.keys(self.keys, by).size if by else 0
@@ -221,7 +239,10 @@ _NOTES: Final[Mapping[Correction, str]] = {
 }
 
 
-def deviation(mechanism: Counts | CubeEstimates | Sums | StairSums | Cumulative) -> float:
+Added: TypeAlias = Counts | CubeEstimates | GaussianCounts | Sums | StairSums | Cumulative
+
+
+def deviation(mechanism: Added) -> float:
     """The standard deviation of the mechanism's noise."""
     return float(mechanism.distribution.variance() ** 0.5)
 
@@ -236,7 +257,7 @@ def residual_bias(
     return -much if isinstance(mechanism, StairSums) and mechanism.below else much
 
 
-def reason(mechanism: Counts | CubeEstimates | Sums | StairSums | Cumulative) -> str:
+def reason(mechanism: Added) -> str:
     """Why the noise is on the sides it is on."""
     certain = certain_sides(mechanism)
     if isinstance(mechanism, CubeEstimates):
@@ -250,9 +271,7 @@ def reason(mechanism: Counts | CubeEstimates | Sums | StairSums | Cumulative) ->
     return "the policy lets answers rise and fall, so both sides need noise"
 
 
-def certain_sides(
-    mechanism: Counts | CubeEstimates | Sums | StairSums | Cumulative,
-) -> tuple[str, ...]:
+def certain_sides(mechanism: Added) -> tuple[str, ...]:
     """The sides on which the answer will never be wrong."""
     sides = {"upper": mechanism.lower_rate, "lower": mechanism.upper_rate}
     return tuple(side for side, rate in sides.items() if rate == INFINITE)

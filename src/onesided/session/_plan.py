@@ -11,9 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from onesided._numbers import (
+    ORDERS,
     Infinite,
     Loss,
     Number,
+    log_up,
     odds,
     percent,
     positive,
@@ -24,7 +26,7 @@ from onesided._numbers import (
     whole,
 )
 from onesided.accounting import NOTE, charge_divergences, noise_note
-from onesided.errors import ParameterError
+from onesided.errors import BudgetExceededError, ParameterError
 from onesided.ledger import PURE, Account, Cohorts, Standing, at_delta
 from onesided.mechanism.kit import Steps
 from onesided.policy import ABSENT, Edge, GroupCount, Guarantee, Policy, Shift
@@ -44,6 +46,11 @@ UNMOVED: Final = (
     "No move of the policy changes this in the table that was handed in. The choice of its rows "
     "may, which no total shows, and so may moves of another policy on the ledger, which totals do."
 )
+NO_PURE: Final = (
+    "No pure ε holds of discrete Gaussian noise: ε at that δ is what this answer loses alone, and "
+    "the account adds its divergences."
+)
+_SHORT: Final = 10**4
 EACH_ROW: Final = "Each row is protected on its own, not a person who has several."
 
 
@@ -90,7 +97,8 @@ class PlanOption:
 class Plan:
     """What a question would cost and give, before anything is spent; ``print`` shows a table.
 
-    mechanism: what would draw. charge: the exact loss per edge; a δ stands in the guarantee.
+    mechanism: what would draw. charge: the exact loss per edge, INFINITE where no pure ε holds;
+    ``delta`` is the δ that is charged.
     certain: the sides ("upper",
     "lower") on which no answer will ever be wrong. standard_deviation: of each answer's noise, in
     the answer's own unit; None where there is no one number. bias: by how much the estimates are
@@ -225,8 +233,13 @@ class Plan:
         """What a renyi account adds for this answer, per edge and order; None in a pure one."""
         if self.account.accounting == PURE:
             return None
-        charge, delta = finite(self.charge), self.guarantee.delta
-        return charge_divergences({NOTE: self.noise}, epsilon=charge, delta=delta)
+        return charge_divergences({NOTE: self.noise}, epsilon=self.charge, delta=self.delta)
+
+    @property
+    def delta(self) -> Mapping[str, Fraction]:
+        """The δ that is charged, per edge; what keeps no pure ε is told at the account's own."""
+        pure, told = finite(self.charge), self.guarantee.delta.items()
+        return {edge: one if edge in pure else Fraction(0) for edge, one in told}
 
     @property
     def times(self) -> int | None:
@@ -240,18 +253,19 @@ class Plan:
         >>> [od.Session(people, **given, **one).plan(asked).times for one in ({}, more)]
         [100, 350]
         """
-        if any(isinstance(one, Infinite) for one in self.charge.values()):
+        try:
+            charge, laws, days = self.charge, self.divergences, self.cohorts
+            return self.account.times(charge, delta=self.delta, divergences=laws, cohorts=days)
+        except BudgetExceededError:  # an infinite loss
             return 0
-        delta, laws, days = self.guarantee.delta, self.divergences, self.cohorts
-        return self.account.times(self.charge, delta=delta, divergences=laws, cohorts=days)
 
     @property
     def affordable(self) -> bool:
         """Whether every edge has that much left, of ε and of δ."""
         if self.account.accounting != PURE or self.cohorts is not None:
             return self.times != 0
-        delta, left = self.guarantee.delta.items(), self.remaining
-        delta_left = self.delta_remaining if any(self.guarantee.delta.values()) else {}
+        delta, left = self.delta.items(), self.remaining
+        delta_left = self.delta_remaining if any(self.delta.values()) else {}
         return all(loss <= left[edge] for edge, loss in self.charge.items()) and all(
             loss <= delta_left.get(edge, 0) for edge, loss in delta
         )
@@ -286,8 +300,8 @@ class Plan:
     def _words(self, offer: str = "") -> str:
         remaining = self.remaining
         edges = ", ".join(
-            f"{edge}: {readable(loss)} of {readable(remaining[edge])} left{self._delta(edge)}"
-            for edge, loss in self.charge.items()
+            f"{edge}: {self._told(edge)} {readable(remaining[edge])} left{self._delta(edge)}"
+            for edge in self.charge
         )
         too_much = "" if self.affordable else " More than is left."
         if self.account.accounting != PURE and self.times:
@@ -320,7 +334,7 @@ class Plan:
         """The same for programs, as JSON takes it; ε and δ are exact, as text."""
         return {
             "charge": {edge: text(loss) for edge, loss in self.charge.items()},
-            "delta": {edge: text(loss) for edge, loss in self.guarantee.delta.items()},
+            "delta": {edge: text(loss) for edge, loss in self.delta.items()},
             "affordable": self.affordable,
             "times": self.times,
             **({"free_sample": text(free)} if (free := self.free_sample) else {}),
@@ -348,8 +362,14 @@ class Plan:
             lines=(charge, *filter(None, [offered(self.free_sample)]), str(self.guarantee)),
         ).html()
 
+    def _told(self, edge: str) -> str:
+        """ε on an edge; of noise that keeps none, what it is at the account's δ, alone."""
+        loss, alone = self.charge[edge], self.guarantee.epsilon[edge]
+        own = f"no pure ε (this answer alone: {readable(alone)}),"
+        return f"{readable(loss)} of" if loss == alone else own
+
     def _delta(self, edge: str) -> str:
-        delta = self.guarantee.delta.get(edge, Fraction(0))
+        delta = self.delta.get(edge, Fraction(0))
         left = self.delta_remaining.get(edge, Fraction(0)) if delta else Fraction(0)
         return f" and δ {shown(delta, up=True)} of {shown(left, up=False)}" if delta else ""
 
@@ -362,7 +382,7 @@ def finite(charge: Mapping[str, Loss]) -> dict[str, Fraction]:
 def require_a_promise(plan: Plan, policy: Policy) -> None:
     """Refuse an ε at which nothing is promised any more. Errors: ParameterError."""
     for edge in policy.edges:
-        loss = plan.charge.get(edge.name, Fraction(0))
+        loss = plan.guarantee.epsilon.get(edge.name, Fraction(0))
         if loss > ABSURD * edge.weight:
             raise ParameterError(
                 f"ε = {readable(loss)} on {edge.name} promises nothing: an answer may change the "
@@ -413,17 +433,18 @@ def priced(
     charge: dict[str, Loss] = {
         edge: max(cost(shift) for shift in many) for edge, many in possible.items()
     }
+    noise = noise_note(mechanism, possible, steps=steps) if steps or loss is None else {}
     return Plan(
         mechanism=mechanism,
         charge=charge,
         account=context.account,
-        guarantee=promised(context, charge, about=about, scope=scope),
+        guarantee=promised(context, charge, noise=noise, about=about, scope=scope),
         certain=certain,
         standard_deviation=standard_deviation,
         bias=bias,
         why=why,
         alternatives=alternatives,
-        noise=noise_note(mechanism, possible, steps=steps) if steps or loss is None else {},
+        noise=noise,
     )
 
 
@@ -436,20 +457,51 @@ def all_keep(account: Account) -> str:
     )
 
 
+def alone_at_delta(
+    account: Account, charge: Mapping[str, Loss], noise: Mapping[str, object]
+) -> tuple[dict[str, Loss], dict[str, Fraction]]:
+    """(ε, δ) of one charge alone: its ε where one holds; else of its orders, at the account's δ.
+
+    ``ε = D_α + ln(1/δ) / (α - 1)`` at the best of the orders, rounded up to 1/10,000.
+    """
+    epsilon, delta = dict(charge), dict.fromkeys(charge, Fraction(0))
+    endless = {edge: one for edge, one in charge.items() if isinstance(one, Infinite)}
+    if endless and account.accounting != PURE:
+        told = charge_divergences({NOTE: noise}, epsilon=endless, delta={})
+        for edge, orders in told.items():
+            allowed = account.delta_budget[edge]
+            if allowed and all(isinstance(one, Fraction) for one in orders):
+                spent = log_up(1 / allowed, bits=96)
+                at = zip(ORDERS, orders, strict=True)
+                least = min(one + spent / (order - 1) for order, one in at)
+                epsilon[edge] = -(-least * _SHORT // 1) / Fraction(_SHORT)
+                delta[edge] = allowed
+    return epsilon, delta
+
+
 def promised(
-    context: QueryContext, charge: Mapping[str, Loss], *, about: str = "", scope: str = ""
+    context: QueryContext,
+    charge: Mapping[str, Loss],
+    *,
+    noise: Mapping[str, object] | None = None,
+    about: str = "",
+    scope: str = "",
 ) -> Guarantee:
-    """The guarantee of a pure release at this charge, and what it must not be taken for."""
+    """The guarantee of a release at this charge without δ, and what it must not be taken for.
+
+    noise: what is known of its noise, where no pure ε holds of it.
+    """
     policy = context.policy
+    epsilon, delta = alone_at_delta(context.account, charge, noise or {})
     clear = all(policy.ends(edge)[0] == ABSENT for edge in policy.edges)  # as under removal-only
     unmoved = not any(charge.values())
     warnings = (
         (EACH_ROW, context.unit is None),
         (IN_THE_CLEAR, clear),
         (UNMOVED, unmoved),
+        (NO_PURE, epsilon != charge),
         (all_keep(context.account), context.account.accounting != PURE),
     )
     notes = (words for words, holds in warnings if holds)
     told = " ".join(filter(None, (about, context.caveat, *notes)))
-    pure = dict.fromkeys(charge, Fraction(0))
-    return Guarantee(policy.name, charge, pure, told, scope, policy, unit=context.unit or "")
+    return Guarantee(policy.name, epsilon, delta, told, scope, policy, unit=context.unit or "")

@@ -454,7 +454,7 @@ class Session(Asks):
         return told_again(question, prepared, asked, stored)
 
     def _require(self, plan: Plan) -> None:
-        delta, laws, days = plan.guarantee.delta, plan.divergences, plan.cohorts
+        delta, laws, days = plan.delta, plan.divergences, plan.cohorts
         self._account.require(plan.charge, delta=delta, divergences=laws, cohorts=days)
 
     def _charged(
@@ -467,7 +467,7 @@ class Session(Asks):
     ) -> Receipt:
         return self._account.spend(
             prepared.plan.charge,
-            delta=prepared.plan.guarantee.delta,
+            delta=prepared.plan.delta,
             divergences=prepared.plan.divergences,
             label=prepared.statement.title()[:LABEL],
             detail={

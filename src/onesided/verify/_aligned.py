@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, probability, rate, whole
 from onesided.errors import OnesidedError, ParameterError
+from onesided.noise.kit import variance_of
 from onesided.policy import Edge, GroupCount, Policy
 from onesided.verify._enumerate import (
     MAX_PATHS,
     PathNoise,
     Request,
     RequestedNoise,
+    log_total,
     rates_of,
     support,
 )
@@ -76,6 +78,10 @@ def log_chance(request: Request, drawn: NDArray[Any]) -> LogChance:
         uppers, lowers = (rates_of(argument, size) for argument in (*arguments[:-1], INFINITE)[:2])
         sides = zip(uppers, lowers, drawn.tolist(), strict=True)
         each = [_two_sided(upper, lower, value) for upper, lower, value in sides]
+    elif kind == "gaussian":
+        variance = variance_of(arguments[0], name="variance")
+        rest = -log_total(variance)
+        each = [LogChance(-x * x / (2 * variance), rest) for x in drawn.tolist()]
     elif flips:
         each = [_flip(kind, arguments[0], taken) for taken in drawn.tolist()]
     else:

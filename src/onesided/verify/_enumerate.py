@@ -19,6 +19,7 @@ from onesided._english import many
 from onesided._numbers import INFINITE, Infinite, Loss, Number, probability, rate, whole
 from onesided.errors import ParameterError
 from onesided.noise import BoolArray, IntArray, Rates
+from onesided.noise.kit import variance_of
 from onesided.verify._seal import PATIENCE, Seal, Watch, form
 
 # The values of one call for noise, each with its probability; what was cut off is counted.
@@ -134,6 +135,8 @@ def _single(kind: str, arguments: tuple[Any, ...], floor: float) -> _Single:
         return _two_sided(arguments[0], INFINITE, floor)
     if kind == "two_sided":
         return _two_sided(arguments[0], arguments[1], floor)
+    if kind == "gaussian":
+        return _gaussian(variance_of(arguments[0], name="variance"), floor)
     if kind == "uniform":
         count = whole(arguments[0], name="below", least=1, most=4096)
         return np.arange(count), np.full(count, 1 / count), False
@@ -160,6 +163,23 @@ def _two_sided(upper: Loss, lower: Loss, floor: float) -> _Single:
     weights = peak * np.exp(-np.nan_to_num(fall, nan=0.0))
     cut = not (isinstance(upper, Infinite) and isinstance(lower, Infinite))
     return values, weights, cut
+
+
+def _gaussian(variance: Fraction, floor: float) -> _Single:
+    """The discrete Gaussian where its probability is at least ``floor``."""
+    reach = math.ceil(math.sqrt(-2 * float(variance) * math.log(floor)))
+    if 2 * reach > MAX_OUTCOMES:
+        raise _too_many(2 * reach)
+    values = np.arange(-reach, reach + 1)
+    heights = -(values.astype(np.float64) ** 2) / (2 * float(variance))
+    return values, np.exp(heights - log_total(variance)), True
+
+
+@lru_cache(maxsize=64)
+def log_total(variance: Fraction) -> float:
+    """``ln sum e^(-x² / (2 variance))`` over all whole x, as far as doubles tell."""
+    far = np.arange(1.0, math.ceil(40 * math.sqrt(variance)) + 2)
+    return math.log1p(2 * float(np.sum(np.exp(-(far**2) / (2 * float(variance))))))
 
 
 def _reach(rate_: Loss, floor: float) -> int:
@@ -209,6 +229,9 @@ class RequestedNoise(ABC):
 
     def two_sided(self, upper: Rates, lower: Rates, size: int) -> IntArray:
         return self.answer(("two_sided", request_of(upper), request_of(lower), size))
+
+    def gaussian(self, variance: Number, size: int) -> IntArray:
+        return self.answer(("gaussian", variance, size))
 
     def bernoulli(self, probability: Fraction | Number, size: int) -> BoolArray:
         return self.answer(("bernoulli", probability, size))

@@ -20,9 +20,9 @@ from onesided.accounting import Bound
 from onesided.errors import BudgetExceededError
 from onesided.ledger import Account, Ledger
 from onesided.mechanism import Counts
-from onesided.numbers import Loss
+from onesided.numbers import INFINITE, Loss
 from onesided.policy import Shift
-from onesided_proofs.checks._laws import SUBJECTS, added
+from onesided_proofs.checks._laws import ENDLESS, SUBJECTS, added
 from onesided_proofs.checks._laws import delta as delta_of
 from onesided_proofs.checks._samplers import Sampled
 
@@ -43,7 +43,7 @@ class Offer:
     """
 
     law: Law
-    epsilon: Fraction
+    epsilon: Loss
     delta: Fraction = Fraction(0)
     told: Sequence[Loss] | None = field(default=None)
 
@@ -86,6 +86,14 @@ def enumerated(subject: str) -> Offer:
     _, told, epsilon = one.told()
     law = tuple((p, x) for x, p in one.law().items())
     return Offer(law=law, epsilon=epsilon, told=tuple(map(Fraction, told)))
+
+
+def gaussian(subject: str) -> Offer:
+    """Discrete Gaussian noise, of which the ledger knows no ε; its law enumerated."""
+    one = ENDLESS[subject]
+    told = one.told()[1]
+    law = tuple((p, x) for x, p in one.law().items())
+    return Offer(law=law, epsilon=INFINITE, told=tuple(map(Fraction, told)))
 
 
 def worst(offers: Sequence[Offer], fits: Fits, *, epsilon: float, rounds: int) -> float:
@@ -180,9 +188,16 @@ _ASKED: Final = (
 )
 
 
+_ENDLESS: Final = (
+    ("2", "1/10", 3),
+    (gaussian("Gaussian noise, one for another"), certain("1/4"), counted("1/4", "1/2", 1)),
+)
+
+
 def filtered_checks(name: str) -> Iterator[Sampled]:
     """The filter against every asker, and filters that are wrong in one way each."""
-    for subject, (epsilon, delta, rounds), offers in _ASKED:
+    beside = "Gaussian noise, beside noise that keeps an ε"
+    for subject, (epsilon, delta, rounds), offers in (*_ASKED, (beside, *_ENDLESS)):
         fits = by_ledger(offers, epsilon=epsilon, delta=delta)
         yield Sampled(name, f"filter: {subject}", _over(offers, fits, epsilon, delta, rounds))
     yield Sampled(name, "filter: what it holds", _held_fault())
@@ -215,7 +230,7 @@ def _held_fault() -> str:
         shares = [1 - math.log(10**6) / (order - 1) for order in _ORDERS]
         due = [share // _divergence(offer.law, o) for share, o in zip(shares, _ORDERS, strict=True)]
         if told is None or not fewest <= told <= most or told - max(*due, fewest) not in (0, -1):
-            return f"{told} answers of {float(offer.epsilon)} fit, due {max(due)}"
+            return f"{told} answers of {offer.epsilon} fit, due {max(due)}"
     return ""
 
 

@@ -93,6 +93,9 @@ class WatchedNoise:
     def two_sided(self, upper: Rates, lower: Rates, size: int) -> IntArray:
         return watched(self._noise.two_sided(upper, lower, size))
 
+    def gaussian(self, variance: Number, size: int) -> IntArray:
+        return watched(self._noise.gaussian(variance, size))
+
     def bernoulli(self, probability: Fraction | Number, size: int) -> Any:
         return watched(self._noise.bernoulli(probability, size))
 

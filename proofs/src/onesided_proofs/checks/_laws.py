@@ -20,6 +20,7 @@ from onesided import accounting as acc
 from onesided import verify
 from onesided.mechanism import (
     Cumulative,
+    GaussianCounts,
     NoisyMaxQuantile,
     NoisyMaxRank,
     NoisyTopK,
@@ -27,8 +28,9 @@ from onesided.mechanism import (
     SeveralQuantiles,
 )
 from onesided.mechanism.histograms import Ahp, Dawa, Look, SplitHistogram, Zeroed
-from onesided.mechanism.kit import Steps, Together, both_ways, steps_in
+from onesided.mechanism.kit import Gaussian, Steps, Together, both_ways, steps_in
 from onesided.mechanism.law import Counts
+from onesided.numbers import Infinite, Loss
 from onesided.policy import Shift
 from onesided_proofs.checks._samplers import Sampled
 
@@ -37,6 +39,7 @@ _ORDERS: Final = tuple(1 + 2**k for k in range(11))
 _ROUNDED: Final = 1e-7
 _MOST: Final = 4
 Law: TypeAlias = dict[float, float]
+Told: TypeAlias = tuple[acc.LossDistribution, Sequence[float], Loss]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +86,7 @@ class Subject:
             found[output] = found.get(output, 0.0) + weight
         return found
 
-    def told(self) -> tuple[acc.LossDistribution, Sequence[float], Fraction]:
+    def told(self) -> Told:
         """What a charge of it is told to lose: its law, its divergences, its ε."""
         epsilon = self.mechanism.loss(self.shift)
         note = acc.noise_note(self.mechanism, {_EDGE: [self.shift]}, steps=self.steps)
@@ -204,14 +207,33 @@ _ONE_WAY: Final = {
 }
 
 
+def _gaussian(variance: str, *, alike: bool, real: str, other: str) -> Subject:
+    made = GaussianCounts(variance, alike=alike)
+    ends = (tuple(map(int, some)) for some in (real, other))
+    return Subject(mechanism=made, real=next(ends), other=next(ends), tail=1e-11)
+
+
+ENDLESS: Final = {
+    "Gaussian noise, a count falls": _gaussian("2", alike=True, real="1", other="0"),
+    "Gaussian noise, a count rises": _gaussian("1/2", alike=True, real="0", other="1"),
+    "Gaussian noise, one for another": _gaussian("3", alike=True, real="10", other="01"),
+    "Gaussian noise, three counts fall": _gaussian("4/3", alike=True, real="111", other="000"),
+    "Gaussian noise, a count falls by three": _gaussian("5", alike=False, real="3", other="0"),
+    "Gaussian noise, by totals": _gaussian("4", alike=False, real="21", other="03"),
+}
+
+
 def laws_checks(name: str) -> Iterator[Sampled]:
     """Each mechanism's law both ways, several together, and laws that are wrong in one way each."""
     seen = {subject: (one.law(), one.told()) for subject, one in _both().items()}
     for subject, (law, told) in seen.items():
         yield Sampled(name, f"law: {subject}", _over(law, told))
-    for subject, one in _ONE_WAY.items():
+    for subject, one in (_ONE_WAY | ENDLESS).items():
         yield Sampled(name, f"law: {subject}", _over(one.law(), one.told()))
     yield Sampled(name, "law: four together, of every kind", _together_fault(list(seen.values())))
+    apart = [(one.law(), one.told()) for one in ENDLESS.values()]
+    fault = _together_fault([*apart, *seen.values()])
+    yield Sampled(name, "law: four together, Gaussian noise among them", fault)
     yield Sampled(name, "law: how near", _near_fault())
     for subject, wrong in _WRONG.items():
         fault = _over(wrong.law(), wrong.told())
@@ -223,11 +245,12 @@ def _both() -> dict[str, Subject]:
     return SUBJECTS | back
 
 
-def _over(law: Law, told: tuple[acc.LossDistribution, Sequence[float], Fraction]) -> str:
+def _over(law: Law, told: Told) -> str:
     """What the enumerated law loses beyond the one that is told."""
     loss, orders, epsilon = told
+    most_lost = loss.epsilon("1/1000000") if isinstance(epsilon, Infinite) else epsilon
     for place in range(-8, 9):
-        at = Fraction(place, 8) * epsilon
+        at = Fraction(place, 8) * Fraction(most_lost)  # type: ignore[arg-type] # finite
         found, due = delta(law, float(at)), float(loss.delta(at))
         if found > due + _ROUNDED:
             return f"δ = {found:.6g} at ε = {float(at):.4g}, told {due:.6g}"
@@ -239,7 +262,7 @@ def _over(law: Law, told: tuple[acc.LossDistribution, Sequence[float], Fraction]
 
 
 def _together_fault(
-    seen: Sequence[tuple[Law, tuple[acc.LossDistribution, Sequence[float], Fraction]]],
+    seen: Sequence[tuple[Law, Told]],
 ) -> str:
     """Rows of four, so that each kind stands beside others."""
     small = [(law, told) for law, told in seen if len(law) <= 64]
@@ -290,7 +313,20 @@ def _unlearnt(shift: Shift) -> Steps:
     return SUBJECTS["runs of alike cells"].mechanism.steps(shift).steps[1]  # type: ignore[no-any-return]
 
 
+def _priced(variance: int, squares: int) -> Callable[[Shift], Steps]:
+    return lambda _: Gaussian(Fraction(variance), squares)
+
+
 _WRONG: Final[dict[str, Subject]] = {
+    "Gaussian noise at twice its variance": replace(
+        ENDLESS["Gaussian noise, a count falls"], steps=_priced(4, 1)
+    ),
+    "Gaussian noise, L2 of counts that move by 1 for one that moves by 3": replace(
+        ENDLESS["Gaussian noise, a count falls by three"], steps=_priced(5, 3)
+    ),
+    "Gaussian noise, what rises folded into what falls": replace(
+        ENDLESS["Gaussian noise, one for another"], steps=_priced(3, 1)
+    ),
     "zeros that cost nothing": replace(
         _ONE_WAY["sets of alike cells, with zeros where no open record seems to be"],
         steps=_BY_ZEROS.measured,

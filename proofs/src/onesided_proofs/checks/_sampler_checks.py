@@ -13,7 +13,13 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
-from onesided.noise import IntArray, KeyedNoise, NotPrivateSeededNoise, TwoSidedGeometric
+from onesided.noise import (
+    DiscreteGaussian,
+    IntArray,
+    KeyedNoise,
+    NotPrivateSeededNoise,
+    TwoSidedGeometric,
+)
 from onesided.noise.kit import PartNoise, new_secret
 from onesided.numbers import INFINITE
 from onesided.verify import paths
@@ -36,6 +42,7 @@ _RATES: Final = tuple(map(Fraction, ("1", "10", "1/10", "1/100", "1/5000")))
 _TINY: Final = Fraction(1, 2**170)
 _THIRD: Final = Fraction(1, 3)
 _LEAST: Final = 1e-6
+_MANY: Final = 100_000
 
 
 def sampler_checks() -> Iterator[Sampled]:
@@ -147,6 +154,10 @@ def _by_law() -> Iterator[Sampled]:
     yield Sampled(name, "permute and flip, no noise", "" if best == {1} else f"{best} come")
     wrong = _flip_fault("1", (0, 2, 5), (3, 40, 150), drawn="9/10")
     yield Sampled(name, "permute and flip, the rate wrong by a tenth", wrong, sound=False)
+    variances = (Fraction(1, 4), Fraction(1), Fraction(30), Fraction(10**6))
+    yield Sampled(name, "Gaussian noise", _first(map(_gaussian_fault, variances)))
+    wrong = _gaussian_fault(Fraction(30), Fraction(27))
+    yield Sampled(name, "Gaussian noise, the variance wrong by a tenth", wrong, sound=False)
     yield Sampled(name, "a long order", _order_law(lambda noise, n: noise.permutation(n)))
     wrong = _order_law(lambda noise, n: np.argsort(noise.uniform(8, n), kind="stable"))
     yield Sampled(name, "a long order, dealt and not sorted", wrong, sound=False)
@@ -166,6 +177,17 @@ def _flip_fault(
     for _ in range(1000):
         found[noise.permute_and_flip(drawn or rate, *given)] += 1
     return _told(found, expected, f"groups come {found.tolist()} times")
+
+
+def _gaussian_fault(variance: Fraction, drawn: Fraction | None = None) -> str:
+    """Twenty cells of half a deviation each, against sums of the law itself."""
+    found = NotPrivateSeededNoise(9).gaussian(drawn or variance, _MANY)
+    reach = np.arange(-int(9 * variance**0.5) - 9, int(9 * variance**0.5) + 10)
+    chances = np.exp(-(reach**2) / (2 * float(variance)))
+    edges = np.unique(np.round(np.arange(-10, 11) / 4 * float(variance) ** 0.5)) + 0.5
+    expected = np.bincount(np.searchsorted(edges, reach), weights=chances / chances.sum()) * _MANY
+    seen = np.bincount(np.searchsorted(edges, found), minlength=expected.size)
+    return _told(seen, expected, f"at {variance}: {seen.tolist()}")
 
 
 def _told(found: Any, expected: Any, words: str) -> str:
@@ -212,6 +234,32 @@ def _said() -> Iterator[Sampled]:
     yield Sampled(name, "tails, quantiles, mean and variance", _first(map(_law_fault, laws)))
     wrong = _law_fault(TwoSidedGeometric(1, 2), TwoSidedGeometric(1, "2.00001"))
     yield Sampled(name, "those of another rate", wrong, sound=False)
+    variances = (Fraction(1, 3), Fraction(2), Fraction(500), Fraction(5000))
+    yield Sampled(name, "those of Gaussian noise", _first(map(_said_fault, variances)))
+    wrong = _said_fault(Fraction(500), Fraction(499))
+    yield Sampled(name, "those of Gaussian noise, another variance", wrong, sound=False)
+
+
+def _said_fault(variance: Fraction, told: Fraction | None = None) -> str:
+    """Variance and quantiles: exact up to σ² = 2^10, beyond it at most two values above."""
+    said, size = DiscreteGaussian(told or variance), float(variance)
+    reach = np.arange(-int(40 * size**0.5) - 9, int(40 * size**0.5) + 10)
+    chances = np.exp(-(reach**2) / (2 * size))
+    chances /= chances.sum()
+    if abs(said.variance() - float((reach**2) @ chances)) > _LEAST * size:
+        return f"variance {said.variance():.6f} at {variance}"
+    above = chances.sum() - np.cumsum(chances)
+    for share in (Fraction(1, 2), Fraction(9, 10), Fraction(39, 40), 1 - Fraction(1, 10**9)):
+        least = int(reach[np.flatnonzero(above <= float(1 - share) + 1e-15)[0]])
+        upper = said.quantile_upper(share)
+        wide = 2 if variance > 2**10 else 0
+        if (
+            upper is None
+            or not least <= upper <= least + wide
+            or said.quantile_lower(share) != -upper
+        ):
+            return f"quantiles at {share} of variance {variance}: {upper}, due {least}"
+    return ""
 
 
 def _law_fault(law: TwoSidedGeometric, told: TwoSidedGeometric | None = None) -> str:

@@ -104,7 +104,7 @@ def charged_apart(
     Errors: none that :func:`column_apart` did not raise.
     """
     policy = context.policy
-    epsilon, delta = [one.charge for one in plans], [one.guarantee.delta for one in plans]
+    epsilon, delta = [one.charge for one in plans], [one.delta for one in plans]
     edges = [edge.name for edge in policy.edges]
 
     def on_each(how: Callable[[Iterable[Any]], Any], tables: Sequence[Table]) -> dict[str, Any]:

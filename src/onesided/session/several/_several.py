@@ -20,7 +20,7 @@ from onesided.noise import Noise
 from onesided.policy import Guarantee
 from onesided.session._context import QueryContext, condition
 from onesided.session._fields import Shares, asked
-from onesided.session._plan import Plan, PlanOption, finite
+from onesided.session._plan import Plan, PlanOption, alone_at_delta
 from onesided.session._question import (
     LABEL,
     Answer,
@@ -405,23 +405,24 @@ def _plan(context: QueryContext, parts: Sequence[Prepared]) -> PlanOfSeveral:
     edges = [edge.name for edge in context.policy.edges]
     promises = [plan.guarantee for plan in plans]
     charge: dict[str, Loss] = {edge: _added((p.charge for p in plans), edge) for edge in edges}
-    delta = {edge: _added((one.delta for one in promises), edge) for edge in edges}
+    delta = {edge: _added((one.delta for one in plans), edge) for edge in edges}
     sides = [set(plan.certain) for plan in plans]
-    notes = ((p.noise, finite(p.charge)) for p in plans)
+    noise = {} if any(delta.values()) else several_note((p.noise, p.charge) for p in plans)
+    epsilon, at = alone_at_delta(context.account, charge, noise)
     return PlanOfSeveral(
         mechanism=tuple(plan.mechanism for plan in plans),
         charge=charge,
         account=context.account,
         guarantee=Guarantee(
             context.policy.name,
-            charge,
-            delta,
+            epsilon,
+            {edge: delta[edge] + at[edge] for edge in edges},
             _about([one.about for one in promises]),
             "; ".join(dict.fromkeys(one.scope for one in promises if one.scope)),
             context.policy,
         ),
         certain=tuple(side for side in ("upper", "lower") if all(side in some for some in sides)),
-        noise={} if any(delta.values()) else several_note(notes),
+        noise=noise,
         parts=plans,
     )
 
@@ -485,8 +486,10 @@ def _apart(context: QueryContext, plan: PlanOfSeveral, column: str) -> PlanOfSev
     promise = plan.guarantee
     about = f"{promise.about} {why}".strip()
     # A note tells the noise of the sum. Without one, ε is all that is known of it.
-    note = plan.noise if (charge, delta) == (plan.charge, promise.delta) else {}
-    told = replace(promise, epsilon=charge, delta=delta, about=about)
+    note = plan.noise if (charge, delta) == (plan.charge, plan.delta) else {}
+    epsilon, at = alone_at_delta(context.account, charge, note)
+    joint = {edge: delta.get(edge, Fraction(0)) + one for edge, one in at.items()}
+    told = replace(promise, epsilon=epsilon, delta=joint, about=about)
     return replace(plan, charge=charge, guarantee=told, noise=note, why=why)
 
 
