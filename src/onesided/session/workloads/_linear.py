@@ -22,6 +22,7 @@ from onesided.linear.kit import notes_of
 from onesided.mechanism import Linear as Mechanism
 from onesided.mechanism.kit import CONFIDENCE, Chosen, Counted, Steps
 from onesided.noise import IntArray, Noise
+from onesided.policy import Edge, Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._fields import Condition, IfUnknown, Keys, Weights
@@ -37,6 +38,7 @@ from onesided.show import RoleTable
 # The most moves that lead from a value to any other so far from it.
 Apart: TypeAlias = Callable[[Fraction], int]
 _LARGE: Final = 700
+SEVERAL: Final = "Who is in several cells counts in each, and in a margin as often."
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,11 +352,19 @@ def plan_of(
         why=choice.why,
         alternatives=lambda: choice.others,
     )
-    # Several shifts are corners: moves lie between them, and what is linear is most at one of them.
-    upper, lower = mechanism.upper_rate, mechanism.lower_rate
+    return replace(plan, noise=corners(choice.shifts, mechanism.upper_rate, mechanism.lower_rate))
+
+
+def corners(
+    shifts: Mapping[Edge, tuple[Shift, ...]], upper: Loss, lower: Loss
+) -> Mapping[str, object]:
+    """What the ledger keeps of noise on sums that move so far.
+
+    Several shifts are corners: moves lie between them, and what is linear is most at one of them.
+    """
     steps: dict[str, Steps] = {}
-    for edge, some in choice.shifts.items():
-        corners = [Counted(upper, lower, shift) for shift in some]
-        both = Chosen(max(o.epsilon for o in corners), max(o.backward for o in corners))
-        steps[edge.name] = corners[0] if len(corners) == 1 else both
-    return replace(plan, noise=steps_note(steps))
+    for edge, some in shifts.items():
+        found = [Counted(upper, lower, shift) for shift in some]
+        both = Chosen(max(o.epsilon for o in found), max(o.backward for o in found))
+        steps[edge.name] = found[0] if len(found) == 1 else both
+    return steps_note(steps)
