@@ -139,10 +139,10 @@ class MarginModel:
                 logs[up] = logs[up] + self._spread(total, tuple(rest), up)
         beliefs: list[Floats] = [np.ones(1)] * len(given)
         for place in reversed(range(len(given))):
-            rest = self.cliques[place][1:]
-            if rest:
-                up = self._place[rest[0]]
-                beliefs[place] = given[place] * self._summed(beliefs[up], up, rest)
+            later = self.cliques[place][1:]
+            if later:
+                up = self._place[later[0]]
+                beliefs[place] = np.multiply(given[place], self._summed(beliefs[up], up, later))
             else:
                 beliefs[place] = given[place]
         found = [

@@ -67,7 +67,10 @@ class Completer:
 
     def _domains(self, question: Any) -> dict[str, Any]:
         """The public values of columns of rows: keys, or bins of bounds and step."""
-        keys, bins = (dict(one or {}) for one in (question.keys, question.bins))
+        given = (question.keys or {}, question.bins or {})
+        if not all(isinstance(one, Mapping) for one in given):
+            return {}  # the question says why not
+        keys, bins = map(dict, given)
         for name in names_of(question.columns, name="columns"):
             known = self._columns.get(name)
             if known is None or name in keys or name in bins:
