@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -35,11 +36,11 @@ from onesided.session._context import QueryContext, Taken
 from onesided.session._fields import Edges
 from onesided.session._groups import Grouped, Groups, OnExcess
 from onesided.session._missing import left_out
-from onesided.session._plan import PlanOption, priced
+from onesided.session._plan import Plan, PlanOption, priced
 from onesided.session._question import Answer, PreparedQuery, all_of
 from onesided.session._release import Release
 from onesided.session._sample import SampleRelease
-from onesided.session._statement import Nouns, statement_of
+from onesided.session._statement import Nouns, Statement, statement_of
 from onesided.session.histograms._binned import (
     BinEdges,
     bin_name,
@@ -48,6 +49,7 @@ from onesided.session.histograms._binned import (
 )
 from onesided.session.workloads._linear import SEVERAL, corners
 from onesided.show import RoleTable
+from onesided.store import read_json
 
 Margin = tuple[int, ...]
 ORIGIN: Final = "origin"
@@ -226,24 +228,9 @@ class Synthetic:
         mechanism = Mechanism(Identity(size), Identity(size), upper, lower, shifts=shifts)
         groups = replace(each[0], left_out=left_out(own, [a.by for a in axes], None, "recorded"))
         groups = replace(groups, left_out=replace(groups.left_out, rises=True))
-        noise = math.sqrt(mechanism.distribution.variance())
-        plan = priced(
-            own,
-            mechanism,
-            shifts,
-            about=f"{groups.sentence} {_MADE}",
-            standard_deviation=noise * math.sqrt(float(np.mean(1 / np.square(layout.spread)))),
-            why=_why(layout),
-        )
-        plan = replace(
-            plan,
-            noise=corners(shifts, upper, lower),
-            margins=tuple(
-                PlanOption(name=layout.name(one), error=noise / w, note="measured")
-                for one, w in zip(layout.margins, layout.weights, strict=True)
-            ),
-        )
-        weights = layout.spread
+        plan = self._plan(own, groups, layout, mechanism)
+        deviation, weights = plan.margins[0].error or 0.0, layout.spread
+        joint = self._joint(context)
 
         def look(taken: Taken) -> IntArray:
             return np.concatenate([one.counts(taken) for one in each]) * weights
@@ -258,8 +245,9 @@ class Synthetic:
             if groups.excess == "keep":
                 facts["cut"] = f"{SEVERAL} {facts['cut']}".strip()
             made = _Made(
-                layout, layout.parts(measured), noise, self, groups.query.counted, context, facts
-            )
+                layout, layout.parts(measured), deviation, self, groups.query.counted, joint,
+                context, facts,
+            )  # fmt: skip
             return made.release({"mechanism": mechanism, "noisy": noisy})
 
         return PreparedQuery(
@@ -277,6 +265,37 @@ class Synthetic:
             draw=draw,
             result=result,
         )
+
+    def _plan(
+        self, context: QueryContext, groups: Groups, layout: Layout, mechanism: Mechanism
+    ) -> Plan:
+        deviation = math.sqrt(mechanism.distribution.variance())
+        plan = priced(
+            context,
+            mechanism,
+            mechanism.shifts,
+            about=f"{groups.sentence} {_MADE}",
+            standard_deviation=deviation * math.sqrt(float(np.mean(layout.spread**-2.0))),
+            why=_why(layout),
+        )
+        return replace(
+            plan,
+            noise=corners(mechanism.shifts, mechanism.upper_rate, mechanism.lower_rate),
+            margins=tuple(
+                PlanOption(name=layout.name(one), error=deviation / w, note="measured")
+                for one, w in zip(layout.margins, layout.weights, strict=True)
+            ),
+        )
+
+    def _joint(self, context: QueryContext) -> Statement:
+        """What rows are about of which some are true: everybody."""
+        asked = statement_of(
+            replace(self, counted=None),
+            unit=context.unit,
+            schema=context.declared,
+            filled=context.filled,
+        )
+        return replace(asked, measure=asked.measure.replace("Made-up", "Made-up and true"))
 
     def _axes(self, context: QueryContext) -> tuple[Axis, ...]:
         """Each column's public values. Errors: KeysError, ParameterError."""
@@ -374,6 +393,9 @@ def _asked(axes: Sequence[Axis], given: Any) -> list[Margin]:
     """The pairs that were named. Errors: ParameterError."""
     place = {one.column: v for v, one in enumerate(axes)}
     found = []
+    if isinstance(given, str):
+        with suppress(ValueError):
+            given = read_json(given)
     for pair in given if isinstance(given, list | tuple) else [None]:
         named = list(pair) if isinstance(pair, list | tuple) else []
         if len(set(named)) != 2 or any(one not in place for one in named):
@@ -436,14 +458,16 @@ def _why(layout: Layout) -> str:
 class _Made:
     """What was released, and what is made of it.
 
-    measured: each margin, less the noise's mean. noise: a number's deviation at weight 1.
+    measured: each margin, less the noise's mean. deviation: of a number at weight 1. joint:
+    what rows are about of which some are true.
     """
 
     layout: Layout
     measured: list[FloatArray]
-    noise: float
+    deviation: float
     question: Synthetic
     counted: frozenset[str] | None
+    joint: Statement
     context: QueryContext
     facts: Mapping[str, Any]
 
@@ -459,7 +483,7 @@ class _Made:
     def release(self, own: Mapping[str, Any]) -> Release:
         """Rows that have the margins."""
         wanted = [part / self.total for part in self.measured]
-        variances = [(self.noise / w) ** 2 for w in self.layout.weights]
+        variances = [(self.deviation / w) ** 2 for w in self.layout.weights]
         number = int(self.question.records)
         rows, columns = self.made(wanted, variances, number)
         columns[ORIGIN] = ["made"] * number
@@ -490,7 +514,7 @@ class _Made:
         facts: Mapping[str, Any],
     ) -> Release:
         """Rows, by values and by places, as a release."""
-        quality = self._quality(rows, wanted, self.noise / total)
+        quality = self._quality(rows, wanted, self.deviation / total)
         off = max(one for one in quality.columns()["off"] if one is not None)
         made = columns[ORIGIN].count("made")
         words = f"{many(made, 'row')} made, {len(rows) - made:,} true"
@@ -565,7 +589,7 @@ def _with_true_rows(made: _Made, sample: SampleRelease, records: int | None = No
     ]
     drawn = (1 - keep) / keep**2 * beside
     variances = [
-        (made.noise / w) ** 2 + drawn * size / cells.size
+        (made.deviation / w) ** 2 + drawn * size / cells.size
         for w, cells in zip(layout.weights, shown, strict=True)
     ]
     rows, more = made.made(left, variances, number - true)
@@ -577,18 +601,11 @@ def _with_true_rows(made: _Made, sample: SampleRelease, records: int | None = No
 
 def _joint(made: _Made, sample: SampleRelease) -> dict[str, Any]:
     """What rows of both answers are about, and what both lose together."""
-    context, promise = made.context, made.facts["guarantee"]
-    asked = statement_of(
-        replace(made.question, counted=None),
-        unit=context.unit,
-        schema=context.declared,
-        filled=context.filled,
-    )
-    asked = replace(asked, measure=asked.measure.replace("Made-up rows", "Made-up and true rows"))
+    promise = made.facts["guarantee"]
     both = {edge: loss + sample.guarantee.epsilon[edge] for edge, loss in promise.epsilon.items()}
     about = promise.about.replace(_MADE, f"{_TRUE} {_TWO}")
-    promise = replace(promise, epsilon=both, about=about, asked=asked.title())
-    return {**made.facts, "guarantee": promise, "asked": asked}
+    promise = replace(promise, epsilon=both, about=about, asked=made.joint.title())
+    return {**made.facts, "guarantee": promise, "asked": made.joint}
 
 
 def _required(made: _Made, sample: SampleRelease) -> tuple[float, str]:
