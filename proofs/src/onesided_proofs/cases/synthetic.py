@@ -107,11 +107,15 @@ class Beside(sessions.Asked):
             for record in data:
                 one = samples.get(record.kind)
                 kept.append(
-                    tuple(sorted(record.value))
+                    tuple(sorted(map(str, _held(record))))
                     if one is not None and one.choose(1, noise=noise)[0]
                     else None
                 )
         return told, tuple(kept)
+
+
+def _held(record: Record) -> frozenset[object]:
+    return record.value if isinstance(record.value, frozenset) else frozenset()
 
 
 def _line(

@@ -23,7 +23,7 @@ import narwhals as nw
 import numpy as np
 
 from onesided._english import many
-from onesided._numbers import Number, positive, rough, whole
+from onesided._numbers import Loss, Number, positive, rough, whole
 from onesided.engine import cross
 from onesided.errors import KeysError, ParameterError
 from onesided.linear import Identity
@@ -218,7 +218,7 @@ class Synthetic:
             context, {one.column: one.bins for one in axes if one.bins}, missing="drop"
         )
         first = own.policy.shifts(self._groups(own, (axes[0],)).query)
-        layout = self._layout(axes, records, lambda w: _spread(_times(first, w), epsilon))
+        layout = self._layout(axes, records, rates_over(first, epsilon))
         each = [self._groups(own, [axes[v] for v in one]) for one in layout.margins]
         shifts = _sums(
             [(own.policy.shifts(one.query), w) for one, w in zip(each, layout.weights, strict=True)]
@@ -360,7 +360,7 @@ class Synthetic:
             counted=self.counted,
         ).groups(context)
 
-    def _layout(self, axes: tuple[Axis, ...], records: int, noise: Any) -> Layout:
+    def _layout(self, axes: tuple[Axis, ...], records: int, rates: tuple[Loss, Loss]) -> Layout:
         """The margins of least predicted error, or those that were asked for."""
         ones: list[Margin] = [(v,) for v in range(len(axes))]
         sizes = [one.size for one in axes]
@@ -380,7 +380,7 @@ class Synthetic:
         unmeasured = math.comb(len(axes), 2) * _DEPENDENT
 
         def error(some: int, weight: int) -> float:
-            each = noise(len(ones) + weight * some) / records
+            each = _spread(rates, len(ones) + weight * some) / records
             measured = float(cells[:some].sum()) * each / weight
             return sum(sizes) * each + measured + unmeasured - some * _DEPENDENT
 
@@ -418,13 +418,6 @@ def _fitting(sizes: Sequence[int], ones: Sequence[Margin]) -> list[Margin]:
     return found
 
 
-def _times(shifts: Mapping[Edge, Any], weight: int) -> dict[Edge, tuple[Shift, ...]]:
-    return {
-        edge: tuple(Shift(rise=weight * s.rise, fall=weight * s.fall) for s in some)
-        for edge, some in shifts.items()
-    }
-
-
 def _sums(margins: Sequence[tuple[Mapping[Edge, Any], int]]) -> dict[Edge, tuple[Shift, ...]]:
     """Per edge the corners of how far all margins move: one shift of each, times its weight.
 
@@ -436,16 +429,16 @@ def _sums(margins: Sequence[tuple[Mapping[Edge, Any], int]]) -> dict[Edge, tuple
         for shifts, weight in margins:
             some = tuple(dict.fromkeys(shifts[edge]))
             alike[some] = alike.get(some, 0) + weight
-        sums = {(Fraction(0), Fraction(0))}
+        sums = {(0, 0)}
         for some, weight in alike.items():
             sums = {(r + weight * s.rise, f + weight * s.fall) for r, f in sums for s in some}
         found[edge] = tuple(Shift(rise=r, fall=f) for r, f in sorted(sums))
     return found
 
 
-def _spread(shifts: Mapping[Edge, tuple[Shift, ...]], epsilon: Fraction) -> float:
-    """One number's standard deviation."""
-    return math.sqrt(TwoSidedGeometric(*rates_over(shifts, epsilon)).variance())
+def _spread(rates: tuple[Loss, Loss], weight: int) -> float:
+    """One number's standard deviation, where so many times as much is measured."""
+    return math.sqrt(TwoSidedGeometric(*(rate * Fraction(1, weight) for rate in rates)).variance())
 
 
 def _why(layout: Layout) -> str:
