@@ -22,7 +22,7 @@ from onesided.linear.kit import notes_of
 from onesided.mechanism import Linear as Mechanism
 from onesided.mechanism.kit import CONFIDENCE, Chosen, Counted, Steps
 from onesided.noise import IntArray, Noise
-from onesided.policy import Edge, Shift
+from onesided.policy import Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._fields import Condition, IfUnknown, Keys, Weights
@@ -352,19 +352,16 @@ def plan_of(
         why=choice.why,
         alternatives=lambda: choice.others,
     )
-    return replace(plan, noise=corners(choice.shifts, mechanism.upper_rate, mechanism.lower_rate))
+    upper, lower = mechanism.upper_rate, mechanism.lower_rate
+    told = {edge.name: corners(some, upper, lower) for edge, some in choice.shifts.items()}
+    return replace(plan, noise=steps_note(told))
 
 
-def corners(
-    shifts: Mapping[Edge, tuple[Shift, ...]], upper: Loss, lower: Loss
-) -> Mapping[str, object]:
-    """What the ledger keeps of noise on sums that move so far.
+def corners(shifts: Sequence[Shift], upper: Loss, lower: Loss) -> Steps:
+    """What is known of noise on sums that move by one of these shifts.
 
-    Several shifts are corners: moves lie between them, and what is linear is most at one of them.
+    Several are corners: moves lie between them, and what is linear is most at one of them.
     """
-    steps: dict[str, Steps] = {}
-    for edge, some in shifts.items():
-        found = [Counted(upper, lower, shift) for shift in some]
-        both = Chosen(max(o.epsilon for o in found), max(o.backward for o in found))
-        steps[edge.name] = found[0] if len(found) == 1 else both
-    return steps_note(steps)
+    found = [Counted(upper, lower, shift) for shift in shifts]
+    both = Chosen(max(o.epsilon for o in found), max(o.backward for o in found))
+    return found[0] if len(found) == 1 else both

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,12 +25,13 @@ import numpy as np
 
 from onesided._english import many
 from onesided._numbers import Loss, Number, positive, rough, whole
+from onesided.accounting import steps_note
 from onesided.engine import cross
 from onesided.errors import KeysError, ParameterError
 from onesided.linear import Identity
 from onesided.linear.kit import FloatArray, MarginModel, cells_of
 from onesided.mechanism import Linear as Mechanism
-from onesided.mechanism.kit import rates_over
+from onesided.mechanism.kit import Together, rates_over
 from onesided.noise import IntArray, Noise, TwoSidedGeometric
 from onesided.policy import Edge, Shift
 from onesided.session._context import QueryContext, Taken
@@ -52,6 +54,7 @@ from onesided.show import RoleTable
 from onesided.store import read_json
 
 Margin = tuple[int, ...]
+Moved = tuple[Mapping[Edge, Any], int]
 ORIGIN: Final = "origin"
 _MOST_COLUMNS: Final = 32
 _MOST_RECORDS: Final = 10**7
@@ -220,15 +223,16 @@ class Synthetic:
         first = own.policy.shifts(self._groups(own, (axes[0],)).query)
         layout = self._layout(axes, records, rates_over(first, epsilon))
         each = [self._groups(own, [axes[v] for v in one]) for one in layout.margins]
-        shifts = _sums(
-            [(own.policy.shifts(one.query), w) for one, w in zip(each, layout.weights, strict=True)]
-        )
+        moved = [
+            (own.policy.shifts(one.query), w) for one, w in zip(each, layout.weights, strict=True)
+        ]
+        shifts = _sums(moved)
         upper, lower = rates_over(shifts, epsilon)
         size = layout.spread.size
         mechanism = Mechanism(Identity(size), Identity(size), upper, lower, shifts=shifts)
         groups = replace(each[0], left_out=left_out(own, [a.by for a in axes], None, "recorded"))
         groups = replace(groups, left_out=replace(groups.left_out, rises=True))
-        plan = self._plan(own, groups, layout, mechanism)
+        plan = self._plan(own, groups, layout, mechanism, moved)
         deviation, weights = plan.margins[0].error or 0.0, layout.spread
         joint = self._joint(context)
 
@@ -267,7 +271,12 @@ class Synthetic:
         )
 
     def _plan(
-        self, context: QueryContext, groups: Groups, layout: Layout, mechanism: Mechanism
+        self,
+        context: QueryContext,
+        groups: Groups,
+        layout: Layout,
+        mechanism: Mechanism,
+        moved: Sequence[Moved],
     ) -> Plan:
         deviation = math.sqrt(mechanism.distribution.variance())
         plan = priced(
@@ -280,7 +289,7 @@ class Synthetic:
         )
         return replace(
             plan,
-            noise=corners(mechanism.shifts, mechanism.upper_rate, mechanism.lower_rate),
+            noise=_noted(moved, mechanism.upper_rate, mechanism.lower_rate),
             margins=tuple(
                 PlanOption(name=layout.name(one), error=deviation / w, note="measured")
                 for one, w in zip(layout.margins, layout.weights, strict=True)
@@ -418,7 +427,7 @@ def _fitting(sizes: Sequence[int], ones: Sequence[Margin]) -> list[Margin]:
     return found
 
 
-def _sums(margins: Sequence[tuple[Mapping[Edge, Any], int]]) -> dict[Edge, tuple[Shift, ...]]:
+def _sums(margins: Sequence[Moved]) -> dict[Edge, tuple[Shift, ...]]:
     """Per edge the corners of how far all margins move: one shift of each, times its weight.
 
     Of margins with the same shifts one choice for all is enough, as losses are linear.
@@ -434,6 +443,24 @@ def _sums(margins: Sequence[tuple[Mapping[Edge, Any], int]]) -> dict[Edge, tuple
             sums = {(r + weight * s.rise, f + weight * s.fall) for r, f in sums for s in some}
         found[edge] = tuple(Shift(rise=r, fall=f) for r, f in sorted(sums))
     return found
+
+
+def _noted(margins: Sequence[Moved], upper: Loss, lower: Loss) -> dict[str, object]:
+    """What the ledger keeps: a step for each margin, as noise is independent and laws add up."""
+    told = {}
+    for edge in margins[0][0]:
+        alike = Counter((tuple(dict.fromkeys(shifts[edge])), w) for shifts, w in margins)
+        told[edge.name] = Together(
+            tuple(
+                Together((corners([_times(s, w) for s in some], upper, lower),), number)
+                for (some, w), number in alike.items()
+            )
+        )
+    return steps_note(told)
+
+
+def _times(shift: Shift, weight: int) -> Shift:
+    return Shift(rise=weight * shift.rise, fall=weight * shift.fall)
 
 
 def _spread(rates: tuple[Loss, Loss], weight: int) -> float:
