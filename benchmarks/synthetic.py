@@ -14,6 +14,7 @@ protection, without and with the true rows that the edge to them leaves free.
 import argparse
 import sys
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -152,6 +153,25 @@ def opened(frame, sizes, share, *, seed, true):
     return rows.frame.drop("origin").to_numpy()
 
 
+def ways(frame, sizes, given):
+    """How rows are made, by name."""
+    found = {
+        "pure": partial(ours, frame, sizes),
+        "columns": partial(ours, frame, sizes, pairs=[]),
+        "renyi": partial(ours, frame, sizes, renyi=True),
+    }
+    if np.prod(sizes) <= 2**20:
+        found["table"] = partial(table, frame, sizes)
+    for share in (0, 0.1, 0.5, 0.9):
+        for free in (False, True):
+            words = f"{share:.0%} open{', true rows' if free else ''}"
+            found[words] = partial(opened, frame, sizes, share, seed=1, true=free)
+    if given.mechanisms:
+        for one in ("MST", *(["AIM"] if given.aim else [])):
+            found[one] = partial(of_mbi, frame, sizes, one)
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path)
@@ -161,30 +181,14 @@ def main():
     given = parser.parse_args()
     sets = {"made up": made_up}
     if given.data:
-        sets |= {"New York": lambda: visits(given.data), "Jakarta": lambda: weeks(given.data)}
+        sets |= {"New York": partial(visits, given.data), "Jakarta": partial(weeks, given.data)}
     if given.mechanisms:
         sys.path.insert(0, str(given.mechanisms))
     for name, make in sets.items():
         frame, sizes = make()
         true = frame.to_numpy()
-        ways = {
-            "pure": lambda: ours(frame, sizes),
-            "columns": lambda: ours(frame, sizes, pairs=[]),
-            "renyi": lambda: ours(frame, sizes, renyi=True),
-        }
-        if np.prod(sizes) <= 2**20:
-            ways["table"] = lambda: table(frame, sizes)
-        for share in (0, 0.1, 0.5, 0.9):
-            for free in (False, True):
-                words = f"{share:.0%} open{', true rows' if free else ''}"
-                ways[words] = lambda share=share, free=free: opened(
-                    frame, sizes, share, seed=1, true=free
-                )
-        if given.mechanisms:
-            ways |= {one: lambda one=one: of_mbi(frame, sizes, one)
-                     for one in ("MST", *(["AIM"] if given.aim else []))}  # fmt: skip
         print(f"\n{name}: {len(frame):,} rows, columns of {sizes} values")
-        for words, way in ways.items():
+        for words, way in ways(frame, sizes, given).items():
             found = []
             for _ in range(given.rounds):
                 rows = np.asarray(way(), dtype=np.int64)
