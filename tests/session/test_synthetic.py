@@ -335,3 +335,20 @@ def test_pages_and_files(tmp_path):
     made.write(tmp_path / "out", formats=["csv", "json", "html", "parquet"])
     assert pl.read_parquet(tmp_path / "out" / "release.parquet").height == 3000
     assert "compared with the data" in (tmp_path / "out" / "release.html").read_text()
+
+
+def test_a_renyi_account_is_told_a_step_for_each_margin():
+    """Many margins lose less together than one sum that moves as far; and no more than their ε."""
+    more = {"accounting": "renyi", "delta_budget": "1e-3", "budget": 1}
+    names = [f"{one}{n}" for n in range(12) for one in "ab"]
+    data = pl.DataFrame({name: [False, True] for name in names})
+    own = od.Session(data, policy=P.unbounded(), **more)
+    plan = own.plan(od.Synthetic(columns=names, records=9, pairs=[], epsilon="6/5"))
+    assert plan.affordable  # a pure account of ε = 1 holds no answer that loses 6/5
+    one = plan.noise["edges"]["record -> absent"]
+    assert [part["times"] for part in one["together"]] == [24]
+    pure = plan.charge["record -> absent"]
+    orders = plan.divergences["record -> absent"]
+    assert all(each <= pure for each in orders)
+    single = own.plan(od.Synthetic(columns=names[:1], records=9, pairs=[], epsilon="6/5"))
+    assert not single.affordable
