@@ -157,6 +157,12 @@ CROSSED: Final[dict[str, Any]] = {
     "keys": od.cross(place=["a", "b"], minor=[False, True]),
     "epsilon": 2,
 }
+MADE: Final[dict[str, Any]] = {
+    "columns": ["place", "minor"],
+    "keys": {"place": ["a", "b"]},
+    "records": 9,
+    "epsilon": 2,
+}
 TO_80_ONLY: Final[dict[str, Any]] = {"of": "units", "total_bounds": (0, 80), "missing": "drop"}
 AGES: Final = [0, 18, 35, 60, 110]
 PAY: Final[dict[str, Any]] = {"bounds": (0, 100), "epsilon": 2}
@@ -198,6 +204,10 @@ QUESTIONS: Final[Mapping[str, tuple[Asked, ...]]] = {
         Asked("rows", s.CrossTable(**CROSSED, of="rows", max_rows=2, margins="rollup")),
         Asked("sums", s.CrossTable(**CROSSED, column="pay", **TO_80_ONLY), ("addition_only",)),
         Asked("rows as units", s.CrossTable(**CROSSED, strategy="margins"), FEW, "rows"),
+    ),
+    "Synthetic": (
+        Asked("units", s.Synthetic(**MADE, pairs=[["place", "minor"]], on_excess="truncate"), ALL),
+        Asked("rows as units", s.Synthetic(**MADE, pairs=[]), FEW, "rows"),
     ),
     "RowCount": (
         Asked("by place", s.RowCount(**TWO, max_rows=2), ALL),

@@ -99,7 +99,11 @@ def matrix() -> str:
     from onesided.cli import _matrix  # noqa: PLC0415 - an extra
 
     short = dict(
-        zip(_matrix.GIVES, ("exact", "≤", "≥", "≤ ≥", "±", "likely", "records"), strict=False)
+        zip(
+            _matrix.GIVES,
+            ("exact", "≤", "≥", "≤ ≥", "±", "likely", "records", "made"),
+            strict=False,
+        )
     )
     marks = [("", "what it says"), *((mark, gives) for gives, mark in short.items())]
     short[_matrix.REFUSED] = "no"

@@ -61,6 +61,11 @@ _OWN: Final = {
         "Answer a query in SQL; it is charged to the ledger before any noise is drawn.",
         "OF_QUERIES",
     ),
+    "synthetic": _Own(
+        "_synthetic",
+        "Make up rows that have the margins of the data, as far as they are measured.",
+        "OF_ROWS",
+    ),
     "plan": _Own(
         "_before",
         "Say how far off counts will be, what will be certified, and what publications add up to.",

@@ -36,6 +36,7 @@ from onesided.session import (
     Sample,
     Session,
     Sum,
+    Synthetic,
     TopK,
     Variance,
 )
@@ -45,13 +46,14 @@ EXACT: Final = "exact"
 LIKELY: Final = "likely"
 NOISE: Final = "noise on both sides"
 RECORDS: Final = "true records"
+MADE: Final = "made-up rows"
 REFUSED: Final = "refused"
 _CERTAIN: Final = {
     ("upper",): "certain from above",
     ("lower",): "certain from below",
     ("lower", "upper"): "certain on both sides",
 }
-GIVES: Final = (EXACT, *_CERTAIN.values(), NOISE, LIKELY, RECORDS, REFUSED)
+GIVES: Final = (EXACT, *_CERTAIN.values(), NOISE, LIKELY, RECORDS, MADE, REFUSED)
 """All that a question may give."""
 
 
@@ -179,6 +181,8 @@ def questions(policy: Policy, by: str, keys: Sequence[Any]) -> Iterator[tuple[st
     yield "Discover", Discover(by=by, epsilon=1, **most)
     yield "Ngrams", Ngrams(by=by, order="hour", n=2, epsilon=1, **most)
     yield "Sample", Sample(epsilon=1)
+    rows: dict[str, Any] = {"columns": [by], "keys": {by: keys}, "records": 100}
+    yield "Synthetic", Synthetic(**rows, epsilon=1)
 
 
 def matrix() -> dict[str, tuple[Cell, ...]]:
@@ -232,6 +236,8 @@ def _cell(session: Session, name: str, asked: Any) -> Cell:
         return Cell(name, asked, EXACT)
     if isinstance(asked, Sample):
         return Cell(name, asked, RECORDS)
+    if isinstance(asked, Synthetic):
+        return Cell(name, asked, MADE)
     if isinstance(asked, Above) and isinstance(plan.mechanism, Counts):
         return Cell(name, asked, LIKELY)
     return Cell(name, asked, _CERTAIN.get(tuple(sorted(plan.certain)), NOISE))

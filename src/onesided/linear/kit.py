@@ -11,6 +11,7 @@ from onesided.linear._error import (
     understated,
     weights,
 )
+from onesided.linear._graph import MarginModel, cells_of
 from onesided.linear._held import Held, held_factors
 from onesided.linear._margins import (
     Margins,

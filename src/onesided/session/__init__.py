@@ -27,6 +27,7 @@ from onesided.session.values._row_count import RowCount
 from onesided.session.values._sum import Sum
 from onesided.session.workloads._linear import Assurance, LinearQuery
 from onesided.session.workloads._ranges import RangeQuery
+from onesided.session.workloads._synthetic import Synthetic
 from onesided.session.workloads._table import CrossTable
 from onesided.session.written._json import (
     question_from_json,
@@ -72,6 +73,7 @@ __all__ = [
     "Statement",
     "Suggestion",
     "Sum",
+    "Synthetic",
     "TopK",
     "Total",
     "Variance",

@@ -27,6 +27,7 @@ from onesided.session.values._row_count import RowCount
 from onesided.session.values._sum import Sum
 from onesided.session.workloads._linear import LinearQuery
 from onesided.session.workloads._ranges import RangeQuery
+from onesided.session.workloads._synthetic import Synthetic
 from onesided.session.workloads._table import CrossTable
 
 P = ParamSpec("P")
@@ -87,6 +88,7 @@ class Asks(ABC):
     sample = asking(Sample)
     ask_all = asking(Several)
     sum = asking(Sum)
+    synthetic = asking(Synthetic)
     table = asking(CrossTable)
     top_k = asking(TopK)
     variance = asking(Variance)

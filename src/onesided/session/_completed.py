@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
-from math import floor
-from typing import Any
+from math import ceil, floor
+from typing import Any, Final
 
 from onesided._numbers import exact
 from onesided.engine import cross
@@ -16,6 +16,8 @@ from onesided.session._fields import settled
 from onesided.session._groups import names_of
 from onesided.session.histograms._binned import MOST_BINS
 from onesided.session.several._several import Several
+
+_MOST_MADE: Final = 32  # bins of a column of made-up rows
 
 
 class Completer:
@@ -40,6 +42,8 @@ class Completer:
         more: dict[str, Any] = {}
         if {"by", "keys"} <= names and question.keys is None:
             more["keys"] = self._keys(names_of(question.by, name="by"))
+        if {"columns", "bins"} <= names:
+            more |= self._domains(question)
         column = getattr(question, "column", None)
         known = self._columns.get(column) if isinstance(column, str) else None
         listed = "candidates" in names
@@ -60,6 +64,25 @@ class Completer:
         if "step" in names and step is not None and exact(step, name="step") == 1:
             more["step"] = None  # that is what it means, and how it is told from others
         return {name: value for name, value in more.items() if value is not getattr(question, name)}
+
+    def _domains(self, question: Any) -> dict[str, Any]:
+        """The public values of columns of rows: keys, or bins of bounds and step."""
+        given = (question.keys or {}, question.bins or {})
+        if not all(isinstance(one, Mapping) for one in given):
+            return {}  # the question says why not
+        keys, bins = map(dict, given)
+        for name in names_of(question.columns, name="columns"):
+            known = self._columns.get(name)
+            if known is None or name in keys or name in bins:
+                continue
+            step = known.step or (Fraction(1) if known.type == "integer" else None)
+            if known.keys is not None:
+                keys[name] = self.values(name)
+            elif known.bounds is not None and step and known.type in ("integer", "number"):
+                low, high = known.bounds
+                wide = step * ceil((floor((high - low) / step) + 1) / Fraction(_MOST_MADE))
+                bins[name] = _grid(low, high + wide, wide)
+        return {"keys": keys or question.keys, "bins": bins or question.bins}
 
     def _of(self, question: Any, names: set[str], known: Column | None) -> dict[str, Any]:
         """How many rows of a unit count; and bounds of a row taken for those of a total."""

@@ -63,6 +63,7 @@ _FRAMES: Final[tuple[Literal["polars", "pandas", "pyarrow"], ...]] = (
 _COUNTED: Final = {
     "OwnRelease": "answer",
     "SampleRelease": "true records",
+    "SyntheticRelease": "rows",
 }
 
 
@@ -373,6 +374,10 @@ class Release:
             keys = [one.plain() for one in told.parts if one.role == "key"]
             cells = [row for row, label in enumerate(zip(*keys, strict=True)) if None not in label]
             told = told.part(cells) if cells else told
+        if self.kind == "SyntheticRelease":  # how often each value of the first column comes
+            first = told.parts[0]
+            values, number = np.unique([str(one) for one in first.plain()], return_counts=True)
+            told = RoleTable.of({first.name: values.tolist(), "estimate": number})
         return shape_of(told, self.bound_words, positions=positions, limit=at_most)
 
     def chart(

@@ -426,7 +426,7 @@ def _of_polars(column: nw.Series[Any]) -> list[Any]:
     has = [
         one is None or (least * units <= one < most * units and one % step == 0) for one in numbers
     ]
-    values = iter(column.filter(has).to_list())
+    values = iter(column.filter(has).to_list() if has else ())  # no mask has no values
     what = "duration" if span else "time64" if time else ""
     return [
         next(values) if one else _as_text(number, unit, what, zoned=zoned)

@@ -235,18 +235,7 @@ def with_bins(
     Errors: ParameterError for too many cells or a name that is taken; DataError for columns that
     are not of numbers.
     """
-    if missing not in ("refuse", "drop"):
-        raise ParameterError(
-            f"missing={missing!r} is unknown.",
-            hint='Use "refuse", or "drop" to leave rows without a value out.',
-            value=missing,
-        )
-    for column in bins:
-        context.table.require(column)
-        require_numbers(column, context.schema)
-        _refuse_taken(bin_name(column), context)
-        bins[column].refuse_far(context.schema[column])
-    table = _with_bins(context.table, bins)
+    binned = context_with_bins(context, bins, missing=missing)
     by = names_of(question.by, name="by")
     groups = public_keys(question.keys, by) if by else PublicKeys.of((), ((),))
     _refuse_ends(groups, bins)
@@ -258,16 +247,31 @@ def with_bins(
     over = {**shared, "by": over_by, "keys": _cells(groups, bins, over_by)}
     edges = {name: [*map(text, one.edges), one.ends] for name, one in bins.items()}
     return Binned(
-        replace(
-            context,
-            table=table,
-            binned={bin_name(n): n if missing == "drop" else None for n in bins},
-        ),
+        binned,
         Grouped(**over),
         {"bins": edges, "missing": missing},
         bins,
         tuple(bins) if missing == "refuse" else (),
     )
+
+
+def context_with_bins(
+    context: QueryContext, bins: Mapping[str, BinEdges], *, missing: Missing
+) -> QueryContext:
+    """The context with a column of bins beside each of these. Errors: as :func:`with_bins`."""
+    if missing not in ("refuse", "drop"):
+        raise ParameterError(
+            f"missing={missing!r} is unknown.",
+            hint='Use "refuse", or "drop" to leave rows without a value out.',
+            value=missing,
+        )
+    for column in bins:
+        context.table.require(column)
+        require_numbers(column, context.schema)
+        _refuse_taken(bin_name(column), context)
+        bins[column].refuse_far(context.schema[column])
+    named = {bin_name(n): n if missing == "drop" else None for n in bins}
+    return replace(context, table=_with_bins(context.table, bins), binned=named)
 
 
 def _with_bins(table: Table, bins: Mapping[str, BinEdges]) -> Table:

@@ -22,6 +22,7 @@ from onesided.linear.kit import notes_of
 from onesided.mechanism import Linear as Mechanism
 from onesided.mechanism.kit import CONFIDENCE, Chosen, Counted, Steps
 from onesided.noise import IntArray, Noise
+from onesided.policy import Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._fields import Condition, IfUnknown, Keys, Weights
@@ -37,6 +38,7 @@ from onesided.show import RoleTable
 # The most moves that lead from a value to any other so far from it.
 Apart: TypeAlias = Callable[[Fraction], int]
 _LARGE: Final = 700
+SEVERAL: Final = "Who is in several cells counts in each, and in a margin as often."
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +254,7 @@ def _result_maker(
     def result(answer: Answer, entry: int | None) -> Release:
         facts = groups.published(context, plan, entry)
         if context.unit is not None and groups.excess == "keep":
-            facts["cut"] = f"{_SEVERAL} {facts['cut']}".strip()
+            facts["cut"] = f"{_COUNTED_TWICE} {facts['cut']}".strip()
         noisy = np.asarray(answer["noisy"], dtype=np.int64)
         kept = answer.get("totals")
         totals = None if kept is None else np.asarray(kept, dtype=np.int64)
@@ -300,7 +302,7 @@ def _result_maker(
     return result
 
 
-_SEVERAL: Final = "Who is in several of the groups that are added up counts in each."
+_COUNTED_TWICE: Final = "Who is in several of the groups that are added up counts in each."
 _HELD: Final = (
     "Answers are held to the public totals, which are told exactly and cost nothing: no move of "
     "the policy changes them. Moves of another policy on the ledger may."
@@ -354,11 +356,16 @@ def plan_of(
         why=choice.why,
         alternatives=lambda: choice.others,
     )
-    # Several shifts are corners: moves lie between them, and what is linear is most at one of them.
     upper, lower = mechanism.upper_rate, mechanism.lower_rate
-    steps: dict[str, Steps] = {}
-    for edge, some in choice.shifts.items():
-        corners = [Counted(upper, lower, shift) for shift in some]
-        both = Chosen(max(o.epsilon for o in corners), max(o.backward for o in corners))
-        steps[edge.name] = corners[0] if len(corners) == 1 else both
-    return replace(plan, noise=steps_note(steps))
+    told = {edge.name: corners(some, upper, lower) for edge, some in choice.shifts.items()}
+    return replace(plan, noise=steps_note(told))
+
+
+def corners(shifts: Sequence[Shift], upper: Loss, lower: Loss) -> Steps:
+    """What is known of noise on sums that move by one of these shifts.
+
+    Several are corners: moves lie between them, and what is linear is most at one of them.
+    """
+    found = [Counted(upper, lower, shift) for shift in shifts]
+    both = Chosen(max(o.epsilon for o in found), max(o.backward for o in found))
+    return found[0] if len(found) == 1 else both

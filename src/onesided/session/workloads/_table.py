@@ -42,7 +42,7 @@ from onesided.session.values._row_count import ones
 from onesided.session.values._sum import Sum
 from onesided.session.values._value import Missing, Of, Value, most_rows, rows_of_unit
 from onesided.session.workloads._cells import moves_of_places, public_totals
-from onesided.session.workloads._linear import LinearQuery, asserted, plan_of
+from onesided.session.workloads._linear import SEVERAL, LinearQuery, asserted, plan_of
 from onesided.session.workloads._strategies import Choice, choose
 from onesided.show import RoleTable
 from onesided.store import read_json
@@ -148,7 +148,7 @@ class CrossTable(Grouped):
             told = _fitted(layout, mechanism, answer, share)
             facts = groups.published(context, plan, entry)
             if self.column is None and self.of is None and groups.excess == "keep":
-                facts["cut"] = f"{_SEVERAL} {facts['cut']}".strip()
+                facts["cut"] = f"{SEVERAL} {facts['cut']}".strip()
             return Release(
                 kind="TableRelease",
                 told=layout.told(told, counted.step, proportions=self.proportions),
@@ -336,7 +336,6 @@ class _Told(NamedTuple):
 
 _PARENTS: Final = 'Such as hierarchy={"county": {"state": ["North", "North", "South"]}}.'
 _SUMS: Final = "Each margin is the sum of its cells."
-_SEVERAL: Final = "Who is in several cells counts in each, and in a margin as often."
 
 
 def _partition(moves: Moves, shifts: Mapping[Edge, tuple[Shift, ...]]) -> Moves:

@@ -324,7 +324,7 @@ def _release(found: Any, frame: FrameMaker | None) -> Release:
         if steps and "open_at_least" in columns:
             roles["open_at_least"] = "lower"
         sure = tuple(name for name in roles if name != "status")
-        if found["release"] == "SampleRelease":
+        if found["release"] in ("SampleRelease", "SyntheticRelease"):
             roles = dict.fromkeys(columns, "row")
         beside = _texts(found, "beside")
         return Release(
