@@ -51,13 +51,24 @@ class UnknownKeys(Fitted):
     Input: the counts of the keys that occur, one each, in any order. Whoever publishes the keys
     must order them by the answer or by the keys themselves, never as the data had them.
 
-    V. A key with count n is told with a chance of ``p(n) = Pr[V < n]``, from ``p(0) = 0``. Where
+    V. A key with count n is told with a chance of ``t(n) = Pr[V < n]``, from ``t(0) = 0``. Where
     counts only rise V is geometric. Else it is the V of the largest chances there are,
 
-        p(n) = min(1, e^upper p(n - 1) + δ, 1 - (1 - p(n - 1) - δ) / e^lower),
+        t(n) = min(1, e^upper t(n - 1) + δ, 1 - (1 - t(n - 1) - δ) / e^lower),
 
-    which is 1 from some n on. They bound every mechanism that tells keys at this loss and δ; that
-    the value is told as well costs nothing (docs/proofs/unknown-keys.md).
+    which are 1 from some N on. Both bounds hold of any mechanism that tells keys at this loss and
+    δ, so by induction its chances are no larger; that the value is told as well costs nothing.
+
+    Proof. ``p(n) = t(n) - t(n - 1)`` is the chance of ``V = n - 1``, by which a count f gives the
+    value z where ``n = f + 1 - z``. Growing, t follows the second bound and then, for good, the
+    third: what each lets it grow by rises and falls in t. So p first grows by e^upper from step to
+    step, turns, and falls by e^lower; but ``p(1) = δ``, with nothing before it, and ``p(N)``, what
+    was left. A fall of f makes a value as likely as the step before, and "not told" likelier: it
+    loses e^upper but for p(1). A rise to f makes a value as likely as the next step, and "not told"
+    less likely, ``1 - t(f)`` for ``1 - t(f - 1)``, which by the third bound is e^lower but for δ;
+    that is met at f >= N - 1 alone, where all values and that together lose δ at most.
+    Fractions stand for t (rounded down) and for both powers (too small); :meth:`delta` is worked
+    out anew from them. Keys, several of them, are independent (docs/proofs/unknown-keys.md).
 
     Source: one-sided note, remark on histograms; OSDP section 6.3.2; Desfontaines, Voss, Gipson and
     Mandayam 2022, Theorem 1, where both rates are one. Errors: ParameterError.
