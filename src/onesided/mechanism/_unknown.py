@@ -19,13 +19,12 @@ from onesided._numbers import (
     Loss,
     Number,
     exp_neg_bounds,
-    probability,
     rate,
     strict_share,
     whole,
 )
 from onesided.errors import ParameterError, UnprotectableError
-from onesided.fields import Exact, Field, Rate, Whole
+from onesided.fields import Field, Rate, Whole
 from onesided.mechanism._certify import power_down
 from onesided.mechanism._fit import Fitted, Move, choose, counts_of
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
@@ -84,7 +83,9 @@ class UnknownKeys(Fitted):
     lower_rate: Rate = Field(rate)
     _: KW_ONLY
     upper_rate: Rate = Field(rate, default=INFINITE)
-    key_delta: Exact = Field(probability, default=Fraction(0))
+    key_delta: Field[Number | None, Fraction | None] = Field(
+        strict_share, default=None, optional=True
+    )
     threshold: Whole = Field(whole, default=0)
 
     _fitted = "lower_rate"
@@ -92,11 +93,10 @@ class UnknownKeys(Fitted):
 
     def __post_init__(self) -> None:
         falls = not isinstance(self.upper_rate, Infinite)
-        if falls != (0 < self.key_delta < 1):
+        if falls == (self.key_delta is None):
             raise ParameterError(
                 f"key_delta={self.key_delta} and upper_rate={self.upper_rate} do not go together.",
-                hint="Where counts fall give both, key_delta above 0 and below 1, such as 1e-8; "
-                "else leave both out.",
+                hint="Where counts fall give both, such as key_delta=1e-8; else leave both out.",
             )
         if falls:
             _ = self._steps
@@ -208,7 +208,11 @@ class UnknownKeys(Fitted):
     @cached_property
     def _places(self) -> int:
         rates = [one for one in (self.upper_rate, self.lower_rate) if isinstance(one, Fraction)]
-        return _GUARD + self.key_delta.denominator.bit_length() + math.ceil(3 * max(rates))
+        return _GUARD + self._share.denominator.bit_length() + math.ceil(3 * max(rates))
+
+    @property
+    def _share(self) -> Fraction:
+        return Fraction(0) if self.key_delta is None else self.key_delta
 
     def _power(self, slope: Loss) -> Fraction | None:
         """A fraction that e^rate is not below; None where it is without end."""
@@ -221,7 +225,7 @@ class UnknownKeys(Fitted):
         """``Pr[V = 0], Pr[V = 1], ...``: by how much the chances grow. Errors: ParameterError."""
         up, down, places = self._power(self.upper_rate), self._power(self.lower_rate), self._places
         # Less by what rounding may take, so that what is lost is no more than was asked for.
-        share, told = self.key_delta * (1 - Fraction(1, 2**32)), [Fraction(0)]
+        share, told = self._share * (1 - Fraction(1, 2**32)), [Fraction(0)]
         while told[-1] < 1:
             if len(told) > _MOST_STEPS:
                 raise ParameterError(

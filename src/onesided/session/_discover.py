@@ -361,7 +361,7 @@ def _plan(
     cut = f", each in at most {many(most or 1, 'group')}" if query.truncated else ""
     kinds = " or ".join(sorted(query.counted or ("all",)))
     # Cutting units down only lowers counts.
-    ended = mechanism.width is not None and not query.truncated and mechanism.key_delta > 0
+    ended = mechanism.width is not None and not query.truncated and mechanism.key_delta is not None
     certain = ("lower", "upper") if ended else ("lower",)
     return priced(
         context,

@@ -388,7 +388,7 @@ def group_count(
     if context.policy.bounds_groups(GroupCount(counted=kinds, columns=used)):
         modes = tuple(mode for mode in modes if mode != "keep")
     keyed = hasattr(question, "keys")
-    excess = given or next(mode for mode in modes if keyed or mode != "error")
+    excess: str = given or next(mode for mode in modes if keyed or mode != "error")
     if excess not in modes:
         raise ParameterError(
             f"on_excess={excess!r} cannot be used under the policy '{context.policy.name}'.",

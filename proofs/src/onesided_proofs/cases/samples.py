@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -95,7 +95,7 @@ _ENOUGH = 3
 """Units by which a key is told for certain, so that rises lose all they may."""
 _MET = "δ is met exactly"
 _BOUND = "δ bounds what a key that falls and one that rises lose together"
-_FALLING: Final = (
+_FALLING: Final[Sequence[tuple[Policy, GroupCount, int]]] = (
     (policies.addition_only(), GroupCount(max_groups=1), 2),
     (policies.addition_only(), _TWO, 4),
     (policies.unbounded(), GroupCount(max_groups=1), 2),
