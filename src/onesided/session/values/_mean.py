@@ -338,7 +338,7 @@ class Mean(Valued):
         by = "" if self.weight is None else f", weighted by {nouns.column(self.weight)}"
         return f"{self.statistic.capitalize()} of {nouns.column(self.column)}, over {over}{by}"
 
-    def weights(self, context: QueryContext, value: Value) -> Value | None:
+    def weighed(self, context: QueryContext, value: Value) -> Value | None:
         """The weights, checked; None where all units count for 1. Errors: ParameterError."""
         given = (self.weight, self.weight_bounds, self.weight_step)
         if given == (None, None, None):
@@ -411,7 +411,7 @@ class Mean(Valued):
     def prepare(self, context: QueryContext) -> PreparedQuery[Moments, Release]:
         """Check and price the question. Looks at no row."""
         value, most = self.value(context), most_rows(context, self)
-        weight, words = self.weights(context, value), words_of(context, value, most)
+        weight, words = self.weighed(context, value), words_of(context, value, most)
         if weight is not None:
             words = f"{words} {weight.sentence.replace('Values', 'Weights', 1)}"
         groups = replace(self.groups(context), words=words)
