@@ -42,6 +42,7 @@ from onesided.session._release import Release, of_groups
 from onesided.session._statement import Nouns
 from onesided.session._ways import Way, estimates
 from onesided.session.several._several import Several
+from onesided.session.values._floats import outward, part_of, ratio, spread
 from onesided.session.values._moments import Moments, Powers, asserted, moments, weighted
 from onesided.session.values._shifts import Moved, Vector
 from onesided.session.values._sum import Sum, Valued
@@ -105,7 +106,7 @@ class Parts:
         about, times = (self.centre, 1) if self.ends is None else (sum(self.ends) / 2, 2)
         least, most = value.low - about, value.high - about
         total, count = found["total"] / times, np.maximum(found["count"], 1)
-        low, high = _ratio(bounds["total"], bounds["count"], least, most, times=times)
+        low, high = ratio(bounds["total"], bounds["count"], least, most, times=times)
         return np.clip(total / count, least, most) + about, low + about, high + about
 
     def variance(self, found: Floating, bounds: Bounds, value: Value) -> Triple:
@@ -113,9 +114,9 @@ class Parts:
         count = np.maximum(found["count"], 1)
         estimate = found["squares"] / count - (found["total"] / count) ** 2
         least, most = value.low - self.centre, value.high - self.centre
-        mean_low, mean_high = _ratio(bounds["total"], bounds["count"], least, most)
+        mean_low, mean_high = ratio(bounds["total"], bounds["count"], least, most)
         size = max(least**2, most**2)
-        low, high = _ratio(bounds["squares"], bounds["count"], 0, size)
+        low, high = ratio(bounds["squares"], bounds["count"], 0, size)
         outer = np.maximum(mean_low**2, mean_high**2)
         inner = np.where(
             (mean_low <= 0) & (mean_high >= 0), 0, np.minimum(mean_low**2, mean_high**2)
@@ -180,9 +181,9 @@ class Ends:
         """As :meth:`Parts.mean`: the share of what lies above, or anywhere if there is nothing."""
         (above, up), (below, down) = ((found[n], bounds[n]) for n in ("above", "below"))
         shares = (
-            _part_of(above, below, nothing=1 / 2),
-            _part_of(up.lower, down.upper, nothing=0),
-            _part_of(up.upper, down.lower, nothing=1),
+            part_of(above, below, nothing=1 / 2),
+            part_of(up.lower, down.upper, nothing=0),
+            part_of(up.upper, down.lower, nothing=1),
         )
         return tuple(value.low + share * (value.high - value.low) for share in shares)  # type: ignore[return-value] # three
 
@@ -204,13 +205,13 @@ class Ends:
                 top = other + low_y + low_y**2 / (2 * other)
             return np.clip(np.where(other > 0, top, high), low, high)
 
-        least = [_spread(a, high_y, b, nothing=0) for a in (low_x, high_x) for b in (low_z, high_z)]
+        least = [spread(a, high_y, b, nothing=0) for a in (low_x, high_x) for b in (low_z, high_z)]
         most = [
-            *(_spread(peak(b, low_x, high_x), low_y, b, nothing=1 / 4) for b in (low_z, high_z)),
-            *(_spread(a, low_y, peak(a, low_z, high_z), nothing=1 / 4) for a in (low_x, high_x)),
+            *(spread(peak(b, low_x, high_x), low_y, b, nothing=1 / 4) for b in (low_z, high_z)),
+            *(spread(a, low_y, peak(a, low_z, high_z), nothing=1 / 4) for a in (low_x, high_x)),
         ]
         square = float(value.high - value.low) ** 2
-        told = (_spread(x, y, z, nothing=0), np.min(least, axis=0), np.max(most, axis=0))
+        told = (spread(x, y, z, nothing=0), np.min(least, axis=0), np.max(most, axis=0))
         return tuple(one * square for one in told)  # type: ignore[return-value] # three
 
     def counted(self, numbers: Mapping[str, Any]) -> Any:
@@ -534,7 +535,7 @@ class Mean(Valued):
         }
         estimate, lower, upper = self._found(parts, centred, bounds, value)
         if likely:
-            lower, upper = _outward(lower, upper, self._exact(2, [MAX_COUNT], parts.centre, value))
+            lower, upper = outward(lower, upper, self._exact(2, [MAX_COUNT], parts.centre, value))
         else:
             lower, upper = self._exactly(noisy, parts.centre, value)
         return {
@@ -788,34 +789,3 @@ def _open_ended(steps: Interval) -> Interval:
     """Bounds on a sum in floats, infinite where it may have been cut."""
     lower, upper = (np.asarray(end, dtype=np.float64) for end in uncut(steps))
     return replace(steps, lower=lower, upper=upper)  # type: ignore[arg-type] # in floats
-
-
-def _ratio(
-    total: Interval, count: Interval, least: float, most: float, *, times: int = 1
-) -> tuple[Floats, Floats]:
-    """Bounds on total / count / times, given that somebody was counted."""
-    few, many = times * np.maximum(count.lower, 1), times * np.maximum(count.upper, 1)
-    low = np.minimum(total.lower / few, total.lower / many)
-    high = np.maximum(total.upper / few, total.upper / many)
-    return np.clip(low, least, most), np.clip(high, least, most)
-
-
-def _outward(lower: Floats, upper: Floats, ends: tuple[float, float]) -> tuple[Floats, Floats]:
-    """The same bounds, further out by more than a few roundings of floats; not beyond the ends."""
-    far = 8 * np.spacing(np.maximum(-lower, upper))
-    low, high = np.maximum(lower - far, ends[0]), np.minimum(upper + far, ends[1])
-    return np.minimum(lower, low), np.maximum(upper, high)
-
-
-def _part_of(some: Any, others: Any, *, nothing: float) -> Floats:
-    """The share of the first in both, neither below 0; ``nothing`` where it is undefined."""
-    with np.errstate(all="ignore"):
-        share = 1 / (1 + np.maximum(others, 0) / np.maximum(some, 0))
-    return np.where(np.isnan(share), nothing, share)
-
-
-def _spread(x: Floats, y: Floats, z: Floats, *, nothing: float) -> Floats:
-    """The variance of values of a span of 1, of the sums of their squared shares."""
-    with np.errstate(all="ignore"):
-        found = (x * z - y * y / 4) / (x + y + z) ** 2
-    return np.clip(np.where(np.isnan(found), nothing, found), 0, 1 / 4)
