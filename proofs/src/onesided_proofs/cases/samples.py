@@ -86,8 +86,8 @@ def _unknown_keys() -> Iterator[Line]:
         sparse = UnknownKeys.for_policy(private, epsilon=2, max_groups=most, counted=["open"])
         run = partial(zoo.found_keys, mechanism=sparse, most=most)
         yield program("UnknownKeys (drawn for keys that occur)", run, private, 2, universe=two)
-    for policy, query, epsilon in _FALLING:
-        yield _with_delta(policy, query, epsilon)
+    for falling, query, epsilon in _FALLING:
+        yield _with_delta(falling, query, epsilon)
 
 
 _TWO = GroupCount(max_groups=2)
