@@ -378,3 +378,17 @@ def test_counts_agree_with_the_mechanism_alone():
     told = od.mechanism.UnknownKeys("1/2").release([200] * 3, noise=noise(2))
     assert sorted(release.lower.tolist()) == sorted(told.tolist())
     assert np.all(release.lower <= 200)
+
+
+@pytest.mark.parametrize("by_option", [True, False])
+def test_a_query_finds_its_groups_where_it_says_so(by_option):
+    made = session(pl.DataFrame(VISITS), od.policy.unbounded(), delta_budget="1e-5")
+    options = "epsilon=1, delta=1e-6, group_selection_strategy=LAPLACE_THRESHOLD"
+    head = f"WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) " if by_option else ""
+    more = {} if by_option else {"epsilon": 1, "delta": Fraction("1e-6")}
+    text = f"SELECT {head}place, COUNT(DISTINCT person) FROM v WHERE hour < 3 GROUP BY place"
+    asked = made.question(text, max_groups=2, **more)
+    share = Fraction("1e-6")
+    assert asked == Discover(by="place", epsilon=1, delta=share, max_groups=2, where="hour < 3")
+    plain = made.question(text.replace(head, ""), epsilon=1, max_groups=2, keys=["a"])
+    assert type(plain) is od.Count
