@@ -186,6 +186,8 @@ def questions(rng, policy):
     for given in (by, alone):
         yield s.Mean("v", bounds=bounds, **given)
         yield s.Mean("s", missing="drop", **given)
+        heavy = {"weight": "v", "weight_bounds": (0, max(bounds[1], 1))}
+        yield s.Mean("s", missing="drop", **heavy, **given)
         yield od.Count(weight="v", weight_bounds=(max(bounds[0], 0), bounds[1]), **given)
     yield s.Variance("v", bounds=bounds, **alone)
     rows = {"bounds": bounds, "of": "rows", "max_rows": rng.randint(1, 3)}

@@ -83,6 +83,9 @@ def questions(rng, policy):
     yield od.Count(**one, counted=counted)
     yield od.Count(**by, counted=counted)
     yield od.Count(weight=column, weight_bounds=(0, high), **by)
+    bound = {"bounds": (0, 3), "weight_bounds": (0, min(high, 2**50))}
+    yield S.Mean("f" if column != "f" else "v", weight=column, **bound, **own, **one)
+    yield S.Mean("f" if column != "f" else "v", weight=column, **bound, **own, **by)
     yield S.RowCount(max_rows=rng.choice((1, 2**33)), **by)
     for bounds in ((0, high), (-high, high)):
         yield S.Sum(column, of="units", total_bounds=bounds, **own, **one)

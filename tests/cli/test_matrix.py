@@ -99,6 +99,6 @@ def test_a_policy_whose_columns_nobody_knows_is_told_so():
 
 def test_explain_prints_the_column(world):
     done = world.run("explain", "presence", "--max-groups", "2")
-    assert "• Certain on both sides: Enclosed." in done.stdout
+    assert "• Certain on both sides: Enclosed, Discover with δ." in done.stdout
     told = json.loads(world.run("explain", "bounded", "--json").stdout)
     assert told["gives"][0] == "Exact: Count of all."

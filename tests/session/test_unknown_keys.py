@@ -4,6 +4,7 @@ import datetime as dt
 import io
 import math
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -200,6 +201,71 @@ def test_policies_with_falls_are_refused_with_the_reason(policy):
     assert not any(made.spent.values())
 
 
+FALLING = (
+    od.policy.bounded(),
+    od.policy.unbounded(),
+    od.policy.addition_only(),
+    od.policy.presence(max_groups=2),
+    od.policy.proposition("not minor"),
+    od.policy.presence(max_groups=2) & od.policy.bounded(),
+)
+
+
+@pytest.mark.parametrize("policy", FALLING, ids=lambda policy: policy.name)
+@pytest.mark.parametrize("by", ["place", "hour"])
+def test_where_counts_fall_keys_are_found_at_a_delta(engine, policy, by):
+    people = range(90)
+    data = {
+        "person": [p for p in people for _ in range(2)],
+        "place": [at for p in people for at in ("ab"[p % 2], "cdef"[p] if p < 4 else "a")],
+        "minor": [False] * 180,
+    }
+    data["hour"] = [ord(place) for place in data["place"]]
+    made = session(engine(data), policy, budget=99, delta_budget="1e-5")
+    wanted = {"by": by, "epsilon": 20, "delta": "1e-6", "max_groups": 2, "id": "k"}
+    release = made.discover(**wanted)
+    truth = {}
+    for _, key in {*zip(data["person"], data[by], strict=True)}:
+        truth[key] = truth.get(key, 0) + 1
+    told = read(release.frame)
+    lower = dict(zip(told[by], told["lower"], strict=True))
+    assert {key for key, many in truth.items() if many > 9} <= lower.keys() <= truth.keys()
+    assert all(many <= truth[key] for key, many in lower.items())
+    uncut = "upper" in told
+    assert uncut == (policy.covers is not None)  # nobody is cut down to two groups
+    if uncut:
+        assert all(most >= truth[k] for k, most in zip(told[by], told["upper"], strict=True))
+    shown = made.account.delta_remaining
+    assert all(left == Fraction("9e-6") for edge, left in shown.items() if made.spent[edge])
+    assert any(made.spent.values())
+    again = made.discover(**wanted, again=True)
+    assert read(again.frame) == told
+    with pytest.raises(errors.ReleaseExistsError):
+        made.discover(**{**wanted, "delta": "1e-7"})
+
+
+def test_kinds_that_nothing_protects_are_found_at_no_delta():
+    made = session(pl.DataFrame(VISITS), delta_budget=1)
+    release = made.discover(by="place", epsilon=EXACT, max_groups=2, delta="1e-6")
+    assert found(release, "place") == {("a",): 3, ("b",): 1, ("c",): 1}
+    assert set(made.account.delta_remaining.values()) == {1}
+    made.discover(by="place", epsilon=1, max_groups=2, counted=["open", "sensitive"], delta="1e-6")
+    assert set(made.account.delta_remaining.values()) == {1 - Fraction(1, 10**6)}
+
+
+def test_without_a_budget_of_delta_nothing_is_drawn():
+    made = session(pl.DataFrame(VISITS), od.policy.unbounded(), budget=9)
+    with pytest.raises(errors.BudgetExceededError, match="δ") as caught:
+        made.discover(by="place", epsilon=1, max_groups=1, delta="1e-6")
+    assert "delta_budget" in caught.value.hint
+    assert not any(made.spent.values())
+    with pytest.raises(errors.UnprotectableError, match="give it away") as caught:
+        made.ngrams(by="place", order="hour", n=2, epsilon=1, max_groups=1)
+    with pytest.raises(errors.UnprotectableError, match="give it away") as caught:
+        made.discover(by="place", epsilon=1, max_groups=1)
+    assert "delta=" in caught.value.hint
+
+
 def test_counting_protected_kinds_is_refused():
     with pytest.raises(errors.UnprotectableError, match="sensitive -> sensitive"):
         session(pl.DataFrame(VISITS)).discover(
@@ -312,3 +378,17 @@ def test_counts_agree_with_the_mechanism_alone():
     told = od.mechanism.UnknownKeys("1/2").release([200] * 3, noise=noise(2))
     assert sorted(release.lower.tolist()) == sorted(told.tolist())
     assert np.all(release.lower <= 200)
+
+
+@pytest.mark.parametrize("by_option", [True, False])
+def test_a_query_finds_its_groups_where_it_says_so(by_option):
+    made = session(pl.DataFrame(VISITS), od.policy.unbounded(), delta_budget="1e-5")
+    options = "epsilon=1, delta=1e-6, group_selection_strategy=LAPLACE_THRESHOLD"
+    head = f"WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) " if by_option else ""
+    more = {} if by_option else {"epsilon": 1, "delta": Fraction("1e-6")}
+    text = f"SELECT {head}place, COUNT(DISTINCT person) FROM v WHERE hour < 3 GROUP BY place"
+    asked = made.question(text, max_groups=2, **more)
+    share = Fraction("1e-6")
+    assert asked == Discover(by="place", epsilon=1, delta=share, max_groups=2, where="hour < 3")
+    plain = made.question(text.replace(head, ""), epsilon=1, max_groups=2, keys=["a"])
+    assert type(plain) is od.Count

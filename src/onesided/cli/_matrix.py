@@ -179,6 +179,7 @@ def questions(policy: Policy, by: str, keys: Sequence[Any]) -> Iterator[tuple[st
     yield "Below", Below(5, **about, max_answers=1)
     yield "Enclosed", Enclosed(**about, delta="1/1000")
     yield "Discover", Discover(by=by, epsilon=1, **most)
+    yield "Discover with δ", Discover(by=by, epsilon=1, delta="1/1000", **most)
     yield "Ngrams", Ngrams(by=by, order="hour", n=2, epsilon=1, **most)
     yield "Sample", Sample(epsilon=1)
     rows: dict[str, Any] = {"columns": [by], "keys": {by: keys}, "records": 100}

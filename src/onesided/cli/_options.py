@@ -43,6 +43,7 @@ _WORDS: Final = {
     "correction": "What of the noise's centre is taken out of an estimate.",
     "counted": "Kind of unit to count, such as open.",
     "data": "A .parquet or .csv file of rows about people.",
+    "delta": "Find groups, none listed: the chance that they give somebody away, such as 1e-6.",
     "delta_budget": "Most δ that may ever be spent, such as 1e-6; by default none.",
     "epsilon": "Privacy loss of the answer, such as 1 or 1/2.",
     "excel": "Write a workbook, too: release.xlsx.",

@@ -160,10 +160,11 @@ class KeyCodes:
             columns[name] = value.astype(type(dtype).__name__.lower().replace("boolean", "bool"))
         return columns
 
-    def counts(self, rows: Lazy, *, unit: str | None, most: int) -> dict[str, IntArray]:
-        """Units per number that occurs. Secret, as are the numbers."""
+    def counts(self, rows: Lazy, *, unit: str | None, most: int | None) -> dict[str, IntArray]:
+        """Units per number that occurs, each in ``most`` at most. Secret, as are the numbers."""
         coded = self.coded(rows, unit)
-        if unit is None:
+        if unit is None or most is None:
+            coded = coded if unit is None else self.engine.distinct(coded)
             found = self.engine.fetch(coded.group_by(CODE).agg(nw.len().alias(LENGTH)))
             numbers, counts = found[CODE], found[LENGTH]
         else:

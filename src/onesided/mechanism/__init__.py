@@ -31,9 +31,9 @@ from onesided.mechanism._selection import (
     PeeledTopK,
     TopK,
     TopKAnswer,
-    UnknownKeys,
     mean_relative_error,
 )
+from onesided.mechanism._unknown import UnknownKeys
 from onesided.mechanism.law import AGeo, ALap, Counts, Interval, Staircase, StairSums, Sums
 
 if TYPE_CHECKING:

@@ -586,7 +586,7 @@ def _delta(upper: Fraction, width: int, fall: int, per_key: int) -> Fraction:
         return Fraction(0)
     places = _BITS + 2 * min(int(upper * (width + 1)), _DEEPEST)
     many, rest = divmod(fall, per_key)
-    safe = _power_down(_safe(upper, width, per_key, places), many, places)
+    safe = power_down(_safe(upper, width, per_key, places), many, places)
     return 1 - _down(safe * _safe(upper, width, rest, places), places)
 
 
@@ -599,7 +599,7 @@ def _safe(upper: Fraction, width: int, fall: int, places: int) -> Fraction:
     return _down(max(Fraction(0), 1 - tail) / (1 - whole_tail), places)
 
 
-def _power_down(base: Fraction, count: int, places: int) -> Fraction:
+def power_down(base: Fraction, count: int, places: int) -> Fraction:
     """At most ``base ** count``, without ever longer fractions."""
     power = Fraction(1)
     while count:

@@ -1,4 +1,4 @@
-"""The largest counts, and counts over keys that nobody can list."""
+"""The largest counts, and how far answers over keys that nobody can list are from the truth."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from onesided._numbers import (
     rate,
     whole,
 )
-from onesided.errors import DataError, ParameterError, UnprotectableError
+from onesided.errors import DataError, ParameterError
 from onesided.fields import Field, Rate, Whole
 from onesided.mechanism._fit import (
     Fitted,
@@ -360,82 +360,6 @@ def largest(noisy: IntArray, k: int, *, noise: Noise) -> IntArray:
         return by_value[:k].copy()
     ranks = noise.permutation(reach.size)
     return reach[np.lexsort((ranks, -noisy[reach]))][:k].copy()
-
-
-@dataclass(frozen=True)
-class UnknownKeys(Fitted):
-    """Release ``count - G`` for each key, and a key at all only if that is above ``threshold``.
-
-    Promise: along a move that raises counts by ``rise`` in total and lowers none, the loss is at
-    most ``lower_rate * rise``, with δ = 0, however large the set of possible keys. Any fall has
-    infinite loss. A released value is never above the truth: "at least so many" is certain, and
-    that the key occurs is certain too. What is not released is not said to be absent.
-    Direction: rises are hidden. An open unit that is there may pass as one that is not counted;
-    nothing hides that a counted unit was counted.
-    Units: rate in nats per count; counts in units (people). ``threshold`` is public.
-    Input: the counts of the keys that occur, one each, in any order. Whoever publishes the keys
-    must order them by the answer or by the keys themselves, never as the data had them.
-
-    Proof. Think of one count for every possible key, 0 for those that do not occur. Along the move
-    counts f become ``f + d``, d >= 0. What is published of a key is a function of ``f - G``, and
-    ``Pr[(f + d) - G = z] >= e^(-rate d) Pr[f - G = z]`` for every z, since ``Pr[G = g + d] =
-    e^(-rate d) Pr[G = g]``. Keys are independent, so the factors multiply to ``e^(-rate rise)``.
-    A key with count 0 has ``0 - G <= 0 <= threshold``: it is never published, so it needs no draw,
-    and memory grows with the keys that occur. Noise above the truth would publish keys that do
-    not occur, and could not leave those out without telling which they are.
-
-    Source: one-sided note, remark on histograms; OSDP section 6.3.2. Errors: ParameterError.
-
-    >>> from onesided.mechanism import UnknownKeys
-    >>> from onesided.policy import Shift
-    >>> UnknownKeys("1/2").loss(Shift(rise=0, fall=1))
-    INFINITE
-    """
-
-    lower_rate: Rate = Field(rate)
-    _: KW_ONLY
-    threshold: Whole = Field(whole, default=0)
-
-    _fitted = "lower_rate"
-
-    def refusal(self, policy: Policy, move: Move) -> UnprotectableError:
-        """Why the noise cannot hide a move."""
-        return UnprotectableError(
-            f"Under the policy {policy.name!r} a unit that is counted may have to pass as "
-            f"one that is not ({move.edge.name}). A key would then give it away: hiding the "
-            "fall needs noise above the truth, on every key that could possibly occur.",
-            hint="Count only kinds that no move starts from, such as counted='open' under "
-            "sensitive(...); or give public keys and use count.",
-            edge=move.edge.name,
-        )
-
-    def release(self, values: ArrayLike, *, noise: Noise | None = None) -> IntArray:
-        """For each key ``count - G`` if that is above the threshold, else 0: not published.
-
-        Errors: DataError unless ``values`` is a one-dimensional array of counts.
-        """
-        counts = counts_of(values)
-        source = SecureNoise() if noise is None else noise
-        noisy = counts - source.geometric(self.lower_rate, counts.size)
-        return np.where(noisy > self.threshold, noisy, 0)
-
-    def loss(self, shift: Shift) -> Loss:
-        """``lower_rate * rise``, and INFINITE if any count falls."""
-        return INFINITE * shift.fall + self.lower_rate * shift.rise
-
-    @property
-    def distribution(self) -> TwoSidedGeometric:
-        """The noise's exact distribution, before the threshold."""
-        return TwoSidedGeometric(INFINITE, self.lower_rate)
-
-    def chance(self, count: int) -> float:
-        """How likely a key with this true count is published: ``1 - e^(-rate (count - t))``."""
-        above = whole(count, name="count") - self.threshold
-        if above <= 0:
-            return 0.0
-        if isinstance(self.lower_rate, Infinite):
-            return 1.0
-        return -math.expm1(-float(self.lower_rate * above))
 
 
 def mean_relative_error(

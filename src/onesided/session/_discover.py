@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._english import many
-from onesided._numbers import Number, whole
+from onesided._numbers import Number, positive, whole
 from onesided.engine.kit import LENGTH, LOWER, Column, KeyCodes, Lazy, first_groups
 from onesided.errors import KeysError, ParameterError
 from onesided.mechanism import UnknownKeys
@@ -20,9 +20,10 @@ from onesided.mechanism.kit import open_kinds
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount
 from onesided.session._context import QueryContext, Taken
+from onesided.session._enclosed import with_delta
 from onesided.session._fields import Condition, IfUnknown
-from onesided.session._groups import kinds_of, names_of, refuse_clashes
-from onesided.session._missing import LeftOut, counted_where, left_out
+from onesided.session._groups import group_count, kinds_of, names_of, refuse_clashes
+from onesided.session._missing import LeftOut, counted_where, left_out, unsure_kinds
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Packed, PreparedQuery
 from onesided.session._release import Release
@@ -113,20 +114,26 @@ class Discover:
 
     Nobody lists the groups. One is told only if its noisy count is above ``threshold``, and the
     noise is below the truth: so groups without anybody are never told, the numbers told are certain
-    lower bounds, and memory grows with the groups that occur. Pure ε, no δ.
+    lower bounds, and memory grows with the groups that occur. Pure ε where counts only rise; where
+    they may fall, a group could give somebody away, which ``delta`` allows with that chance. Noise
+    then has an end: units in no more than ``max_groups`` groups leave upper bounds certain, too.
     epsilon: loss per unit of edge weight, in nats.
+    delta: the chance, beside ε, with which a move may be given away, of all groups that it changes;
+        it is charged where counts may fall, and the session's ``delta_budget`` must allow it. Less
+        than one in the number of units is usual.
     by: grouping column or columns: whole numbers, text, categories, booleans, dates. A row in which
         one of them is null is in no group.
     max_groups: the most groups in which one unit is counted; the others of a unit are left out,
         in an order that depends on the groups' names alone. Lower bounds stay certain. The row is
         in one group.
-    counted: the kinds of units to count; None is every kind that no move of the policy starts from,
-        and others cannot be counted.
+    counted: the kinds of units to count; None is every kind that no move of the policy starts from.
+        Others, and all where there is none, need ``delta``.
     where: SQL text that picks rows; a unit's kind is decided before.
     unknown: as in :class:`onesided.session.Grouped`.
     threshold: tell a group only if its noisy count is above this.
     id, again: as in :class:`onesided.session.Grouped`.
-    Errors: UnprotectableError if a move of the policy lowers a count, as under presence.
+    Errors: UnprotectableError if a move lowers a count, as under presence, and no ``delta`` is
+    given.
 
     >>> import polars as pl, onesided as od
     >>> trips = pl.DataFrame(
@@ -136,10 +143,15 @@ class Discover:
     >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
     >>> session.discover(by="place", epsilon=90, max_groups=2).labels
     ['a', 'b']
+    >>> both = {"policy": od.policy.unbounded(), "budget": 1000, "delta_budget": "1e-6"}
+    >>> session = od.Session(trips, unit="person", **both)
+    >>> session.plan(od.Discover(by="place", epsilon=1, delta="1e-6", max_groups=1)).affordable
+    True
     """
 
     epsilon: Number
     by: str | Sequence[str]
+    delta: Number | None = None
     max_groups: int | None = None
     counted: str | Sequence[str] | None = None
     where: Condition = None
@@ -150,6 +162,7 @@ class Discover:
     title: str = ""
 
     work: ClassVar = 3  # as many counts may take
+    later: ClassVar = ("delta",)
 
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
@@ -166,7 +179,8 @@ class Discover:
         context.table.require(*by)
         refuse_clashes(by, context.unit)
         chosen = counted_where(self.where, self.unknown)
-        query = counted_query(context, self.counted, self.max_groups)
+        query = counted_query(self, context, by, self.delta)
+        gained, lost = unsure_kinds(context, query.counted)
         types = key_types(context, by)
 
         def rows(taken: Taken) -> tuple[Lazy, tuple[str, ...]]:
@@ -177,26 +191,30 @@ class Discover:
         return search(
             context,
             query,
-            mechanism_for(context, query, self.epsilon, self.threshold),
+            mechanism_for(context, query, self.epsilon, self.threshold, self.delta),
+            delta=self.delta,
             types=types,
             columns=context.using(*by, where=chosen, counted=query.counted),
             rows=rows,
             what={"by": list(by), "where": chosen.text if chosen else ""},
-            missing=left_out(context, by, self.where, self.unknown),
+            missing=replace(
+                left_out(context, by, self.where, self.unknown),
+                gained=gained,
+                lost=lost and self.delta is not None,
+            ),
         )
 
 
 def mechanism_for(
-    context: QueryContext, query: GroupCount, epsilon: Number, threshold: int
+    context: QueryContext,
+    query: GroupCount,
+    epsilon: Number,
+    threshold: int,
+    delta: Number | None = None,
 ) -> UnknownKeys:
-    """The least noise for these counts. Errors: UnprotectableError if one of them may fall."""
+    """The least noise for these counts. Errors: UnprotectableError if one may fall at no δ."""
     return UnknownKeys.for_policy(
-        context.policy,
-        epsilon=epsilon,
-        max_groups=query.max_groups,
-        counted=query.counted,
-        truncated=query.truncated,
-        threshold=threshold,
+        context.policy, epsilon=epsilon, query=query, delta=delta, threshold=threshold
     )
 
 
@@ -211,6 +229,7 @@ def search(
     what: Mapping[str, object],
     missing: LeftOut,
     said: str = "",
+    delta: Number | None = None,
 ) -> PreparedQuery[Secret, Release]:
     """The question in its steps; ``rows`` gives the unit and the key columns.
 
@@ -218,6 +237,9 @@ def search(
     """
     names, codes = list(types), KeyCodes.of(types, context.table.engine)
     plan = _plan(context, query, mechanism, missing, said)
+    if delta is not None:
+        most = positive(delta, name="delta")
+        plan = with_delta(plan, mechanism, context.policy.shifts(query), most=most)
 
     def draw(found: Secret, noise: Noise | None) -> Answer:
         told = mechanism.release(np.asarray(found[LENGTH], dtype=np.int64), noise=noise)
@@ -228,13 +250,11 @@ def search(
         found: Found = answer["found"]
         lower = np.asarray(found[LOWER], dtype=np.int64)
         keys = {name: column for name, column in found.items() if name != LOWER}
+        sure = np.full(lower.size, fill_value=True)
         # The bounds plus the noise's median; too small for groups just above the edge.
-        estimate = lower - int(mechanism.distribution.median())
-        numbers = {
-            "estimate": estimate,
-            LOWER: lower,
-            "lower_certain": np.full(lower.size, fill_value=True),
-        }
+        numbers = {"estimate": lower + mechanism.median, LOWER: lower, "lower_certain": sure}
+        if "upper" in plan.certain and mechanism.width is not None:
+            numbers |= {"upper": lower + mechanism.width, "upper_certain": sure}
         return Release(
             kind="KeysRelease",
             told=RoleTable.of({**keys, **numbers}, roles=dict.fromkeys(keys, "key")),
@@ -251,46 +271,34 @@ def search(
             "unit": context.unit_name,
             "counted": sorted(query.counted or ()),
             "max_groups": str(query.max_groups or ""),
+            **({} if delta is None else {"delta": str(positive(delta, name="delta"))}),
             **what,
         },
         plan=plan,
         context=context,
         columns=columns,
-        look=lambda taken: _counts(taken, rows, codes, most=query.max_groups or 1),
+        look=lambda taken: _counts(
+            taken, rows, codes, most=query.max_groups if query.truncated else None
+        ),
         draw=draw,
         result=result,
     )
 
 
 def counted_query(
-    context: QueryContext, counted: str | Sequence[str] | None, max_groups: int | None
+    question: Any, context: QueryContext, by: tuple[str, ...], delta: Number | None = None
 ) -> GroupCount:
-    """Which kinds are counted, and in how many groups a unit may be."""
-    policy, kinds = context.policy, None  # None if there is one kind, or no kind is open
-    if counted is not None:
-        kinds = kinds_of(counted, policy)
-    elif policy.rules:  # the open kinds that the table can tell
+    """Which kinds are counted, and in how many groups a unit may be; by default kinds without δ."""
+    policy, counted = context.policy, question.counted
+    if counted is None and policy.rules:  # the open kinds that the table can tell
         told = {rule.kind for rule in policy.rules} | {policy.default_kind}
-        kinds = frozenset(open_kinds(policy)) & told or None
-    if context.unit is None or policy.single_valued:
-        if max_groups not in (None, 1):
-            raise ParameterError(
-                f"max_groups={max_groups} has no meaning here: each unit is in one group.",
-                hint="Leave max_groups out, or give the session unit=.",
-            )
-        return GroupCount(max_groups=1, counted=kinds, truncated=context.unit is not None)
-    if max_groups is None and kinds is not None:
-        max_groups = policy.covers
-    if max_groups is None:
+        counted = sorted(set(open_kinds(policy)) & told) or None
+    asked = replace(question, counted=counted)
+    if asked.max_groups is None and delta is None:
         # A policy under which nothing can be found is refused as that.
+        kinds = kinds_of(counted, policy)
         mechanism_for(context, GroupCount(max_groups=1, counted=kinds, truncated=True), 1, 0)
-        raise ParameterError(
-            f"How many groups of one {context.unit!r} should the noise cover?",
-            hint="Pass max_groups=, from public knowledge such as the rules of a register; "
-            "others are counted in so many of theirs.",
-        )
-    most = whole(max_groups, name="max_groups", least=1)
-    return GroupCount(max_groups=most, counted=kinds, truncated=True)
+    return group_count(asked, context, by)[0]
 
 
 def key_types(context: QueryContext, names: Sequence[str]) -> KeyTypes:
@@ -331,7 +339,7 @@ def _counts(
     rows: Callable[[Taken], tuple[Lazy, tuple[str, ...]]],
     codes: KeyCodes | None,
     *,
-    most: int,
+    most: int | None,
 ) -> Secret:
     """Units per key that occurs. Secret, as are the keys."""
     (pairs, places), engine, unit = rows(taken), taken.table.engine, taken.unit
@@ -340,7 +348,8 @@ def _counts(
         return inside.counts(pairs, unit=unit, most=most)
     if unit is not None:
         pairs = engine.distinct(pairs.select(unit, *places))
-        pairs = first_groups(engine, pairs, unit, places, most=most)
+        if most is not None:
+            pairs = first_groups(engine, pairs, unit, places, most=most)
     # In the keys' own order: no engine's threads decide which draw is whose.
     return engine.groups(pairs.group_by(*places).agg(nw.len().alias(LENGTH)).sort(*places))
 
@@ -351,14 +360,17 @@ def _plan(
     most = query.max_groups
     cut = f", each in at most {many(most or 1, 'group')}" if query.truncated else ""
     kinds = " or ".join(sorted(query.counted or ("all",)))
+    # Cutting units down only lowers counts.
+    ended = mechanism.width is not None and not query.truncated and mechanism.key_delta is not None
+    certain = ("lower", "upper") if ended else ("lower",)
     return priced(
         context,
         mechanism,
         context.policy.shifts(query),
         about=f"About {kinds} units{cut}; a group that is not listed may have units.{said}",
-        scope=missing.scope(("lower",)),
-        certain=("lower",),
-        standard_deviation=float(mechanism.distribution.variance() ** 0.5),
+        scope=missing.scope(certain),
+        certain=certain,
+        standard_deviation=mechanism.variance**0.5,
     )
 
 
@@ -449,7 +461,7 @@ class Ngrams:
         refuse_clashes((self.by, *order), unit)
         refuse_clashes(names, unit)
         chosen = counted_where(self.where, self.unknown)
-        query = counted_query(context, self.counted, self.max_groups)
+        query = counted_query(self, context, (self.by, *order))
         kind = key_types(context, [self.by])[self.by]
 
         def rows(taken: Taken) -> tuple[Lazy, tuple[str, ...]]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from onesided._numbers import Infinite, Number, positive
 from onesided.errors import UnprotectableError
 from onesided.mechanism import TruncatedCounts
 from onesided.noise import IntArray, Noise
+from onesided.policy import Edge, Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._groups import Grouped, Groups
@@ -97,8 +99,15 @@ def _plan(
         bias=mean - float(np.rint(mean)),
         why=f"noise from 0 to {mechanism.width}, so that both ends are known",
     )
+    return with_delta(pure, mechanism, context.policy.shifts(groups.query), most=most)
+
+
+def with_delta(
+    pure: Plan, mechanism: Any, shifts: Mapping[Edge, Iterable[Shift]], *, most: Fraction
+) -> Plan:
+    """The plan with each edge's δ, rounded up, but not beyond what was asked for."""
     delta = {}
-    for edge, many in context.policy.shifts(groups.query).items():
+    for edge, many in shifts.items():
         exact = max(mechanism.delta(shift) for shift in many)
         delta[edge.name] = max(exact, min(short_share(exact), most))
     return replace(pure, guarantee=replace(pure.guarantee, delta=delta))

@@ -106,7 +106,7 @@ class Grouped:
         context.refuse_collated(*by)
         keys = context.keys(self.keys, by)
         check_types(keys, context.schema)
-        query, excess = _group_count(self, context, by)
+        query, excess = group_count(self, context, by, self.on_excess)
         gained, lost = unsure_kinds(context, query.counted)
         return Groups(
             unit=context.unit_name,
@@ -369,10 +369,13 @@ class Groups:
             )
 
 
-def _group_count(
-    question: Grouped, context: QueryContext, by: tuple[str, ...]
+def group_count(
+    question: Any, context: QueryContext, by: tuple[str, ...], given: OnExcess | None = None
 ) -> tuple[GroupCount, str]:
-    """How many groups of a unit count, and what happens to the rest."""
+    """How many groups of a unit count, and what happens to the rest.
+
+    given: what is to, None for the policy's default. Only what listed groups assert has keys.
+    """
     kinds = kinds_of(question.counted, context.policy)
     where = counted_where(question.where, question.unknown)
     used = context.made_of({*by, *(() if where is None else where.readable().columns)})
@@ -386,7 +389,8 @@ def _group_count(
     modes = context.policy.excess_modes
     if context.policy.bounds_groups(GroupCount(counted=kinds, columns=used)):
         modes = tuple(mode for mode in modes if mode != "keep")
-    excess = question.on_excess or modes[0]
+    keyed = hasattr(question, "keys")
+    excess: str = given or next(mode for mode in modes if keyed or mode != "error")
     if excess not in modes:
         raise ParameterError(
             f"on_excess={excess!r} cannot be used under the policy '{context.policy.name}'.",
@@ -428,7 +432,7 @@ def kinds_of(counted: str | Sequence[str] | None, policy: Policy) -> frozenset[s
     return kinds
 
 
-def _max_groups(question: Grouped, context: QueryContext, excess: str) -> int | None:
+def _max_groups(question: Any, context: QueryContext, excess: str) -> int | None:
     """The bound to enforce; None where the policy's own covers everyone."""
     own = context.policy.covers
     if excess == "keep":

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from functools import partial
+from typing import Final
 
 from onesided import policy as policies
 from onesided.mechanism import RecordSample, UnknownKeys
 from onesided.mechanism.kit import samples_for
 from onesided.numbers import INFINITE
 from onesided.policy import GroupCount, Policy
-from onesided.verify import Line, Universe, program, shipped
+from onesided.verify import Line, Universe, losses_of, program, shipped
 from onesided_proofs.zoo import samples as zoo
 
 _OPEN = GroupCount(max_groups=1, counted=frozenset({"open"}))
 _SINGLE = Universe(max_groups=1)
 _ROWS = Universe(ordered=True)
+_DELTA: Final = Fraction(2, 5)
 
 
 def cases() -> Iterator[Line]:
@@ -82,6 +86,50 @@ def _unknown_keys() -> Iterator[Line]:
         sparse = UnknownKeys.for_policy(private, epsilon=2, max_groups=most, counted=["open"])
         run = partial(zoo.found_keys, mechanism=sparse, most=most)
         yield program("UnknownKeys (drawn for keys that occur)", run, private, 2, universe=two)
+    for falling, query, epsilon in _FALLING:
+        yield _with_delta(falling, query, epsilon)
+
+
+_TWO = GroupCount(max_groups=2)
+_ENOUGH = 3
+"""Units by which a key is told for certain, so that rises lose all they may."""
+_MET = "δ is met exactly"
+_BOUND = "δ bounds what a key that falls and one that rises lose together"
+_FALLING: Final[Sequence[tuple[Policy, GroupCount, int]]] = (
+    (policies.addition_only(), GroupCount(max_groups=1), 2),
+    (policies.addition_only(), _TWO, 4),
+    (policies.unbounded(), GroupCount(max_groups=1), 2),
+    (policies.unbounded(), _TWO, 5),
+    (policies.bounded(), GroupCount(max_groups=1), 4),
+    (policies.presence(max_groups=2), GroupCount(), 4),
+    (policies.presence(max_groups=1), GroupCount(max_groups=1, truncated=True), 4),
+    (policies.sensitive("private"), GroupCount(max_groups=1), 4),
+    (policies.proposition("private"), GroupCount(max_groups=1), 4),
+    (policies.graph([("a", "b", 2), ("b", "a", 2)]), GroupCount(max_groups=1), 2),
+)
+
+
+def _with_delta(policy: Policy, query: GroupCount, epsilon: int) -> Line:
+    """Drawn for keys that occur alone; δ is found again by enumeration of every path."""
+    made = UnknownKeys.for_policy(policy, epsilon=epsilon, delta=_DELTA, query=query)
+    kinds = query.counted or frozenset(policy.kinds)
+    mixed = any(one.rise and one.fall for many in policy.shifts(query).values() for one in many)
+    most = query.max_groups if query.truncated else None
+    return Line(
+        "UnknownKeys (at a δ)",
+        policy,
+        partial(zoo.found_keys, mechanism=made, most=most, counted=kinds),
+        losses_of(made, policy, query),
+        query=query,
+        universe=Universe(units=_ENOUGH, max_groups=query.max_groups or 2),
+        epsilon=epsilon,
+        delta=_delta_of(made, policy, query),
+        loose=_BOUND if mixed else _MET,
+    )
+
+
+def _delta_of(made: UnknownKeys, policy: Policy, query: GroupCount) -> float:
+    return float(max(made.delta(one) for many in policy.shifts(query).values() for one in many))
 
 
 def _broken_samples() -> Iterator[Line]:
@@ -137,3 +185,32 @@ def _broken_keys() -> Iterator[Line]:
         flaw="a policy under which counts fall",
         seen="histograms published without public keys",
     )
+    one, both, share = GroupCount(max_groups=1), policies.unbounded(), "1/10"
+    right = UnknownKeys(2, upper_rate=2, key_delta=share)
+    for wrong, query, flaw, seen in (
+        (right, _TWO, "δ of one key, where a unit has two", "a formula for one partition each"),
+        (
+            UnknownKeys(INFINITE, upper_rate=2, key_delta=share),
+            one,
+            "what hides falls alone, where counts rise, too",
+            "π(n) = e^ε π(n - 1) + δ taken for the optimum",
+        ),
+        (
+            replace(right, key_delta="1/8"),
+            one,
+            "keys told from a count too small",
+            "a threshold without its last step",
+        ),
+    ):
+        run = partial(zoo.found_keys, mechanism=wrong, most=None, counted=frozenset(both.kinds))
+        yield Line(
+            "UnknownKeys",
+            both,
+            run,
+            losses_of(right, both, query),
+            query=query,
+            universe=Universe(units=_ENOUGH, max_groups=query.max_groups or 1),
+            flaw=flaw,
+            seen=seen,
+            delta=_delta_of(right, both, one),
+        )

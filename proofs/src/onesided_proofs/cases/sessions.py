@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from importlib.util import find_spec
@@ -615,6 +615,28 @@ def _per_unit() -> Iterator[Line]:
             (questions.Sum("total", of="units", total_bounds=(-1, 2), epsilon=_EPSILON), "of sums"),
         ):
             yield _line(policy, asked, world, f"per unit {what}", made=_units)
+        yield _line(policy, _WEIGHED, world, "weighted", made=_units)
+
+
+_WEIGHED = questions.Mean(
+    "total", bounds=(0, 2), weight="n", weight_bounds=(0, 2), epsilon=_EPSILON
+)
+
+
+def _weighed_as_one() -> Iterator[Line]:
+    """Wrong: twice the rate, as if every unit moved both sums by one span and not by two."""
+    for policy in (policies.addition_only(), policies.bounded()):
+        yield _line(
+            policy,
+            replace(_WEIGHED, epsilon=2 * _EPSILON),
+            _world(policy, 0, 2, many=True),
+            "weighted",
+            claims=_EPSILON,
+            made=_units,
+            loose="",
+            flaw="priced at the weight 1, where 2 are the most",
+            seen="weights multiplied in after the price",
+        )
 
 
 def _units(session: questions.Session) -> questions.Session:
@@ -760,6 +782,7 @@ def _broken() -> Iterator[Line]:
     yield _line(policy, apart, world, claims=_EPSILON, flaw=flaw, **flawed)
     yield from _parts_at_the_largest()
     yield _weighed_as_totals()
+    yield from _weighed_as_one()
     dropped = policies.presence(max_groups=1)
     asked = questions.Count(by="n", keys=(1, 2), epsilon=_EPSILON)
     flaw = "a unit that loses a row keeps another row of its own"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -74,9 +75,16 @@ def with_positions(data: Data, noise: Noise, *, sample: RecordSample) -> Rows:
     return tuple(found for found, coin in zip(rows, coins, strict=True) if coin)
 
 
-def found_keys(data: Data, noise: Noise, *, mechanism: UnknownKeys, most: int = 1) -> Rows:
+def found_keys(
+    data: Data,
+    noise: Noise,
+    *,
+    mechanism: UnknownKeys,
+    most: int | None = 1,
+    counted: AbstractSet[str] = frozenset({OPEN}),
+) -> Rows:
     """Right: draws for keys that occur alone; the answer is ordered by itself."""
-    true = occurring(data, most=most)
+    true = occurring(data, most=most, counted=counted)
     noisy = mechanism.release(np.array(list(true.values()), dtype=np.int64), noise=noise)
     return _listed(true, noisy.tolist())
 
@@ -119,11 +127,13 @@ def by_popularity(data: Data, noise: Noise, *, mechanism: UnknownKeys) -> Rows:
     return _listed(true, noisy.tolist())
 
 
-def occurring(data: Data, *, most: int = 1) -> dict[str, int]:
-    """The open units' groups as they turn up, each unit in its first ``most`` by name."""
+def occurring(
+    data: Data, *, most: int | None = 1, counted: AbstractSet[str] = frozenset({OPEN})
+) -> dict[str, int]:
+    """The counted units' groups as they turn up, each unit in its first ``most`` by name."""
     true: Counter[str] = Counter()
     for record in data:
-        if record.kind == OPEN:
+        if record.kind in counted:
             true.update(groups(record)[:most])
     return dict(true)
 

@@ -14,6 +14,7 @@ from onesided.errors import OnesidedError, ParameterError, SqlError, called
 from onesided.session._asks import QUESTIONS
 from onesided.session._context import condition
 from onesided.session._count import Count
+from onesided.session._discover import Discover
 from onesided.session._groups import names_of
 from onesided.session.several._several import Several
 from onesided.session.sql._select import Aggregate, Select, select_of
@@ -38,7 +39,7 @@ _CLAUSES: Final = {
 }
 # The questions that queries ask.
 QUERIES: Final = (
-    *(Count, CrossTable, RowCount, Several),
+    *(Count, CrossTable, Discover, RowCount, Several),
     *dict.fromkeys(kind for kind, _ in _WORDS.values()),
     *_CLAUSES.values(),
 )
@@ -49,6 +50,7 @@ _SHARED: Final = tuple(
     if "q" in {one.name for one in fields(kind)} and "q" not in given
 )
 _PER_UNIT: Final = "_PER_UNIT"
+_FOUND: Final = "LAPLACE_THRESHOLD"
 _OPTIONS: Final = (
     "epsilon",
     "delta",
@@ -95,7 +97,7 @@ def question_of(
     own, more = reader.options(epsilon), {**more, **reader.options_more(more)}
     if not select.by:
         more.pop("keys", None)
-    made = reader.made()
+    made = reader.made(finds=reader.finds(more))
     if len(made) == 1 and weights is None and guesses is None:
         ((kind, *place), given) = made[0]
         fitting = _fitting(more, [(kind, given)])
@@ -212,14 +214,27 @@ class _Questions:
                 "Open a session with that unit=.",
             )
         strategy, place = given.get("group_selection_strategy", ("PUBLIC_GROUPS", 0))
-        if str(strategy).upper() != "PUBLIC_GROUPS":
+        if str(strategy).upper() not in ("PUBLIC_GROUPS", _FOUND):
             raise query.error(
-                f"Groups are public here, not chosen by {strategy}.",
+                f"Groups are not chosen by {strategy}.",
                 place,
-                "Give keys=, or keys in the schema; session.discover(...) finds groups.",
+                f"Give keys=, or keys in the schema; {_FOUND} finds groups, as "
+                "session.discover(...) does.",
             )
-        if "delta" in given:
-            self._number("delta")
+        delta = {"delta": self._number("delta")} if "delta" in given else {}
+        if delta and more.get("delta", delta["delta"]) != delta["delta"]:
+            reason = f"δ is {delta['delta']} here and {more['delta']} in delta=."
+            raise query.error(reason, given["delta"][1], "Give it once.")
+        found = delta if self.finds(more) else {}
+        return found | self._most_groups(more)
+
+    def finds(self, more: Mapping[str, Any]) -> bool:
+        """Whether groups are found in the data: the query says so, or gives δ as an argument."""
+        strategy, _ = self._select.options.get("group_selection_strategy", ("", 0))
+        return str(strategy).upper() == _FOUND or "delta" in more
+
+    def _most_groups(self, more: Mapping[str, Any]) -> dict[str, Any]:
+        query, given = self._select.query, self._select.options
         most, place = given.get("max_groups_contributed", ("NULL", 0))
         if most == "NULL":
             return {}
@@ -233,8 +248,8 @@ class _Questions:
             raise query.error(reason, place, "Give it once.")
         return {"max_groups": int(found)}
 
-    def made(self) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-        """Each question's class and first arguments, and the others."""
+    def made(self, *, finds: bool = False) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+        """Each question's class and first arguments, and the others; finds: in groups found."""
         select = self._select
         shared: dict[str, Any] = {}
         if select.by:
@@ -257,6 +272,14 @@ class _Questions:
                     )
             return [((_CLAUSES[ordered[1]], ordered[2]), shared)]
         asked = [self._question(one, shared) for one in select.aggregates]
+        if finds:
+            if [kind for kind, _ in asked] != [(Count,)] or not select.by or select.margins:
+                raise select.query.error(
+                    "Groups are found by a count of units in each.",
+                    0,
+                    "Ask one COUNT with GROUP BY keys, then the rest with keys= of its answer.",
+                )
+            return [((Discover,), shared)]
         if select.margins is None:
             return asked
         return [self._table(one, *made) for one, made in zip(select.aggregates, asked, strict=True)]

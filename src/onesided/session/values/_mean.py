@@ -35,13 +35,15 @@ from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._count import Count, certain_sides
 from onesided.session._groups import Groups
+from onesided.session._missing import LeftOut, left_out
 from onesided.session._plan import Plan, PlanOption, priced
 from onesided.session._question import Answer, FormLine, PreparedQuery
 from onesided.session._release import Release, of_groups
 from onesided.session._statement import Nouns
 from onesided.session._ways import Way, estimates
 from onesided.session.several._several import Several
-from onesided.session.values._moments import Moments, Powers, asserted, moments
+from onesided.session.values._floats import outward, part_of, ratio, spread
+from onesided.session.values._moments import Moments, Powers, asserted, moments, weighted
 from onesided.session.values._shifts import Moved, Vector
 from onesided.session.values._sum import Sum, Valued
 from onesided.session.values._value import Floats, Of, Value, most_rows, uncut, value_of, words_of
@@ -49,6 +51,7 @@ from onesided.session.values._value import Floats, Of, Value, most_rows, uncut, 
 # Means and variances of tables whose span is 1, by which ways to the same answer are compared:
 # all at an end or in the middle, half at each end, and evenly.
 _TABLES: Final = ((0.0, 0.0), (0.5, 0.0), (1.0, 0.0), (0.5, 1 / 4), (0.5, 1 / 12))
+_MOST_WEIGHED: Final = 2**52
 _FINE: Final = 1000  # the steps of a unit's own proportion
 _Shifts: TypeAlias = dict[Edge, tuple[Shift, ...]]
 
@@ -103,7 +106,7 @@ class Parts:
         about, times = (self.centre, 1) if self.ends is None else (sum(self.ends) / 2, 2)
         least, most = value.low - about, value.high - about
         total, count = found["total"] / times, np.maximum(found["count"], 1)
-        low, high = _ratio(bounds["total"], bounds["count"], least, most, times=times)
+        low, high = ratio(bounds["total"], bounds["count"], least, most, times=times)
         return np.clip(total / count, least, most) + about, low + about, high + about
 
     def variance(self, found: Floating, bounds: Bounds, value: Value) -> Triple:
@@ -111,9 +114,9 @@ class Parts:
         count = np.maximum(found["count"], 1)
         estimate = found["squares"] / count - (found["total"] / count) ** 2
         least, most = value.low - self.centre, value.high - self.centre
-        mean_low, mean_high = _ratio(bounds["total"], bounds["count"], least, most)
+        mean_low, mean_high = ratio(bounds["total"], bounds["count"], least, most)
         size = max(least**2, most**2)
-        low, high = _ratio(bounds["squares"], bounds["count"], 0, size)
+        low, high = ratio(bounds["squares"], bounds["count"], 0, size)
         outer = np.maximum(mean_low**2, mean_high**2)
         inner = np.where(
             (mean_low <= 0) & (mean_high >= 0), 0, np.minimum(mean_low**2, mean_high**2)
@@ -178,9 +181,9 @@ class Ends:
         """As :meth:`Parts.mean`: the share of what lies above, or anywhere if there is nothing."""
         (above, up), (below, down) = ((found[n], bounds[n]) for n in ("above", "below"))
         shares = (
-            _part_of(above, below, nothing=1 / 2),
-            _part_of(up.lower, down.upper, nothing=0),
-            _part_of(up.upper, down.lower, nothing=1),
+            part_of(above, below, nothing=1 / 2),
+            part_of(up.lower, down.upper, nothing=0),
+            part_of(up.upper, down.lower, nothing=1),
         )
         return tuple(value.low + share * (value.high - value.low) for share in shares)  # type: ignore[return-value] # three
 
@@ -202,13 +205,13 @@ class Ends:
                 top = other + low_y + low_y**2 / (2 * other)
             return np.clip(np.where(other > 0, top, high), low, high)
 
-        least = [_spread(a, high_y, b, nothing=0) for a in (low_x, high_x) for b in (low_z, high_z)]
+        least = [spread(a, high_y, b, nothing=0) for a in (low_x, high_x) for b in (low_z, high_z)]
         most = [
-            *(_spread(peak(b, low_x, high_x), low_y, b, nothing=1 / 4) for b in (low_z, high_z)),
-            *(_spread(a, low_y, peak(a, low_z, high_z), nothing=1 / 4) for a in (low_x, high_x)),
+            *(spread(peak(b, low_x, high_x), low_y, b, nothing=1 / 4) for b in (low_z, high_z)),
+            *(spread(a, low_y, peak(a, low_z, high_z), nothing=1 / 4) for a in (low_x, high_x)),
         ]
         square = float(value.high - value.low) ** 2
-        told = (_spread(x, y, z, nothing=0), np.min(least, axis=0), np.max(most, axis=0))
+        told = (spread(x, y, z, nothing=0), np.min(least, axis=0), np.max(most, axis=0))
         return tuple(one * square for one in told)  # type: ignore[return-value] # three
 
     def counted(self, numbers: Mapping[str, Any]) -> Any:
@@ -283,7 +286,10 @@ class Mean(Valued):
     under presence it is priced as both, by up to ``high - low``.
     Of a column of true and false it is the proportion that is true, without ``bounds``; each unit's
     own in steps of a thousandth.
-    The arguments are those of :class:`onesided.session.Valued`.
+    weight: a column of weights, such as those of a survey: units count for their own, as in
+        :class:`onesided.session.Count`, whose ``weight_bounds`` and ``weight_step`` these are. A
+        unit moves both sums of distances by the largest weight times one span, together.
+    The other arguments are those of :class:`onesided.session.Valued`.
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
@@ -295,7 +301,11 @@ class Mean(Valued):
 
     of: Of = field(default="units", kw_only=True)
     max_rows: int | None = field(default=None, kw_only=True)
+    weight: str | None = field(default=None, kw_only=True)
+    weight_bounds: Sequence[Number] | None = field(default=None, kw_only=True)
+    weight_step: Number | None = field(default=None, kw_only=True)
 
+    later: ClassVar[tuple[str, ...]] = ("weight", "weight_bounds", "weight_step")
     squared: ClassVar[bool] = False
     sized: ClassVar = "means"  # what a look may find how large it is
     work: ClassVar = 3  # as many counts may take
@@ -326,13 +336,52 @@ class Mean(Valued):
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
         over = "rows" if self.of == "rows" else nouns.units
-        return f"{self.statistic.capitalize()} of {nouns.column(self.column)}, over {over}"
+        by = "" if self.weight is None else f", weighted by {nouns.column(self.weight)}"
+        return f"{self.statistic.capitalize()} of {nouns.column(self.column)}, over {over}{by}"
+
+    def weighed(self, context: QueryContext, value: Value) -> Value | None:
+        """The weights, checked; None where all units count for 1. Errors: ParameterError."""
+        given = (self.weight, self.weight_bounds, self.weight_step)
+        if given == (None, None, None):
+            return None
+        rows = self.of == "rows" and context.unit is not None
+        if self.weight is None or self.weight_bounds is None or rows or self.squared:
+            raise ParameterError(
+                f"weight={self.weight!r} and weight_bounds={self.weight_bounds!r} have no meaning "
+                f"for this {self.statistic}{' of rows' * rows}.",
+                hint="Give weight= and weight_bounds=(lowest, highest), from public knowledge, to "
+                "a mean over units.",
+            )
+        named = Sum(self.weight, bounds=self.weight_bounds, step=self.weight_step, epsilon=1)
+        found = Valued.value(replace(named, by=self.by, missing="drop"), context)
+        if found.low < 0 or found.high == 0 or self.weight == self.column:
+            raise ParameterError(
+                f"weight={self.weight!r}, weight_bounds={self.weight_bounds!r}: a weight is never "
+                "negative, nor the value itself.",
+                hint="Begin the bounds at 0, and name a column of weights.",
+            )
+        if found.high * (value.high - value.low) > _MOST_WEIGHED:
+            raise ParameterError(
+                "The largest weight times the span of the values is more than 2^52 steps.",
+                hint="Use coarser steps of either.",
+            )
+        return found
+
+    def _left_out(self, context: QueryContext, by: tuple[str, ...]) -> LeftOut:
+        found = Valued._left_out(self, context, by)  # noqa: SLF001 - its own
+        named = () if self.weight is None else (self.weight,)
+        more = left_out(context, by, self.where, self.unknown, values=named, missing="drop")
+        return replace(found, values=(*found.values, *more.values), thinned=more.thinned)
+
+    def optional(self, groups: Groups) -> bool:
+        """A unit without a weight adds nothing."""
+        return self.weight is not None or Valued.optional(self, groups)
 
     def ways(self, context: QueryContext) -> Iterator[Way]:
         """The mean, within narrower bounds, of a sum and a count, or of each value; for plans."""
         value = self.value(context)
         yield Way("Mean", self, certain=True)
-        if context.schema[self.column] == nw.Boolean:
+        if context.schema[self.column] == nw.Boolean or self.weight is not None:
             return
         yield from self._narrower("Mean", value)
         if self.max_rows is None and (self.of == "rows" or context.unit is None):
@@ -363,8 +412,11 @@ class Mean(Valued):
     def prepare(self, context: QueryContext) -> PreparedQuery[Moments, Release]:
         """Check and price the question. Looks at no row."""
         value, most = self.value(context), most_rows(context, self)
-        groups = replace(self.groups(context), words=words_of(context, value, most))
-        fits = self._fits(context, groups, value, most or 1)
+        weight, words = self.weighed(context, value), words_of(context, value, most)
+        if weight is not None:
+            words = f"{words} {weight.sentence.replace('Values', 'Weights', 1)}"
+        groups = replace(self.groups(context), words=words)
+        fits = self._fits(context, groups, value, most or 1, weight)
         parts, plan = fits[0].made, _plan(context, groups, fits)
         self.share(groups)
         sure = Confidence(self.confidence, self.simultaneous)
@@ -384,29 +436,49 @@ class Mean(Valued):
                 **groups.published(context, plan, entry),
             )
 
+        more = {"max_rows": most} if most else {}
         return PreparedQuery(
-            detail={**groups.detail, **value.detail, **({"max_rows": most} if most else {})},
+            detail={
+                **groups.detail,
+                **value.detail,
+                **more,
+                **({} if weight is None else {"weight": weight.detail}),
+            },
             plan=plan,
             context=context,
-            columns=groups.columns(context, *value.columns),
-            look=lambda taken: moments(
-                taken,
-                groups,
-                value,
-                centre=parts.centre,
-                squares=self.squared,
-                own_mean=True,
-                max_rows=most,
+            columns=groups.columns(
+                context, *value.columns, *(() if weight is None else weight.columns)
+            ),
+            look=lambda taken: (
+                moments(
+                    taken,
+                    groups,
+                    value,
+                    centre=parts.centre,
+                    squares=self.squared,
+                    own_mean=True,
+                    max_rows=most,
+                )
+                if weight is None
+                else weighted(taken, groups, value, weight, centre=parts.centre)
             ),
             draw=draw,
             result=result,
             asserts=asserted(groups, value),
         )
 
-    def _fits(self, context: QueryContext, groups: Groups, value: Value, most: int) -> list[Fit]:
+    def _fits(
+        self,
+        context: QueryContext,
+        groups: Groups,
+        value: Value,
+        most: int,
+        weight: Value | None = None,
+    ) -> list[Fit]:
         """What it can be made of, the least predicted error first; ε is all used by each.
 
-        most: values of one unit in a group, each of which may come, go or change.
+        most: values of one unit in a group, each of which may come, go or change. weight: what
+        each counts for, which may change as well.
         """
         optional = self.optional(groups)
 
@@ -415,9 +487,10 @@ class Mean(Valued):
                 context.policy, groups, optional=optional
             )
 
-        public = _still(moved([(1,)], [(0,)], [1]))
+        public = _still(moved([(1,)], [(0,)] if weight is None else [(1,), (-1,)], [1]))
         found, refused = [], None
-        for form in self._forms(value, public=public):
+        heavy = 1 if weight is None else weight.high
+        for form in self._forms(value, public=public, heavy=heavy):
             try:
                 of_form = partial(moved, form.adds, form.changes)
                 found.append(_fitted(form, of_form, self.epsilon, value.high - value.low))
@@ -427,15 +500,21 @@ class Mean(Valued):
             raise refused
         return sorted(found, key=lambda one: one.error)
 
-    def _forms(self, value: Value, *, public: bool) -> Iterator[Form]:
-        """The numbers that it can be made of; where that of units is public, one sum is enough."""
+    def _forms(self, value: Value, *, public: bool, heavy: int) -> Iterator[Form]:
+        """The numbers that it can be made of; where that of units is public, one sum is enough.
+
+        heavy: the largest weight. Of a weight w and a share p a unit adds w p and w (1 - p) of a
+        span: no more of both than heavy, which may be either's, or lost by one and won by another.
+        """
         centre, span = (value.low + value.high) // 2, value.high - value.low
         both, to_and_fro = (value.low, value.high), ((0, span), (0, -span))
         if public:
             adds = [(1, value.low - centre), (1, value.high - centre)]
             yield Form(lambda n, s: Parts(centre, n, s, None), adds, to_and_fro, (1, 1))
             return
-        yield Form(lambda a, b: Ends(centre, both, a, None, b), *_shares(span, 2))
+        yield Form(lambda a, b: Ends(centre, both, a, None, b), *_shares(heavy * span, 2))
+        if self.weight is not None:
+            return
         doubled = [(one, 2 * other) for one, other in to_and_fro]
         made, adds = partial(Parts, centre, squares=None, ends=both), [(1, -span), (1, span)]
         yield Form(made, adds, doubled, (span, 1))
@@ -456,7 +535,7 @@ class Mean(Valued):
         }
         estimate, lower, upper = self._found(parts, centred, bounds, value)
         if likely:
-            lower, upper = _outward(lower, upper, self._exact(2, [MAX_COUNT], parts.centre, value))
+            lower, upper = outward(lower, upper, self._exact(2, [MAX_COUNT], parts.centre, value))
         else:
             lower, upper = self._exactly(noisy, parts.centre, value)
         return {
@@ -516,7 +595,7 @@ class Variance(Mean):
 
     form: ClassVar = (FormLine("variance", "The variance of a column"),)
     squared: ClassVar[bool] = True
-    later: ClassVar = ("divisor", "root")
+    later = (*Mean.later, "divisor", "root")
     sql: ClassVar[dict[str, dict[str, Any]]] = {
         f"{word}{per_unit}": {
             **({} if per_unit else {"of": "rows"}),
@@ -554,7 +633,8 @@ class Variance(Mean):
             )
         return Mean.prepare(self, context)
 
-    def _forms(self, value: Value, *, public: bool) -> Iterator[Form]:
+    def _forms(self, value: Value, *, public: bool, heavy: int) -> Iterator[Form]:
+        del heavy  # variances have no weights
         centre, both = (value.low + value.high) // 2, (value.low, value.high)
         far = value.high - centre
         square = _roomy(far * far)
@@ -709,34 +789,3 @@ def _open_ended(steps: Interval) -> Interval:
     """Bounds on a sum in floats, infinite where it may have been cut."""
     lower, upper = (np.asarray(end, dtype=np.float64) for end in uncut(steps))
     return replace(steps, lower=lower, upper=upper)  # type: ignore[arg-type] # in floats
-
-
-def _ratio(
-    total: Interval, count: Interval, least: float, most: float, *, times: int = 1
-) -> tuple[Floats, Floats]:
-    """Bounds on total / count / times, given that somebody was counted."""
-    few, many = times * np.maximum(count.lower, 1), times * np.maximum(count.upper, 1)
-    low = np.minimum(total.lower / few, total.lower / many)
-    high = np.maximum(total.upper / few, total.upper / many)
-    return np.clip(low, least, most), np.clip(high, least, most)
-
-
-def _outward(lower: Floats, upper: Floats, ends: tuple[float, float]) -> tuple[Floats, Floats]:
-    """The same bounds, further out by more than a few roundings of floats; not beyond the ends."""
-    far = 8 * np.spacing(np.maximum(-lower, upper))
-    low, high = np.maximum(lower - far, ends[0]), np.minimum(upper + far, ends[1])
-    return np.minimum(lower, low), np.maximum(upper, high)
-
-
-def _part_of(some: Any, others: Any, *, nothing: float) -> Floats:
-    """The share of the first in both, neither below 0; ``nothing`` where it is undefined."""
-    with np.errstate(all="ignore"):
-        share = 1 / (1 + np.maximum(others, 0) / np.maximum(some, 0))
-    return np.where(np.isnan(share), nothing, share)
-
-
-def _spread(x: Floats, y: Floats, z: Floats, *, nothing: float) -> Floats:
-    """The variance of values of a span of 1, of the sums of their squared shares."""
-    with np.errstate(all="ignore"):
-        found = (x * z - y * y / 4) / (x + y + z) ** 2
-    return np.clip(np.where(np.isnan(found), nothing, found), 0, 1 / 4)

@@ -21,6 +21,7 @@ from onesided.session.values._value import VALUE, Value
 
 _SQUARE: Final = "onesided_square"
 _COPY: Final = "onesided_copy"
+_WEIGHT: Final = "onesided_weight"
 _HASHED: Final = "onesided_row_hash"
 _RANK: Final = "onesided_row_rank"
 # Sums of large numbers are two sums: of their whole parts of 2^26, and of what is left of each.
@@ -98,6 +99,39 @@ def moments(
     units = _powers(kept, centre, wide).group_by(*_kept(taken, groups))
     parts = units.agg(*(nw.col(name).sum() for name in _names(wide)))
     return _added(parts, taken, groups, wide)
+
+
+def weighted(taken: Taken, groups: Groups, value: Value, weight: Value, *, centre: int) -> Moments:
+    """Per group the sum of units' own weights, and of their own values less ``centre`` by these.
+
+    A unit's own weight and value in a group are means over its rows there that have both, rounded
+    down to whole steps. Secret.
+    """
+    taken, groups = groups.inside(taken)
+    columns = taken.at((*value.columns, *weight.columns))
+    rows = taken.rows((*groups.by, *columns), where=groups.where, counted=groups.query.counted)
+    heavy = weight.in_steps(rows, columns[1], taken.schema[columns[1]])
+    heavy = heavy.with_columns(nw.col(VALUE).alias(_WEIGHT))
+    both = value.in_steps(heavy, columns[0], taken.schema[columns[0]])
+    kept = _kept(taken, groups)
+    if taken.unit is None:
+        both = both.with_columns(
+            _within(value.low, value.high), _within(weight.low, weight.high, _WEIGHT)
+        )
+    else:
+        parts = _per_unit(both, taken, groups, value, own_mean=True)
+        each = both.with_columns(nw.col(_WEIGHT).alias(VALUE)).drop(_WEIGHT)
+        each = _per_unit(each, taken, groups, weight, own_mean=True).rename({VALUE: _WEIGHT})
+        both = parts.drop_nulls(kept).join(each.drop_nulls(kept), on=kept, how="inner")
+    # The sums of both stand where those of values and of their squares do.
+    times = (nw.col(_WEIGHT) * (nw.col(VALUE) - centre)).alias(_SQUARE)
+    made = both.with_columns(times, nw.col(_WEIGHT).alias(VALUE), nw.lit(1).alias(LENGTH))
+    furthest = weight.high * max(value.high - centre, centre - value.low)
+    wide = {VALUE: _is_wide(weight.high), _SQUARE: _is_wide(furthest)}
+    for name in (name for name, far in wide.items() if far):
+        made = _split(made, nw.col(name) + _UP, name)
+    added = _added(made.select(*kept, *_names(wide)), taken, groups, wide)
+    return Moments(tuple((total, moved, 0) for _, total, moved in added.exact))
 
 
 def own_values(
@@ -336,7 +370,7 @@ def _carried() -> tuple[nw.Expr, nw.Expr]:
     return nw.col(_HIGH[VALUE]) + more, nw.col(_LOW[VALUE]) - more * _PART
 
 
-def _within(low: int, high: int) -> nw.Expr:
-    value = nw.col(VALUE)
+def _within(low: int, high: int, name: str = VALUE) -> nw.Expr:
+    value = nw.col(name)
     inside = nw.when(value > high).then(nw.lit(high)).otherwise(value)
-    return nw.when(value < low).then(nw.lit(low)).otherwise(inside).cast(nw.Int64()).alias(VALUE)
+    return nw.when(value < low).then(nw.lit(low)).otherwise(inside).cast(nw.Int64()).alias(name)

@@ -1,0 +1,41 @@
+"""Quotients of noisy sums and their bounds, in floats: of what is told already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onesided.mechanism import Interval
+from onesided.session.values._value import Floats
+
+
+def ratio(
+    total: Interval, count: Interval, least: float, most: float, *, times: int = 1
+) -> tuple[Floats, Floats]:
+    """Bounds on total / count / times, given that somebody was counted."""
+    few, many = times * np.maximum(count.lower, 1), times * np.maximum(count.upper, 1)
+    low = np.minimum(total.lower / few, total.lower / many)
+    high = np.maximum(total.upper / few, total.upper / many)
+    return np.clip(low, least, most), np.clip(high, least, most)
+
+
+def outward(lower: Floats, upper: Floats, ends: tuple[float, float]) -> tuple[Floats, Floats]:
+    """The same bounds, further out by more than a few roundings of floats; not beyond the ends."""
+    far = 8 * np.spacing(np.maximum(-lower, upper))
+    low, high = np.maximum(lower - far, ends[0]), np.minimum(upper + far, ends[1])
+    return np.minimum(lower, low), np.maximum(upper, high)
+
+
+def part_of(some: Any, others: Any, *, nothing: float) -> Floats:
+    """The share of the first in both, neither below 0; ``nothing`` where it is undefined."""
+    with np.errstate(all="ignore"):
+        share = 1 / (1 + np.maximum(others, 0) / np.maximum(some, 0))
+    return np.where(np.isnan(share), nothing, share)
+
+
+def spread(x: Floats, y: Floats, z: Floats, *, nothing: float) -> Floats:
+    """The variance of values of a span of 1, of the sums of their squared shares."""
+    with np.errstate(all="ignore"):
+        found = (x * z - y * y / 4) / (x + y + z) ** 2
+    return np.clip(np.where(np.isnan(found), nothing, found), 0, 1 / 4)
