@@ -214,7 +214,7 @@ def sentences(policy: Policy) -> list[str]:
 
     >>> from onesided.policy import addition_only
     >>> sentences(addition_only())[1]
-    'Certain on both sides: Enclosed.'
+    'Certain from below: Discover with δ.'
     """
     try:
         cells = column(policy)

@@ -387,17 +387,11 @@ def _parts() -> Iterator[Line]:
     """Disjoint parts at ε of their own; ``session/several/_disjoint.py`` says what they cost."""
     kind = policies.sensitive("kind = 'sensitive'")
     for policy in (policies.addition_only(), policies.unbounded(), policies.removal_only()):
-        yield _line(
-            policy, _place_by_place(6, 3), _of_single_rows(policy), "parts, largest", unit=None
-        )
+        rows = _of_single_rows(policy)
+        yield _line(policy, _place_by_place(6, 3), rows, "parts, largest", unit=None)
     for policy in (policies.bounded(), kind):
-        yield _line(
-            policy,
-            _place_by_place(4, 2),
-            _of_single_rows(policy),
-            "parts, left + entered",
-            unit=None,
-        )
+        rows = _of_single_rows(policy)
+        yield _line(policy, _place_by_place(4, 2), rows, "parts, left + entered", unit=None)
     own = policies.presence(max_groups=1)
     held: dict[str, Any] = {"by": "place", "keys": _PLACES}
     yield _line(own, _place_by_place(6, 3, **held), _world(own, 0, 1, many=True), "parts, by place")

@@ -187,6 +187,9 @@ def z_order(shape: tuple[int, ...]) -> IntArray:
 
     Every 2^k by 2^k square at multiples of 2^k, and every two such side by side in one larger
     square, is one run of the curve if it lies inside the table.
+
+    >>> z_order((2, 2)).tolist()
+    [0, 1, 2, 3]
     """
     rows, columns = np.indices(shape, dtype=np.int64)
     code = np.zeros(shape, dtype=np.int64)
