@@ -12,7 +12,14 @@ from starlette.exceptions import HTTPException
 
 from onesided.errors import OnesidedError
 from onesided.noise import Noise
-from onesided_service import _api, _curator_pages, _monitor_pages, _pages, _public_pages
+from onesided_service import (
+    _api,
+    _curator_pages,
+    _kept_pages,
+    _monitor_pages,
+    _pages,
+    _public_pages,
+)
 from onesided_service._beats import Beats
 from onesided_service._clock import Clock
 from onesided_service._config import ServiceConfig
@@ -56,7 +63,7 @@ def create_app(
     )
     app.state.service = service
     app.include_router(_public_pages.files, responses=_api.TOLD)
-    for part in (_api, _pages, _public_pages, _curator_pages, _monitor_pages):
+    for part in (_api, _pages, _kept_pages, _public_pages, _curator_pages, _monitor_pages):
         app.include_router(part.router)
     app.add_api_route("/healthz", lambda: {"status": "ok"}, include_in_schema=False)
     app.add_api_route("/readyz", _ready, include_in_schema=False)

@@ -26,6 +26,7 @@ from onesided_service._clock import Clock
 from onesided_service._config import ServiceConfig
 from onesided_service._datasets import Dataset
 from onesided_service._errors import ServiceError, closed, not_found
+from onesided_service._kept import Kept
 from onesided_service._monitors import LiveMonitor
 from onesided_service._oidc import Oidc
 from onesided_service._people import People, Person
@@ -65,7 +66,7 @@ class Service:
         self.datasets = {
             name: Dataset(one, config, self.state, noise) for name, one in config.datasets.items()
         }
-        self.publishing = Publishing(self.state)
+        self.publishing, self.kept = Publishing(self.state), Kept(self.state)
         self.monitors = {name: LiveMonitor(one, config) for name, one in config.monitors.items()}
         # One each: rows of one dataset never make an answer about another one late.
         self._readers = {name: ThreadPoolExecutor(1, f"reader-{name}") for name in self.datasets}
