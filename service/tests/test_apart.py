@@ -217,6 +217,7 @@ def test_one_that_stands_by_takes_over_at_once(apart):
     """So a stall costs the question at hand, and not the next one: it waits for no start."""
     dataset = apart.datasets["visits"]
     dataset.check()
+    dataset.warm()
     elsewhere = dataset.elsewhere
     stalled, by = elsewhere.run(os.getpid), elsewhere._spare.pid
     ask, _ = apart.asking.begin(ANN, dataset, COUNT)

@@ -30,8 +30,7 @@ from onesided_service._errors import ServiceError
 T = TypeVar("T")
 FREE_SECONDS: Final = 60  # that a plan or a preview may take, waiting for others apart
 FREE_MEMORY: Final = 4  # GiB that they may
-_NICE: Final = 2  # requests come before rows,
-_NICEST: Final = 7  # and both before what is free
+_NICE: Final = 5  # readers and requests come before what is free
 _ENDING: Final = 5  # seconds in which what closed its output says how it ended
 _GIB: Final = 2**30
 _OURS: Final = "A process of ours"
@@ -68,7 +67,7 @@ class Taken:
         return "\n".join(lines)
 
 
-FREE: Final = Taken(memory=FREE_MEMORY, nice=_NICEST)
+FREE: Final = Taken(memory=FREE_MEMORY, nice=_NICE)
 
 
 def cores_of(place: int, threads: int) -> list[int]:
@@ -203,6 +202,15 @@ class Process:
         with self._one:
             self._started()
 
+    def stand_by(self) -> None:
+        """Wait until there is one that stands by, and has done what comes first."""
+        with self._one:
+            if self._spare is not None:
+                with suppress(EOFError, OSError):  # it is looked at before it takes over
+                    self._runs += 1
+                    self._send(self._spare, self._runs, bool, ())
+                    self._answer(self._spare)
+
     def kill(self, called: str) -> None:
         """End what it does if that is called so, and nothing that came after it."""
         with self._sending:
@@ -281,15 +289,14 @@ def _exactly(stream: Any, size: int) -> bytes:
     return found
 
 
-def reader_of(config: ServiceConfig, found: Dataset, place: int) -> Process:
+def reader_of(config: ServiceConfig, found: Dataset, place: int, *, spare: bool = True) -> Process:
     """The process that reads a dataset's rows; place: which of the datasets it is."""
     dataset, warm = found.config, (Dataset.warm, found)
     config = replace(config, datasets={found.name: dataset}, monitors={})
     if dataset.engine == "spark":  # whose JVM has limits of its own, and is not held twice
-        return Process(config, Taken(nice=_NICE), first=warm)
-    cores = cores_of(place, dataset.threads)
-    limits = Taken(memory=dataset.memory, cores=cores, nice=_NICE)
-    return Process(config, limits, first=warm, spare=True)
+        return Process(config, Taken(), first=warm)
+    limits = Taken(memory=dataset.memory, cores=cores_of(place, dataset.threads))
+    return Process(config, limits, first=warm, spare=spare)
 
 
 def _too_long(seconds: float | None) -> ServiceError:

@@ -77,6 +77,9 @@ class Elsewhere(Protocol):
     def ready(self) -> None:
         """Start it, or another in its place, unless it runs."""
 
+    def stand_by(self) -> None:
+        """Wait for the one that would take its place."""
+
     def kill(self, called: str) -> None:
         """End what it does if that is called so."""
 
@@ -180,6 +183,7 @@ class Dataset:
         """
         if self.elsewhere is not None:
             self.elsewhere.run(bool)  # it reads once before it does anything
+            self.elsewhere.stand_by()
             return
         if not self.open:
             return

@@ -54,7 +54,8 @@ def check(
         for name in chosen:
             with _dataset(read, state, config, name) as dataset:
                 # As the service reads it: on as many cores, in as much memory.
-                dataset.elsewhere = reader_of(read, dataset, list(read.datasets).index(name))
+                place = list(read.datasets).index(name)
+                dataset.elsewhere = reader_of(read, dataset, place, spare=False)
                 found[name] = dataset.check()
                 words[name] = dataset.words_of(found[name])
     if as_json:
