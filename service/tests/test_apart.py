@@ -213,6 +213,17 @@ def test_only_what_is_meant_is_killed(process):
             slept.result(60)
 
 
+def test_one_that_takes_nothing_in_is_killed_too(process):
+    os.kill(process.run(os.getpid), signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(process.run, len, "x" * 2**22, called="more than a pipe holds")
+        while not sent.done():
+            process.kill("more than a pipe holds")
+            time.sleep(0.05)
+        with pytest.raises(EndedError):
+            sent.result(60)
+
+
 def test_one_that_stands_by_takes_over_at_once(apart):
     """So a stall costs the question at hand, and not the next one: it waits for no start."""
     dataset = apart.datasets["visits"]

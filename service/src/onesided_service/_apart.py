@@ -129,7 +129,7 @@ class Process:
         self._child: subprocess.Popen[bytes] | None = None
         self._spare: subprocess.Popen[bytes] | None = None
         self._answered, self.unstarted = False, False
-        self._one, self._sending = threading.Lock(), threading.Lock()
+        self._one, self._named = threading.Lock(), threading.Lock()
         self._runs, self._doing = 0, ""
 
     def run(
@@ -148,7 +148,7 @@ class Process:
         with self._one:
             child, late = self._started(), threading.Event()
             self._runs += 1
-            with self._sending:
+            with self._named:
                 self._doing = called
 
             def end() -> None:
@@ -173,7 +173,7 @@ class Process:
                 raise self._over(child, killed=killed, ended=ended) from error
             finally:
                 timer.cancel()
-                with self._sending:
+                with self._named:
                     self._doing = ""
             self._answered, self.unstarted = True, False
             if self._spares and self._spare is None:  # only now: what waited for this one was first
@@ -199,8 +199,11 @@ class Process:
 
     def ready(self) -> None:
         """Start it, or let the one that stands by take over, unless it runs."""
-        with self._one:
-            self._started()
+        if self._one.acquire(blocking=False):  # whoever has it starts what it needs
+            try:
+                self._started()
+            finally:
+                self._one.release()
 
     def stand_by(self) -> None:
         """Wait until there is one that stands by, and has done what comes first."""
@@ -213,7 +216,7 @@ class Process:
 
     def kill(self, called: str) -> None:
         """End what it does if that is called so, and nothing that came after it."""
-        with self._sending:
+        with self._named:
             if (child := self._child) is not None and self._doing == called:
                 self._doing = ""
                 child.kill()
@@ -241,9 +244,8 @@ class Process:
         except RecursionError:
             hint = "Write it flatter."
             raise ServiceError(400, "NotJson", "This nests too deep.", hint=hint) from None
-        with self._sending:
-            child.stdin.write(written)
-            child.stdin.flush()
+        child.stdin.write(written)
+        child.stdin.flush()
 
     def _started(self) -> Any:
         if self._child is not None and self._child.poll() is None:
@@ -254,7 +256,8 @@ class Process:
         if stands_by is not None and stands_by.poll() is not None:
             _end(stands_by)
             stands_by = None
-        self._child, self._answered = stands_by or self._begin(), False
+        # One that stood by has started, whatever it does later.
+        self._child, self._answered = stands_by or self._begin(), stands_by is not None
         return self._child
 
     def _begin(self) -> subprocess.Popen[bytes]:

@@ -98,8 +98,8 @@ class FileRows(Source):
 
     def rows(self) -> Any:
         """Errors: DataError for what is missing, damaged or of another kind."""
-        given = {"table": self._table, "schema": self._schema, "threads": self._threads}
-        return rows_of(self._path, **given)[1]
+        table, schema = self._table, self._schema
+        return rows_of(self._path, table=table, schema=schema, threads=self._threads)[1]
 
 
 def rows_of(path: str, *, table: str, schema: Schema, threads: int = 1) -> tuple[Any, Any]:
