@@ -18,6 +18,7 @@ from onesided.session import (
     Release,
     question_from_json,
     release_from_json,
+    release_to_json,
     statement_of,
     total_guarantee,
 )
@@ -220,6 +221,8 @@ async def ask(request: Request, name: str) -> Response:
             return see(f"/datasets/{found.name}/list")
         if first(form, "do") == "preview":
             words = await service.free(person, previewed, found, asked)
+            told = release_from_json(words["preview"]).releases
+            words["preview"] = [shown(one, made_up=True) for one in told]
     except (ServiceError, OnesidedError) as error:
         refusal = refusal_of(error)
         told = error_words(refusal, asked.sql if asked.how == SQL else asked.where)
@@ -526,9 +529,9 @@ def previewed(found: Dataset, asked: Asked) -> dict[str, Any]:
     found.require_open()
     question, _ = asked_in(settle(found, asked).body, found.session(), found.config)
     rows = found.config.declared_rows
-    told = preview_of(question, schema=found.schema, policy=found.policy, rows=rows).releases
-    ways = ways_of(found, question)
-    return {"preview": [shown(one, made_up=True) for one in told], "ways": ways}
+    told = preview_of(question, schema=found.schema, policy=found.policy, rows=rows)
+    # As text, as which it comes from another process.
+    return {"preview": release_to_json(told), "ways": ways_of(found, question)}
 
 
 def size_of(amount: str) -> Fraction | float:
