@@ -213,7 +213,56 @@ def test_only_what_is_meant_is_killed(process):
             slept.result(60)
 
 
-def test_an_interrupt_that_fails_ends_nothing(process):
-    first = process.run(os.getpid)
-    process.interrupt(divmod, 1, 0)
-    assert process.run(os.getpid) == first
+def test_one_that_takes_nothing_in_is_killed_too(process):
+    os.kill(process.run(os.getpid), signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(process.run, len, "x" * 2**22, called="more than a pipe holds")
+        while not sent.done():
+            process.kill("more than a pipe holds")
+            time.sleep(0.05)
+        with pytest.raises(EndedError):
+            sent.result(60)
+
+
+def test_one_that_stands_by_takes_over_at_once(apart):
+    """So a stall costs the question at hand, and not the next one: it waits for no start."""
+    dataset = apart.datasets["visits"]
+    dataset.check()
+    dataset.warm()
+    elsewhere = dataset.elsewhere
+    stalled, by = elsewhere.run(os.getpid), elsewhere._spare.pid
+    ask, _ = apart.asking.begin(ANN, dataset, COUNT)
+    os.kill(stalled, signal.SIGSTOP)
+
+    async def late():
+        read = partial(elsewhere.run, os.getpid, called=ask.id)
+        work = asyncio.get_running_loop().run_in_executor(None, read)
+        await apart._stopped(work, ask, dataset)
+
+    asyncio.run(asyncio.wait_for(late(), 60))
+    assert not alive(stalled)
+    assert elsewhere._child.pid == by
+    assert elsewhere.run(held, dataset)  # it has read the snapshot already
+    assert elsewhere.run(os.getpid) == by
+    assert elsewhere._spare.pid not in (stalled, by)
+
+
+def held(dataset):
+    return dataset._back is not None
+
+
+def test_what_does_not_start_is_told_to_its_curators(apart, folder):
+    dataset, policy = apart.datasets["visits"], folder / "policy.toml"
+    text = policy.read_text()
+    asyncio.run(apart.warm())
+    asyncio.run(apart.ready_to_answer())
+    dataset.elsewhere.stop()
+    policy.unlink()
+    asyncio.run(apart.warm())
+    assert "did not start (status 1)" in dataset.notes()[0]["note"]
+    with pytest.raises(ServiceError) as refused:
+        asyncio.run(apart.ready_to_answer())
+    assert refused.value.status == 503
+    policy.write_text(text)
+    dataset.check()
+    asyncio.run(apart.ready_to_answer())

@@ -174,6 +174,36 @@ def test_an_analyst_asks_in_sql_and_is_refused_for_want_of_budget(walk, demo, wi
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=lambda w: f"{w[0]}-{w[2]}")
+def test_an_analyst_asks_a_list_and_compares_the_answers(walk, demo, window):
+    one = walk(*window)
+    page = one.page
+    one.sign_in(demo["analysts"][1])
+    for epsilon in ("1/5", "1/10"):
+        one.go("/datasets/visits/ask?kind=count&by=category&epsilon=" + epsilon)
+        one.shows("#price", "ε =")
+        page.get_by_role("button", name="Put on my list").click()
+        one.shows("h1", "Your list of questions")
+    one.shows(".cost", "ε = ")
+    one.look()
+    page.get_by_role("button", name="Ask all, and be charged").click()
+    page.locator("h3", has_text="Certificate").nth(1).wait_for()
+    one.go("/datasets/visits/list")
+    for left in (1, 0):
+        page.get_by_role("button", name="Remove question 1").click()
+        page.wait_for_function(
+            "n => document.querySelectorAll('[name=remove]').length === n", arg=left
+        )
+    one.shows("p", "Nothing is on it")
+    one.look()
+    one.go("/history")
+    page.get_by_role("checkbox").first.check()
+    one.look()
+    page.get_by_role("button", name="Compare side by side").click()
+    one.shows("h2", "Group by group")
+    one.look()
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=lambda w: f"{w[0]}-{w[2]}")
 def test_the_public_watches_the_map_change_by_conditional_requests(walk, window):
     one = walk(*window)
     page, seen = one.page, []

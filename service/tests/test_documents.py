@@ -3,6 +3,7 @@
 import configparser
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,14 @@ def free_port():
         return made.getsockname()[1]
 
 
+def has_r():
+    """Whether R is here, with what the page names."""
+    if (found := shutil.which("Rscript")) is None:
+        return False
+    command = [found, "-e", "library(httr2); library(jsonlite)"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
 @pytest.mark.heavy
 def test_the_commands_of_the_curator_the_analyst_and_the_auditor_run(tmp_path):
     """One story: the curator sets up and starts, the analyst asks, the auditor checks, it stops."""
@@ -42,6 +51,9 @@ def test_the_commands_of_the_curator_the_analyst_and_the_auditor_run(tmp_path):
         (tools / name).chmod(0o755)
     *setting_up, stopping = blocks("service.md", "bash")
     asking = ["python -W error analyst.py\n", *blocks("service-analyst.md", "bash")]
+    (tmp_path / "asked.R").write_text("\n".join(blocks("service-analyst.md", "r")))
+    if has_r():
+        asking.append("Rscript asked.R\n")
     commands = "".join([*setting_up, *asking, *blocks("service-auditor.md", "bash"), stopping])
     port = str(free_port())
     for name in ("analyst.py",):
@@ -61,6 +73,7 @@ def test_the_commands_of_the_curator_the_analyst_and_the_auditor_run(tmp_path):
     assert "RemoteSession('visits'" in done.stdout
     assert "certainly at most 200:" in done.stdout
     assert '"release":' in done.stdout
+    assert "upper_certain" in done.stdout or not has_r()
 
 
 def test_what_the_pages_name_is_there():

@@ -4,7 +4,8 @@ An analyst asks of 10^3 or of 10^6 rows and, until that turn ends, times every a
 area under the curve of the mean times is 1/2 where nothing is told; of ``n`` tries of each kind it
 strays by 4.4 / sqrt(6 n) for one address in 10^5. The long form has 2,000 of each, and so a bound
 of 0.04; the short form one of 0.23, and needs a core that nobody else has. Where one process does
-all, the price told them apart by 0.31.
+all, the price told them apart by 0.31; without beats, with five times as much to do as the machine
+could, /healthz did by 0.16 of 60 tries, and with them by 0.05 of 80.
 """
 
 import importlib.util

@@ -9,6 +9,11 @@ import pytest
 
 pytest.importorskip("jinja2")
 
+from onesided import policy as policies
+from onesided.errors import ParameterError
+from onesided_service import ServiceConfig
+from onesided_service._monitors import LiveMonitor
+
 MONITOR = """
 [monitors.live]
 title = "Live <b>places</b>"
@@ -136,3 +141,73 @@ def test_maps_of_others_read_the_latest_statuses_as_points(service, sender):
         assert point["geometry"] == {"type": "Point", "coordinates": own}
         assert point["properties"] == {**place, "time": "2026-01-01T12:00:00Z"}
     assert path in service.get("/monitors/live", who="").text
+
+
+ALARMS = """
+[monitors.crowds]
+title = "Crowds"
+keys = "places.csv"
+policy = "open.policy.toml"
+at_most = 2
+at_least = 5
+epsilon = 90
+window = "1d"
+"""
+
+
+@pytest.fixture
+def crowds(folder, request):
+    made = policies.sensitive_presence("closed", max_groups=1)
+    (folder / "open.policy.toml").write_text(made.to_toml())
+    path = folder / "onesided.toml"
+    path.write_text(path.read_text() + ALARMS)
+    service = request.getfixturevalue("service")
+    service.tokens["sender"] = service.inner.people.add("city", {"crowds": ["sender"]}, days=1)
+    return service
+
+
+def test_a_monitor_with_alarms_tells_four_states_and_both_bounds(crowds):
+    """The numbers are the library's own bounds: what is certain, whatever was drawn."""
+    visits = {"bar": (9, False), "gym": (9, True)}
+    rows = [(place, n, closed) for place, (many, closed) in visits.items() for n in range(many)]
+    columns = {
+        "place": [place for place, _, _ in rows],
+        "person": list(range(len(rows))),
+        "closed": [closed for _, _, closed in rows],
+    }
+    assert "Safe places and alarms" in crowds.get("/monitors/crowds", who="").text
+    for day, batch in (1, columns), (2, {name: [] for name in columns}):
+        body = {"id": f"day {day}", "time": f"2026-01-0{day}T12:00:00", "columns": batch}
+        told = crowds.post("/api/v1/monitors/crowds/batches", body, "sender")
+        assert told.status_code == 200, told.text
+        last = crowds.inner.monitors["crowds"].open().last
+        for row, place in enumerate(told.json()["places"]):
+            assert place["status"] == last.status[row] in ("safe", "alarm", "unknown", "resting")
+            assert place["at_most"] == last.upper_bounds[row]
+            assert place["open_at_least"] == last.lower_bounds[row]
+            assert (place["at_most"] or 9) >= (day == 1 and visits.get(place["place"], (0,))[0])
+            assert (place["open_at_least"] or 0) <= 9 * (place["place"] == "bar")
+        points = crowds.get("/api/v1/monitors/crowds.geojson", who="").json()["features"]
+        for point, place in zip(points, told.json()["places"], strict=True):
+            assert {**place, **point["properties"]}.keys() - place.keys() == {"time"}
+            assert point["properties"].items() >= {"open_at_least": place["open_at_least"]}.items()
+    document = crowds.get("/api/v1/monitors/crowds", who="").json()
+    assert (document["at_most"], document["at_least"]) == (2, 5)
+    assert crowds.get("/monitors/crowds/places.json", who="").json()["alarms"] == 5
+    assert crowds.get("/monitors/crowds/state.json", who="").json()["lower"] is not None
+    assert "with at least 5 open ones" in crowds.get("/", who="").text
+    past = crowds.get("/monitors/crowds/places/1", who="").text
+    assert "open, at least" in past
+    assert "nor fewer open ones" in past
+
+
+@pytest.mark.parametrize("wrong", ["at_least = 2", "at_least = 1", 'at_least = "many"'])
+def test_an_alarm_that_could_be_safe_is_refused(folder, wrong):
+    made = policies.sensitive_presence("closed", max_groups=1)
+    (folder / "open.policy.toml").write_text(made.to_toml())
+    text = ALARMS.replace("at_least = 5", wrong)
+    with pytest.raises(ParameterError):
+        LiveMonitor(
+            ServiceConfig.from_toml(text, folder=folder).monitors["crowds"],
+            ServiceConfig(folder=folder),
+        ).open()

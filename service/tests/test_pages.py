@@ -50,11 +50,15 @@ class Browser:
         """The page of the answer of a form that is asked."""
         asked = self.post("/datasets/visits/ask", fields)
         assert asked.status_code == 303, asked.text
-        page = self.get(asked.headers["location"])
+        return asked.headers["location"], self.wait(asked.headers["location"])
+
+    def wait(self, path):
+        """The page of an answer, once it is there."""
+        page = self.get(path)
         while 'id="due"' in page.text:
             time.sleep(0.05)  # a minute has so many requests
-            page = self.get(asked.headers["location"])
-        return asked.headers["location"], page.text
+            page = self.get(path)
+        return page.text
 
 
 @pytest.fixture
@@ -265,3 +269,8 @@ def test_tokens_cannot_be_tried_on_the_page_without_end(service, browser):
     assert told[-1] == 429
     right = {"token": service.tokens["ann"], "next": "/"}
     assert browser.post("/sign-in", right).status_code == 303  # others at its address can
+
+
+def test_the_one_edge_of_a_policy_has_no_name_on_its_page(service):
+    page = Browser(service).sign_in("ann").get("/datasets/visits").text
+    assert "<li>Protected: " in page

@@ -2,7 +2,7 @@
 
 So the process that answers requests computes nothing about rows, and nothing that is asked keeps
 it from others. A process ends when whoever started it ends, or when it is killed; the next call
-starts another.
+goes to another, which stands by where a question must not wait for one to start.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import io
 import os
 import pickle
 import queue
-import resource
 import struct
 import subprocess
 import sys
@@ -24,7 +23,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast
 
 from onesided.errors import DataError
-from onesided_service._config import DatasetConfig, ServiceConfig
+from onesided_service._config import ServiceConfig
 from onesided_service._datasets import Dataset
 from onesided_service._errors import ServiceError
 
@@ -32,13 +31,18 @@ T = TypeVar("T")
 FREE_SECONDS: Final = 60  # that a plan or a preview may take, waiting for others apart
 FREE_MEMORY: Final = 4  # GiB that they may
 _NICE: Final = 5  # readers and requests come before what is free
+_ENDING: Final = 5  # seconds in which what closed its output says how it ended
 _GIB: Final = 2**30
-_OURS: Final = "a process of ours"
+_OURS: Final = "A process of ours"
 _HEAD: Final = struct.Struct("<QQ")  # of what comes back: whose answer, and how long
 
 
 class EndedError(DataError):
     """A process ended before what it did was done: of the rows it tells nothing."""
+
+
+class UnstartedError(EndedError):
+    """A process ended before it did anything: what it needs to start is not there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,15 +53,18 @@ class Taken:
     cores: Sequence[int] = ()
     nice: int = 0
 
-    def hold(self) -> None:
-        """Hold this process to them, where the system can."""
-        os.nice(self.nice)
+    def code(self) -> str:
+        """What holds a process to them, before any library there starts threads of its own."""
+        lines = ["import os, resource", f"os.nice({self.nice})"]
         if self.cores and hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(0, self.cores)
+            lines.append(f"os.sched_setaffinity(0, {list(self.cores)})")
         if self.memory:
             most = self.memory * _GIB
-            with suppress(ValueError, OSError):  # held to less already, or by no such means
-                resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+            lines += [
+                f"try: resource.setrlimit(resource.RLIMIT_DATA, ({most}, {most}))",
+                "except (ValueError, OSError): pass",  # held to less already, or by no such means
+            ]
+        return "\n".join(lines)
 
 
 FREE: Final = Taken(memory=FREE_MEMORY, nice=_NICE)
@@ -103,15 +110,26 @@ class _Reader(pickle.Unpickler):
 class Process:
     """One process that does one thing after the other. It is started by its first call.
 
+    first: what it does by itself before. spare: whether another one, which did that, stands by.
+
     >>> apart = Process(ServiceConfig(), Taken())
     >>> apart.run(len, "four"), apart.stop()
     (4, None)
     """
 
-    def __init__(self, config: ServiceConfig, limits: Taken) -> None:
-        self._config, self._limits = config, limits
+    def __init__(
+        self,
+        config: ServiceConfig,
+        limits: Taken,
+        *,
+        first: tuple[Any, ...] = (),
+        spare: bool = False,
+    ) -> None:
+        self._config, self._limits, self._first, self._spares = config, limits, first, spare
         self._child: subprocess.Popen[bytes] | None = None
-        self._one, self._sending = threading.Lock(), threading.Lock()
+        self._spare: subprocess.Popen[bytes] | None = None
+        self._answered, self.unstarted = False, False
+        self._one, self._named = threading.Lock(), threading.Lock()
         self._runs, self._doing = 0, ""
 
     def run(
@@ -124,13 +142,13 @@ class Process:
         """What ``function`` returns there. It is a module's own, or a class's.
 
         seconds: after which the process is killed. called: by which :meth:`kill` knows it.
-        Errors: those of the function; EndedError where the process ended meanwhile; ServiceError
-        after ``seconds``.
+        Errors: those of the function; EndedError where the process ended meanwhile; UnstartedError
+        where it did not start; ServiceError after ``seconds``.
         """
         with self._one:
             child, late = self._started(), threading.Event()
             self._runs += 1
-            with self._sending:
+            with self._named:
                 self._doing = called
 
             def end() -> None:
@@ -147,29 +165,60 @@ class Process:
             except ServiceError:
                 raise
             except Exception as error:
-                # Whatever else comes back is no answer, and nothing after it would be one.
-                self._end(child)
+                killed = self._doing != called
                 if late.is_set():
+                    self._over(child, killed=True)
                     raise _too_long(seconds) from error
-                raise EndedError(f"{_OURS.capitalize()} ended before it was done.") from error
+                ended = isinstance(error, EOFError | OSError)
+                raise self._over(child, killed=killed, ended=ended) from error
             finally:
                 timer.cancel()
-                with self._sending:
+                with self._named:
                     self._doing = ""
+            self._answered, self.unstarted = True, False
+            if self._spares and self._spare is None:  # only now: what waited for this one was first
+                self._spare = self._begin()
         if not fine:
             raise told
         return cast("T", told)
 
-    def interrupt(self, function: Callable[..., None], *args: Any) -> None:
-        """Do this at once, beside what runs; nothing is told of it."""
-        if (child := self._child) is not None:
-            with suppress(OSError, ValueError):
-                self._send(child, 0, function, args)
+    def _over(self, child: Any, *, killed: bool, ended: bool = False) -> EndedError:
+        """What to raise once a process ended, or told no answer: nothing after it would be one."""
+        if ended and not killed:
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(_ENDING)
+        _end(child)
+        self._child = None
+        if self._answered or killed or not ended:
+            return EndedError(f"{_OURS} ended before it was done.")
+        self.unstarted = True
+        return UnstartedError(
+            f"{_OURS} did not start (status {child.returncode}).",
+            hint="Its own words are in the log.",
+        )
+
+    def ready(self) -> None:
+        """Start it, or let the one that stands by take over, unless it runs."""
+        if self._one.acquire(blocking=False):  # whoever has it starts what it needs
+            try:
+                self._started()
+            finally:
+                self._one.release()
+
+    def stand_by(self) -> None:
+        """Wait until there is one that stands by, and has done what comes first."""
+        with self._one:
+            if self._spare is not None:
+                with suppress(EOFError, OSError):  # it is looked at before it takes over
+                    self._runs += 1
+                    self._send(self._spare, self._runs, bool, ())
+                    self._answer(self._spare)
 
     def kill(self, called: str) -> None:
         """End what it does if that is called so, and nothing that came after it."""
-        with self._sending:
+        with self._named:
             if (child := self._child) is not None and self._doing == called:
+                self._doing = ""
                 child.kill()
 
     def _answer(self, child: Any) -> Any:
@@ -183,8 +232,10 @@ class Process:
     def stop(self) -> None:
         """End it, once it has done what it does."""
         with self._one:
-            if self._child is not None:
-                self._end(self._child)
+            for child in (self._child, self._spare):
+                if child is not None:
+                    _end(child)
+            self._child = self._spare = None
 
     def _send(self, child: Any, run: int, function: Any, args: Any) -> None:
         """With the number of a run, or 0 for what nothing is told of."""
@@ -193,30 +244,44 @@ class Process:
         except RecursionError:
             hint = "Write it flatter."
             raise ServiceError(400, "NotJson", "This nests too deep.", hint=hint) from None
-        with self._sending:
-            child.stdin.write(written)
-            child.stdin.flush()
+        child.stdin.write(written)
+        child.stdin.flush()
 
     def _started(self) -> Any:
         if self._child is not None and self._child.poll() is None:
             return self._child
         if self._child is not None:
-            self._end(self._child)
-        command = [sys.executable, "-c", f"from {__name__} import main; main()"]
-        self._child = subprocess.Popen(  # noqa: S603 - ours
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-        )
-        with suppress(OSError):  # an end at once shows in what is read
-            self._send(self._child, 0, _begun, (self._config, self._limits))
+            _end(self._child)
+        stands_by, self._spare = self._spare, None
+        if stands_by is not None and stands_by.poll() is not None:
+            _end(stands_by)
+            stands_by = None
+        # One that stood by has started, whatever it does later.
+        self._child, self._answered = stands_by or self._begin(), stands_by is not None
         return self._child
 
-    def _end(self, child: Any) -> None:
-        child.kill()
-        child.wait()
-        for pipe in (child.stdin, child.stdout):
+    def _begin(self) -> subprocess.Popen[bytes]:
+        code = f"{self._limits.code()}\nfrom {__name__} import main; main()"
+        child = subprocess.Popen(  # noqa: S603 - ours
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        with suppress(OSError):  # an end at once shows in what is read
+            self._send(child, 0, _begun, (self._config,))
+            if self._first:
+                self._send(child, 0, self._first[0], self._first[1:])
+        return child
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    child.kill()
+    child.wait()
+    for pipe in (child.stdin, child.stdout):
+        if pipe is not None:
             with suppress(OSError):
                 pipe.close()
-        self._child = None
 
 
 def _exactly(stream: Any, size: int) -> bytes:
@@ -227,14 +292,14 @@ def _exactly(stream: Any, size: int) -> bytes:
     return found
 
 
-def reader_of(config: ServiceConfig, dataset: DatasetConfig, place: int) -> Process:
+def reader_of(config: ServiceConfig, found: Dataset, place: int, *, spare: bool = True) -> Process:
     """The process that reads a dataset's rows; place: which of the datasets it is."""
-    own = {name: one for name, one in config.datasets.items() if one is dataset}
-    config = replace(config, datasets=own, monitors={})
-    if dataset.engine == "spark":  # whose JVM has limits of its own
-        return Process(config, Taken())
-    cores = cores_of(place, dataset.threads)
-    return Process(config, Taken(memory=dataset.memory, cores=cores))
+    dataset, warm = found.config, (Dataset.warm, found)
+    config = replace(config, datasets={found.name: dataset}, monitors={})
+    if dataset.engine == "spark":  # whose JVM has limits of its own, and is not held twice
+        return Process(config, Taken(), first=warm)
+    limits = Taken(memory=dataset.memory, cores=cores_of(place, dataset.threads))
+    return Process(config, limits, first=warm, spare=spare)
 
 
 def _too_long(seconds: float | None) -> ServiceError:
@@ -243,11 +308,10 @@ def _too_long(seconds: float | None) -> ServiceError:
     return ServiceError(422, "ParameterError", message, hint=hint)
 
 
-def _begun(config: ServiceConfig, limits: Taken) -> Any:
+def _begun(config: ServiceConfig) -> Any:
     """The service of this process, which has none under it."""
     from onesided_service._service import Service  # noqa: PLC0415 - it starts such processes
 
-    limits.hold()
     service = Service(config)
     for dataset in service.datasets.values():
         dataset.pads = True

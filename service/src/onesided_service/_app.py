@@ -12,7 +12,15 @@ from starlette.exceptions import HTTPException
 
 from onesided.errors import OnesidedError
 from onesided.noise import Noise
-from onesided_service import _api, _curator_pages, _monitor_pages, _pages, _public_pages
+from onesided_service import (
+    _api,
+    _curator_pages,
+    _kept_pages,
+    _monitor_pages,
+    _pages,
+    _public_pages,
+)
+from onesided_service._beats import Beats
 from onesided_service._clock import Clock
 from onesided_service._config import ServiceConfig
 from onesided_service._doors import person_of, service_of
@@ -35,12 +43,15 @@ def create_app(
     """
     apart = noise is None and clock is None
     service = Service(config, noise=noise, clock=clock, apart=apart)
+    beats = Beats() if apart else None
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:  # noqa: ARG001 - FastAPI's own
         await service.warm()
         yield
         await service.finish()
+        if beats is not None:
+            beats.stop()
 
     app = FastAPI(
         title=config.title,
@@ -52,13 +63,14 @@ def create_app(
     )
     app.state.service = service
     app.include_router(_public_pages.files, responses=_api.TOLD)
-    for part in (_api, _pages, _public_pages, _curator_pages, _monitor_pages):
+    for part in (_api, _pages, _kept_pages, _public_pages, _curator_pages, _monitor_pages):
         app.include_router(part.router)
     app.add_api_route("/healthz", lambda: {"status": "ok"}, include_in_schema=False)
     app.add_api_route("/readyz", _ready, include_in_schema=False)
     app.add_api_route("/metrics", _metrics, include_in_schema=False)
+    origins = frozenset(config.origins)
     app.add_middleware(
-        Watched, metrics=service.metrics, tls=config.tls, origins=frozenset(config.origins)
+        Watched, metrics=service.metrics, tls=config.tls, origins=origins, beats=beats
     )
     for kind in (ServiceError, OnesidedError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _refused)

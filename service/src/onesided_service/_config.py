@@ -137,8 +137,9 @@ class DatasetConfig:
 class MonitorConfig:
     """One live monitor: ``[monitors.NAME]``; its rules are those of :class:`onesided.Monitor`.
 
-    keys: a file of the public places, with latitude and longitude for a map. state: where its
-    secret state is. dataset: the dataset whose senders may send; by default its own name.
+    keys: a file of the public places, with latitude and longitude for a map. at_least: how many
+    open visitors are an alarm; None for no alarms. state: where its secret state is. dataset: the
+    dataset whose senders may send; by default its own name.
 
     >>> files = {"keys": "places.csv", "policy": "policy.toml"}
     >>> MonitorConfig(name="places", at_most=20, epsilon=Fraction(1), **files).window
@@ -149,6 +150,7 @@ class MonitorConfig:
     keys: Text = Field(plain_text, example='"places.csv"')
     policy: Text = Field(plain_text, example='"policy.toml"')
     at_most: Whole = Field(whole, least=1, example="20")
+    at_least: Field[int | None, int | None] = Field(whole, least=2, default=None, optional=True)
     epsilon: Exact = Field(positive, example='"1/2"')
     window: Text = Field(plain_text, default="14d")
     title: Text = Field(plain_text, default="")

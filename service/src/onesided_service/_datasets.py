@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +18,6 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from onesided import policy as policies
 from onesided.engine import Table
-from onesided.engine.kit import connections
 from onesided.errors import DataError
 from onesided.ledger import Allowance, Standing
 from onesided.noise import Noise
@@ -72,8 +70,15 @@ class Elsewhere(Protocol):
     def run(self, function: Callable[..., T], *args: Any, called: str = "") -> T:
         """What a function returns there. Errors: its own; DataError where the process ended."""
 
-    def interrupt(self, function: Callable[..., None], *args: Any) -> None:
-        """Call it there at once."""
+    @property
+    def unstarted(self) -> bool:
+        """Whether it could not start."""
+
+    def ready(self) -> None:
+        """Start it, or another in its place, unless it runs."""
+
+    def stand_by(self) -> None:
+        """Wait for the one that would take its place."""
 
     def kill(self, called: str) -> None:
         """End what it does if that is called so."""
@@ -111,8 +116,6 @@ class Dataset:
         self._fronts = threading.local()  # a connection answers one thread at a time
         self._back: tuple[tuple[Snapshot, int], Session] | None = None
         self.turns, self._reading = Turns(state, self.name), threading.Lock()
-        self._stopping, self._answering = threading.Lock(), ""
-        self._connections: list[Any] = []
         # Where its rows are read, if not here; and whether to seem to read for the whole turn.
         self.elsewhere: Elsewhere | None = None
         self.pads = False
@@ -160,7 +163,7 @@ class Dataset:
     def _padded(self, question: Any, until: float) -> Any:
         if not self.pads:
             return self.answer(question)
-        with self._reading, self._read_for(question.id):
+        with self._reading:
             read_ahead(self._opened(self._snapshot()), question)
             busy_until(until)
         return self.answer(question)
@@ -168,21 +171,10 @@ class Dataset:
     def answer(self, question: Any) -> Any:
         """The one answer of a charged question. Errors: any, and then the dataset must close."""
         snapshot = self._snapshot()
-        with self._reading, self._read_for(question.id):
+        with self._reading:
             release = self._opened(snapshot).answer(question)
             self._require_same(snapshot)
             return release
-
-    @contextmanager
-    def _read_for(self, ask: str) -> Iterator[None]:
-        """While rows are read for an ask, which alone may be interrupted."""
-        with self._stopping:
-            self._answering = ask
-        try:
-            yield
-        finally:
-            with self._stopping:
-                self._answering = ""
 
     def warm(self) -> None:
         """Read the snapshot once, so that the first question does not wait for it. Errors: any.
@@ -190,7 +182,8 @@ class Dataset:
         What is read is about nobody's question, and is forgotten.
         """
         if self.elsewhere is not None:
-            self.elsewhere.run(Dataset.warm, self)
+            self.elsewhere.run(bool)  # it reads once before it does anything
+            self.elsewhere.stand_by()
             return
         if not self.open:
             return
@@ -203,8 +196,7 @@ class Dataset:
         self._require_same(snapshot)
         which = snapshot, self._source.made
         if self._back is None or self._back[0] != which:
-            with connections() as self._connections:
-                self._back = which, self._session(self._source.rows(), self._noise)
+            self._back = which, self._session(self._source.rows(), self._noise)
         return self._back[1]
 
     def allowance(self, who: str, *, since: str, each: Fraction | None) -> Allowance:
@@ -239,6 +231,11 @@ class Dataset:
         connection.execute(row.values(state=CLOSED, changed=now()))
         self._note(connection, reason)
 
+    def note(self, text: str) -> None:
+        """Let its curators know."""
+        with self._state.write() as connection:
+            self._note(connection, text)
+
     def _note(self, connection: Connection, text: str) -> None:
         row = {"dataset": self.name, "time": now(), "text": text}
         connection.execute(insert(notes).values(**row))
@@ -258,14 +255,6 @@ class Dataset:
         if number >= most:
             self._close(connection, f"{number} questions were not answered in time.")
         return True
-
-    def interrupt(self, ask: str) -> None:
-        """Stop reading for an ask that is late, if that is what is read for now."""
-        if self.elsewhere is not None:
-            self.elsewhere.interrupt(Dataset.interrupt, self, ask)
-        with self._stopping:
-            for connection in self._connections if self._answering == ask else ():
-                connection.interrupt()
 
     def finish(self) -> None:
         """Let go of the rows; the dataset stays as it is."""
@@ -374,10 +363,19 @@ class Dataset:
 
 def _reopened(dataset: Dataset, by: str) -> None:
     dataset.reopen(by=by)
+    dataset.warm()
 
 
 def _checked(dataset: Dataset, by: str) -> dict[str, Any]:
-    return dataset.check(by=by)
+    try:
+        told = dataset.check(by=by)
+    except MemoryError:
+        raise DataError(
+            f"Reading {dataset.name!r} takes more than memory = {dataset.config.memory} GiB.",
+            hint="Give it more memory.",
+        ) from None
+    dataset.warm()
+    return told
 
 
 def _as_told(release: Any) -> Any:
@@ -397,7 +395,7 @@ def source_of(config: DatasetConfig, place: str, schema: Schema) -> Source:
         return PostgresRows(config.data, table=config.table, schema=schema)
     if config.engine == "spark":
         return SparkRows(place, schema=schema)
-    return FileRows(place, table=config.table, schema=schema)
+    return FileRows(place, table=config.table, schema=schema, threads=config.threads)
 
 
 def read_policy(path: str) -> Policy:

@@ -11,6 +11,7 @@ import typer
 
 from onesided.cli.kit import AsJson, Terminal, print_json
 from onesided.errors import ParameterError
+from onesided_service._apart import reader_of
 from onesided_service._asking import Asking
 from onesided_service._border import plain_line
 from onesided_service._clock import Clock
@@ -52,6 +53,9 @@ def check(
         found, words = {}, {}
         for name in chosen:
             with _dataset(read, state, config, name) as dataset:
+                # As the service reads it: on as many cores, in as much memory.
+                place = list(read.datasets).index(name)
+                dataset.elsewhere = reader_of(read, dataset, place, spare=False)
                 found[name] = dataset.check()
                 words[name] = dataset.words_of(found[name])
     if as_json:

@@ -19,6 +19,7 @@ from onesided.monitor.kit import (
     frame,
     places_of,
     said,
+    shown,
     titled,
 )
 from onesided.show import Chart, Lines, drawn_twice
@@ -66,7 +67,9 @@ async def places(request: Request, name: str) -> Response:
             names = [str(row[0]) for row in found.open().rules.keys.rows]
             where = found.positions
             sides = None if where is None else (np.array(where[0]), np.array(where[1]))
-            _KEPT[found] = written(places_of(names, found.config.at_most, sides))
+            config = found.config
+            made = places_of(names, config.at_most, sides, alarms=config.at_least)
+            _KEPT[found] = written(made)
         return _KEPT[found]
 
     return packed(request, *await service_of(request).run(kept))
@@ -119,7 +122,7 @@ def _named(found: LiveMonitor) -> dict[str, Any]:
     config = found.config
     return {
         "name": found.name,
-        **titled(found.title, config.place, config.at_most, config.window),
+        **titled(found.title, config.place, config.at_most, config.window, config.at_least),
     }
 
 
@@ -147,20 +150,28 @@ def _history(found: LiveMonitor, row: int) -> dict[str, Any]:
         raise not_found()
     after = 0 if last is None else max(0, last.number - _MOST_STEPS)
     steps = list(monitor.history(after=after))
-    bounds = [bound_of(step, row) for step in steps]
+    bounds = {"at most": [bound_of(step, row) for step in steps]}
+    if found.config.at_least is not None:
+        bounds["open, at least"] = [step.lower_bounds[row] for step in steps]
     return {
         "monitor": _named(found),
         "place": str(monitor.rules.keys.rows[row][0]),
         "chart": _chart(steps, bounds) if steps else None,
-        "rows": [(step.time, *said(step, row)) for step in reversed(steps)],
+        "rows": [
+            (step.time, *said(step, row), shown(step.lower_bounds[row])) for step in reversed(steps)
+        ],
     }
 
 
-def _chart(steps: list[MonitorRelease], bounds: list[int | None]) -> tuple[str, str]:
-    values = np.array([np.nan if one is None else one for one in bounds], dtype=float)
+def _chart(steps: list[MonitorRelease], bounds: dict[str, list[int | None]]) -> tuple[str, str]:
+    values = {
+        name: np.array([np.nan if one is None else one for one in told], dtype=float)
+        for name, told in bounds.items()
+    }
     times = [step.time.removesuffix("Z").replace("T", " ")[5:16] for step in steps]
-    shape = Lines(x=times, y={"at most": values}, x_name="time", steps=True)
-    return drawn_twice(Chart(title="What was said of it", shape=shape, value_name="at most"))
+    shape = Lines(x=times, y=values, x_name="time", steps=True)
+    name = "at most" if len(values) == 1 else "people"
+    return drawn_twice(Chart(title="What was said of it", shape=shape, value_name=name))
 
 
 def written(told: dict[str, Any]) -> tuple[bytes, bytes]:

@@ -55,6 +55,7 @@ class LiveMonitor:
                 self._monitor = Monitor(
                     self._keys,
                     at_most=config.at_most,
+                    at_least=config.at_least,
                     window=config.window,
                     epsilon=config.epsilon,
                     policy=self._policy,
@@ -87,6 +88,7 @@ class LiveMonitor:
             "name": self.name,
             "title": self.title,
             "at_most": rules.at_most,
+            **({} if rules.at_least is None else {"at_least": rules.at_least}),
             "window": rules.window,
             "promise": str(monitor.guarantees()).splitlines(),
             **({"step": 0, "places": []} if last is None else self._told(last)),
@@ -112,12 +114,11 @@ class LiveMonitor:
 
     def _told(self, release: MonitorRelease) -> dict[str, Any]:
         places = []
-        values, words = release.values.tolist(), release.status
+        words, most, least = release.status, release.upper_bounds, release.lower_bounds
         for row, place in enumerate(release.places):
-            told: dict[str, Any] = {"place": place, "status": words[row]}
-            told["at_most"] = {"certified": self.config.at_most, "unknown": values[row]}.get(
-                words[row]
-            )
+            told: dict[str, Any] = {"place": place, "status": words[row], "at_most": most[row]}
+            if self.config.at_least is not None:
+                told["open_at_least"] = least[row]
             if self.positions is not None:
                 told["latitude"], told["longitude"] = (part[row] for part in self.positions)
             places.append(told)

@@ -106,6 +106,8 @@ def filled(template: str, **words: Any) -> str:
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 _LOCAL: Final = re.compile(r"/[A-Za-z0-9_/.?=&-]*")
 _MOST_FIELDS: Final = 200
+_QUOTED: Final = re.compile(r"'([^'\n]+)'")
+_AROUND: Final = 36  # letters on either side of a word
 _TITLES: Final = {
     400: "This cannot be read",
     401: "Sign in first",
@@ -145,8 +147,8 @@ def refusal_of(error: ServiceError | OnesidedError) -> ServiceError:
     return told(error) if isinstance(error, OnesidedError) else error
 
 
-def error_words(refusal: ServiceError) -> dict[str, str]:
-    """A refusal in the words of a page."""
+def error_words(refusal: ServiceError, written: str = "") -> dict[str, str]:
+    """A refusal in the words of a page. written: the text in which its word is shown."""
     title = _TITLES.get(refusal.status, "This was refused")
     if refusal.type == "BudgetExceededError":
         title = "Refused: this costs more than is left"
@@ -156,8 +158,30 @@ def error_words(refusal: ServiceError) -> dict[str, str]:
         else str(refusal)
     )
     said, _, place = text.partition("\n")
+    place = place or pointed(said, written)
     words = {"message": _sentence(said), "place": place, "hint": _sentence(refusal.hint)}
     return {"title": title, **words}
+
+
+def pointed(said: str, written: str) -> str:
+    """Where the word that a message quotes stands in a text; "" where it does not stand once.
+
+    >>> print(pointed("The table has no column 'plaec'.", "age = 1 AND plaec = 2"))
+      line 1, column 13:
+        age = 1 AND plaec = 2
+                    ^
+    """
+    quoted = _QUOTED.search(said)
+    word = re.escape(quoted[1]) if quoted else ""
+    places = [one.start() for one in re.finditer(rf"(?<!\w){word}(?!\w)", written)] if word else []
+    if len(places) != 1:
+        return ""
+    before = written[: places[0]]
+    line, column = before.count("\n"), places[0] - before.rfind("\n") - 1
+    first = max(0, column - _AROUND)
+    part = written.split("\n")[line][first : first + 2 * _AROUND]
+    caret = " " * (column - first)
+    return f"  line {line + 1}, column {column + 1}:\n    {part}\n    {caret}^"
 
 
 def _sentence(words: str) -> str:

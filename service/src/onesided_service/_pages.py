@@ -18,6 +18,7 @@ from onesided.session import (
     Release,
     question_from_json,
     release_from_json,
+    release_to_json,
     statement_of,
     total_guarantee,
 )
@@ -34,6 +35,7 @@ from onesided_service._api import (
 )
 from onesided_service._asking import Ask
 from onesided_service._border import asked_in
+from onesided_service._border import text_of as question_text
 from onesided_service._clock import text_of
 from onesided_service._datasets import Dataset
 from onesided_service._doors import COOKIE, count_unknown, service_of
@@ -213,11 +215,18 @@ async def ask(request: Request, name: str) -> Response:
             settled = await service.free(person, settle, found, asked)
             charged = await service.ask(person, found, settled.body)
             return see(f"/asks/{charged.id}")
+        if first(form, "do") == "keep":
+            kept = await service.free(person, kept_as, service, found, person, asked)
+            await service.run(service.kept.add, person.name, found.name, kept)
+            return see(f"/datasets/{found.name}/list")
         if first(form, "do") == "preview":
             words = await service.free(person, previewed, found, asked)
+            told = release_from_json(words["preview"]).releases
+            words["preview"] = [shown(one, made_up=True) for one in told]
     except (ServiceError, OnesidedError) as error:
         refusal = refusal_of(error)
-        words = {"error": error_words(refusal), "status": refusal.status}
+        told = error_words(refusal, asked.sql if asked.how == SQL else asked.where)
+        words = {"error": told, "status": refusal.status}
     return await _asking(request, found, person, asked, **words)
 
 
@@ -333,8 +342,13 @@ def dataset_view(service: Service, found: Dataset, person: Person) -> dict[str, 
     """A dataset as its pages show it: what programs are told, and more of its schema."""
     facts, columns = described(service, found, person), found.schema.columns
     each = service.asking.allowance(person, found).epsilon or {}
+    words = facts["policy"]["words"]
+    if len(found.policy.edges) == 1:  # whose name tells it from no other
+        only = f" ({found.policy.edges[0].name})"
+        words = [one.replace(only, "", 1) for one in words]
     return {
         **facts,
+        "policy": {**facts["policy"], "words": words},
         "picture": found.policy.to_svg(),
         "counted": counted_of(found),
         "made_up_rows": min(found.config.declared_rows, MOST_ROWS),
@@ -471,13 +485,31 @@ def settle(found: Dataset, asked: Asked) -> Asked:
 
 def priced(service: Service, found: Dataset, person: Person, asked: Asked) -> dict[str, Any]:
     """The price, as a program is told it, or why there is none yet."""
+    written = asked.sql if asked.how == SQL else asked.where
     try:
         body = settle(found, asked).body
+    except (ServiceError, OnesidedError) as error:
+        return {"price": None, "refused": error_words(refusal_of(error), written)}
+    return priced_body(service, found, person, body, written)
+
+
+def kept_as(service: Service, found: Dataset, person: Person, asked: Asked) -> str:
+    """A question to keep, as JSON. Errors: what the ask would refuse."""
+    body = settle(found, replace(asked, name="")).body
+    service.asking.require_askable(person, found, body)
+    return question_text(asked_in(body, found.session(), found.config)[0])
+
+
+def priced_body(
+    service: Service, found: Dataset, person: Person, body: Mapping[str, Any], written: str = ""
+) -> dict[str, Any]:
+    """The price of a request, or why it is refused. written: the text where its word is shown."""
+    try:
         plan = planned(service, found, body)
         service.asking.require_askable(person, found, body)
         mine = described(service, found, person)["allowance_left"]
     except (ServiceError, OnesidedError) as error:
-        return {"price": None, "refused": error_words(refusal_of(error))}
+        return {"price": None, "refused": error_words(refusal_of(error), written)}
     within = all(
         edge in mine and size_of(e) <= size_of(mine[edge]) for edge, e in plan["charge"].items()
     )
@@ -497,9 +529,9 @@ def previewed(found: Dataset, asked: Asked) -> dict[str, Any]:
     found.require_open()
     question, _ = asked_in(settle(found, asked).body, found.session(), found.config)
     rows = found.config.declared_rows
-    told = preview_of(question, schema=found.schema, policy=found.policy, rows=rows).releases
-    ways = ways_of(found, question)
-    return {"preview": [shown(one, made_up=True) for one in told], "ways": ways}
+    told = preview_of(question, schema=found.schema, policy=found.policy, rows=rows)
+    # As text, as which it comes from another process.
+    return {"preview": release_to_json(told), "ways": ways_of(found, question)}
 
 
 def size_of(amount: str) -> Fraction | float:

@@ -22,6 +22,7 @@ from onesided_service._store import (
     State,
     allowances,
     asks,
+    kept,
     logged,
     people,
     put_if_absent,
@@ -302,7 +303,7 @@ def _kept(token: str, person: str, kind: str, hours: int) -> dict[str, object]:
 
 
 def _forget(connection: Any, name: str) -> None:
-    for table in (tokens, roles, allowances, people):
+    for table in (tokens, roles, allowances, kept, people):
         connection.execute(delete(table).where(table.c.person == name))
 
 

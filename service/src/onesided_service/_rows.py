@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 import duckdb
 
-from onesided.engine.kit import opened, quoted
+from onesided.engine.kit import quoted
 from onesided.errors import DataError, MissingDependencyError, ParameterError, first_line
 from onesided.schema import Schema
 from onesided.store import DatabaseUrl
@@ -82,8 +82,9 @@ class FileRows(Source):
     These rows are the ones that were checked while size, times and place of the file are.
     """
 
-    def __init__(self, path: str, *, table: str, schema: Schema) -> None:
+    def __init__(self, path: str, *, table: str, schema: Schema, threads: int = 1) -> None:
         self._path, self._table, self._schema = path, table, schema
+        self._threads = threads
 
     def look(self) -> Looked:
         """Errors: DataError."""
@@ -97,10 +98,11 @@ class FileRows(Source):
 
     def rows(self) -> Any:
         """Errors: DataError for what is missing, damaged or of another kind."""
-        return rows_of(self._path, table=self._table, schema=self._schema)[1]
+        table, schema = self._table, self._schema
+        return rows_of(self._path, table=table, schema=schema, threads=self._threads)[1]
 
 
-def rows_of(path: str, *, table: str, schema: Schema) -> tuple[Any, Any]:
+def rows_of(path: str, *, table: str, schema: Schema, threads: int = 1) -> tuple[Any, Any]:
     """The connection and the declared columns of a .parquet file or a DuckDB database.
 
     Errors: DataError for what is missing, damaged or of another kind.
@@ -111,7 +113,7 @@ def rows_of(path: str, *, table: str, schema: Schema) -> tuple[Any, Any]:
             f"There is no file {str(path)!r}, or its name is a pattern.", hint="Check the path."
         )
     try:
-        connection = _opened(file, table)
+        connection = _opened(file, table, {**_SETTINGS, "threads": threads})
         relation = (
             connection.table(table)
             if table
@@ -185,15 +187,15 @@ def _digest(path: str) -> str:
     return seen.hexdigest()
 
 
-def _opened(file: Path, table: str) -> Any:
+def _opened(file: Path, table: str, settings: dict[str, Any]) -> Any:
     if table:
-        return opened(duckdb.connect(str(file), read_only=True, config=dict(_SETTINGS)))
+        return duckdb.connect(str(file), read_only=True, config=settings)
     if file.suffix.lower() != ".parquet":
         raise ParameterError(
             f"{str(file)!r} is no .parquet file.",
             hint="Convert it; or name a DuckDB database, and its table with table =.",
         )
-    connection = opened(duckdb.connect(config=dict(_SETTINGS)))
+    connection = duckdb.connect(config=settings)
     path = str(file).replace("'", "''")
     connection.execute(f"SET allowed_paths = ['{path}']")
     connection.execute("SET enable_external_access = false")

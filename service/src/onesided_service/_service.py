@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -14,12 +13,20 @@ from sqlalchemy import select
 
 from onesided.errors import first_line
 from onesided.noise import Noise
-from onesided_service._apart import FREE, FREE_SECONDS, EndedError, Process, reader_of
+from onesided_service._apart import (
+    FREE,
+    FREE_SECONDS,
+    EndedError,
+    Process,
+    UnstartedError,
+    reader_of,
+)
 from onesided_service._asking import Ask, Asking
 from onesided_service._clock import Clock
 from onesided_service._config import ServiceConfig
 from onesided_service._datasets import Dataset
-from onesided_service._errors import closed, not_found
+from onesided_service._errors import ServiceError, closed, not_found
+from onesided_service._kept import Kept
 from onesided_service._monitors import LiveMonitor
 from onesided_service._oidc import Oidc
 from onesided_service._people import People, Person
@@ -31,7 +38,6 @@ from onesided_service._watched import LOG, Metrics, placed
 T = TypeVar("T")
 ABANDONED: Final = 5  # seconds after its tick; its worker has then stopped, or it is lost
 _PAUSE: Final = 0.05  # seconds between attempts to stop reading
-_STUBBORN: Final = 2  # seconds after which what does not stop is killed
 _WORKING: Final = 2  # plans at a time, and asks that are not charged yet
 
 
@@ -60,13 +66,13 @@ class Service:
         self.datasets = {
             name: Dataset(one, config, self.state, noise) for name, one in config.datasets.items()
         }
-        self.publishing = Publishing(self.state)
+        self.publishing, self.kept = Publishing(self.state), Kept(self.state)
         self.monitors = {name: LiveMonitor(one, config) for name, one in config.monitors.items()}
         # One each: rows of one dataset never make an answer about another one late.
         self._readers = {name: ThreadPoolExecutor(1, f"reader-{name}") for name in self.datasets}
         self._free = Process(config, FREE) if apart else None
         for place, found in enumerate(self.datasets.values() if apart else ()):
-            found.elsewhere = reader_of(config, found.config, place)
+            found.elsewhere = reader_of(config, found, place)
         self._asks = Places(most=AT_ONCE, each=EACH)
         self._plans = Places(most=AT_ONCE, each=PLANS)
         # What may take long before a charge leaves threads to all that is short.
@@ -211,20 +217,29 @@ class Service:
 
     async def _stopped(self, work: asyncio.Future[Ask], ask: Ask, dataset: Dataset) -> None:
         """Stop reading for an ask that is late: those behind it have turns of their own."""
-        began = time.monotonic()
         while not work.done():
-            dataset.interrupt(ask.id)
-            await asyncio.wait({work}, timeout=_PAUSE)
-            if time.monotonic() > began + _STUBBORN and dataset.elsewhere is not None:
+            if dataset.elsewhere is not None:
                 dataset.elsewhere.kill(ask.id)
-        if dataset.elsewhere is not None:  # one that was killed is started before it is needed
-            with suppress(Exception):
-                await self.run(dataset.warm)
+            await asyncio.wait({work}, timeout=_PAUSE)
+        if dataset.elsewhere is not None:
+            await self.run(dataset.elsewhere.ready)
         if not work.cancelled() and (error := work.exception()) is not None:
             LOG.error("stopped", extra={"dataset": dataset.name, "ask": ask.id, **placed(error)})
+            await self._told_unstarted(error, dataset)
+
+    async def _told_unstarted(self, error: BaseException, dataset: Dataset) -> None:
+        """Let curators know that rows cannot be read, whatever they are."""
+        if isinstance(error, UnstartedError):
+            await self.run(dataset.note, first_line(error))
 
     async def ready_to_answer(self) -> None:
-        """Errors: LedgerError where the state cannot be read; looked at once a second at most."""
+        """Errors: LedgerError where the state cannot be read; ServiceError 503.
+
+        The state is looked at once a second at most.
+        """
+        if any(one.elsewhere and one.elsewhere.unstarted for one in self.datasets.values()):
+            message = "A process that reads rows did not start."
+            raise ServiceError(503, "Unstarted", message, hint="Its log says why.")
         if (now := time.monotonic()) >= self._looked + 1:
             await self.run(self.state.one, select(datasets).limit(1))
             self._looked = now
@@ -232,8 +247,10 @@ class Service:
     async def warm(self) -> None:
         """Open what is open, before anybody waits for it; what fails will fail when it is asked."""
         for dataset in self.datasets.values():
-            with suppress(Exception):
+            try:
                 await self.run(dataset.warm)
+            except Exception as error:  # noqa: BLE001 - of rows: it is the same when they are asked
+                await self._told_unstarted(error, dataset)
         if self._free is not None:
             await self.run(self._free.run, bool)
 

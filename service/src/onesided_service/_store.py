@@ -90,6 +90,17 @@ overruns = Table(
     Column("dataset", Text, nullable=False),
     Column("time", Text, nullable=False),
 )
+# Questions that somebody keeps, to ask them later.
+kept = Table(
+    "onesided_kept",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("person", Text, nullable=False),
+    Column("dataset", Text, nullable=False),
+    Column("question", Text, nullable=False),
+    Column("time", Text, nullable=False),
+    Index("onesided_kept_of", "person", "dataset"),
+)
 published = Table(
     "onesided_published",
     metadata,

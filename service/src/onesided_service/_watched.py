@@ -20,6 +20,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from onesided_service._beats import Beats
 from onesided_service._errors import ServiceError
 
 LOG: Final = logging.getLogger("onesided.serve")
@@ -139,13 +140,20 @@ class Watched:
 
     What a response loads comes from here alone, and it is neither framed nor kept; HEAD is GET
     without its body. tls: whether browsers may be told to use TLS alone from now on. origins:
-    whose pages may read what is published.
+    whose pages may read what is published. beats: when responses leave, if not at once.
     """
 
     def __init__(
-        self, app: ASGIApp, *, metrics: Metrics, tls: bool, origins: frozenset[str]
+        self,
+        app: ASGIApp,
+        *,
+        metrics: Metrics,
+        tls: bool,
+        origins: frozenset[str],
+        beats: Beats | None = None,
     ) -> None:
         self._app, self._metrics, self._tls, self._origins = app, metrics, tls, origins
+        self._beats = beats
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -164,6 +172,8 @@ class Watched:
                 headers["X-Request-ID"] = name
                 headers.update(self._standing(scope))
                 headers.setdefault("Cache-Control", "no-store")
+                if self._beats is not None:
+                    await self._beats.next()
             elif method == "HEAD":
                 message = {**message, "body": b""}
             await send(message)

@@ -6,7 +6,6 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -34,27 +33,6 @@ if TYPE_CHECKING:
 BEFORE: Final = "Nothing was drawn and nothing was recorded."
 STANDS: Final = "The charge stands, and nothing was drawn: ask for its answer again."
 AFTER: Final = "The charge stands, and nothing was published."
-
-
-_OPENED: Final[ContextVar[list[Any] | None]] = ContextVar("opened", default=None)
-
-
-@contextmanager
-def connections() -> Iterator[list[Any]]:
-    """The connections that this thread opens within: another may interrupt what runs there."""
-    found: list[Any] = []
-    token = _OPENED.set(found)
-    try:
-        yield found
-    finally:
-        _OPENED.reset(token)
-
-
-def opened(connection: Any) -> Any:
-    """A new connection, which :func:`connections` tells of."""
-    if (found := _OPENED.get()) is not None:
-        found.append(connection)
-    return connection
 
 
 @contextmanager

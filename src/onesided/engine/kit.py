@@ -17,8 +17,6 @@ from onesided.engine._protocol import (
     Column,
     Lazy,
     OfFiles,
-    connections,
-    opened,
     reading,
     text_of,
 )

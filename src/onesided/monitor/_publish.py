@@ -320,7 +320,16 @@ def said(step: MonitorRelease | None, row: int) -> tuple[str, str, str]:
         return ("no batch yet", "rest", "–")
     status = step.status[row]
     bound = bound_of(step, row)
-    return (status, _MARKS[status], "–" if bound is None else f"{bound:,}")
+    return (status, _MARKS[status], shown(bound))
+
+
+def shown(bound: int | None) -> str:
+    """A bound of a place, or a dash where none is told.
+
+    >>> shown(1200), shown(None)
+    ('1,200', '–')
+    """
+    return "–" if bound is None else f"{bound:,}"
 
 
 def bound_of(step: MonitorRelease, row: int) -> int | None:
@@ -338,8 +347,7 @@ def first_rows(names: Sequence[str], step: MonitorRelease | None) -> list[tuple[
     """The first rows of the table, for paper and for readers without scripts."""
     lower = [None] * len(names) if step is None else step.lower_bounds
     return [
-        (name, *said(step, row), "–" if lower[row] is None else f"{lower[row]:,}")
-        for row, name in enumerate(islice(names, FIRST))
+        (name, *said(step, row), shown(lower[row])) for row, name in enumerate(islice(names, FIRST))
     ]
 
 

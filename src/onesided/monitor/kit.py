@@ -16,6 +16,7 @@ from onesided.monitor._publish import (
     frame,
     places_of,
     said,
+    shown,
     titled,
 )
 from onesided.monitor._rows import root_of as digest_of_places

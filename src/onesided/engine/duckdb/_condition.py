@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import Any, Final, TextIO
 
 from onesided import schema
-from onesided.engine._protocol import opened
 from onesided.engine._sql import CAPITALS, NAMED, SqlTerms, literal, quoted
 from onesided.errors import MissingDependencyError
 
@@ -46,7 +45,7 @@ def connected(native: Any = None) -> Any:
             hint="pip install 'onesided[pandas]' or 'onesided[pyarrow]'.",
         ) from None
     spilled = tempfile.mkdtemp(dir=_folder(os.getpid()))
-    connection = opened(duckdb.connect(config={**_CLOSED, "temp_directory": spilled}))
+    connection = duckdb.connect(config={**_CLOSED, "temp_directory": spilled})
     connection.execute("SET enable_progress_bar = false")  # it is drawn among the answers
     for name, value in _allowed(native).items():
         connection.execute(f"SET {name} = {literal(value)}")

@@ -1,0 +1,132 @@
+"""A person's list of questions, asked at once, and answers side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse
+
+from onesided.errors import OnesidedError, ParameterError
+from onesided.session import question_from_json, release_from_json, statement_of
+from onesided_service._datasets import Dataset
+from onesided_service._doors import service_of
+from onesided_service._errors import ServiceError, not_found
+from onesided_service._kept import together
+from onesided_service._page_kit import (
+    PageRoute,
+    error_words,
+    first,
+    own_form_of,
+    page,
+    refusal_of,
+    see,
+)
+from onesided_service._pages import SignedIn, dataset_view, line_of, priced_body, shown
+from onesided_service._people import Person
+
+router = APIRouter(
+    route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
+)
+_MOST: Final = 6  # answers on one page
+
+
+@router.get("/datasets/{name}/list")
+async def kept_page(request: Request, name: str, person: SignedIn) -> Response:
+    """The questions that a person keeps, and what they cost together."""
+    return await _listed(request, service_of(request).dataset(name, person), person)
+
+
+async def _listed(
+    request: Request, found: Dataset, person: Person, *, status: int = 200, **more: Any
+) -> Response:
+    service = service_of(request)
+    rows = await service.run(service.kept.of, person.name, found.name)
+    price: dict[str, Any] = {"price": None, "refused": None}
+    if rows:
+        price = await service.free(person, priced_body, service, found, person, together(rows))
+    words = {
+        "dataset": await service.run(dataset_view, service, found, person),
+        "questions": [_line(row, found) for row in rows],
+        "error": None,
+        **price,
+        **more,
+    }
+    return await page(request, "list.html", status=status, **words)
+
+
+def _line(row: Mapping[str, Any], found: Dataset) -> dict[str, Any]:
+    question = question_from_json(row["question"])
+    about = statement_of(question, unit=found.schema.unit, schema=found.schema)
+    return {"id": row["id"], "words": about.whole(), "epsilon": str(question.epsilon)}
+
+
+@router.post("/datasets/{name}/list")
+async def act(request: Request, name: str) -> Response:
+    """Remove one, or ask them all: under one charge, which is refused as a whole."""
+    person, form = await own_form_of(request)
+    service = service_of(request)
+    found = service.dataset(name, person)
+    if gone := first(form, "remove"):
+        await service.run(service.kept.remove, person.name, found.name, gone)
+        return see(f"/datasets/{found.name}/list")
+    rows = await service.run(service.kept.of, person.name, found.name)
+    try:
+        if not rows:
+            raise ParameterError("Your list is empty.", hint="Put questions on it first.")
+        charged = await service.ask(person, found, together(rows))
+    except (ServiceError, OnesidedError) as error:
+        refusal = refusal_of(error)
+        told = error_words(refusal)
+        return await _listed(request, found, person, status=refusal.status, error=told)
+    return see(f"/asks/{charged.id}")
+
+
+@router.get("/compare")
+async def compare(request: Request, person: SignedIn) -> Response:
+    """Answers that a person has, side by side."""
+    service = service_of(request)
+    chosen = list(dict.fromkeys(request.query_params.getlist("ask")))[:_MOST]
+    asked = [(await service.own(person, one))[0] for one in chosen]
+    if not all(one.charged and service.ready(one) for one in asked):
+        raise not_found()
+
+    def words() -> dict[str, Any]:
+        told = [
+            {**shown(one), "line": line_of(ask, service)}
+            for ask in asked
+            for one in release_from_json(ask.answer).releases
+        ][:_MOST]
+        return {"answers": told, "joined": joined(told)}
+
+    return await page(request, "compare.html", **await service.run(words))
+
+
+def joined(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """One table of answers about the same groups: each group, and what each answer says of it.
+
+    None where they are about different ones.
+    """
+    keys = [one["release"].table.names("key") for one in answers]
+    if len(keys) < 2 or not keys[0] or any(one != keys[0] for one in keys):
+        return None
+    sides: list[dict[Any, list[str]]] = []
+    heads: list[list[Any]] = []
+    for one in answers:
+        at = {head.name: place for place, head in enumerate(one["heads"])}
+        named = [at[name] for name in keys[0]]
+        rest = [place for place in range(len(one["heads"])) if place not in named]
+        heads.append([one["heads"][place] for place in rest])
+        sides.append(
+            {
+                tuple(row[place] for place in named): [row[place] for place in rest]
+                for row in one["rows"]
+            }
+        )
+    groups = list(dict.fromkeys(key for side in sides for key in side))
+    rows = [
+        (key, [side.get(key, ["–"] * len(own)) for side, own in zip(sides, heads, strict=True)])
+        for key in groups
+    ]
+    return {"keys": keys[0], "heads": heads, "rows": rows}

@@ -1,0 +1,104 @@
+"""A list of questions that is kept, asked under one charge, and answers side by side."""
+
+import re
+
+import pytest
+
+pytest.importorskip("jinja2")
+
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+from onesided.errors import ParameterError
+from onesided_service._kept import MOST, Kept
+from onesided_service._kept_pages import joined
+from onesided_service._store import State
+
+spec = spec_from_file_location("pages", Path(__file__).with_name("test_pages.py"))
+pages = module_from_spec(spec)
+spec.loader.exec_module(pages)
+
+COUNT = {"how": "form", "kind": "count", "by": "place", "epsilon": "1", "do": "keep"}
+LIST, ASK = "/datasets/visits/list", "/datasets/visits/ask"
+
+
+@pytest.fixture
+def browser(service):
+    return pages.Browser(service).sign_in("ann")
+
+
+def charges(service):
+    return len(service.inner.datasets["visits"].session().ledger.entries(kind="spend"))
+
+
+def test_a_list_is_priced_and_asked_under_one_charge(browser, service):
+    assert "Nothing is on it" in browser.get(LIST).text
+    before = charges(service)
+    for epsilon in ("1", "1/2"):
+        kept = browser.post(ASK, {**COUNT, "epsilon": epsilon})
+        assert (kept.status_code, kept.headers["location"]) == (303, LIST)
+    sql = "SELECT COUNT(DISTINCT person) FROM visits WHERE age >= 30"
+    browser.post(ASK, {"how": "sql", "sql": sql, "epsilon": "1/4", "do": "keep"})
+    page = browser.get(LIST).text
+    assert charges(service) == before
+    assert page.count('name="remove"') == 3
+    assert "<b>ε = 1.75</b>" in page
+    gone = re.findall(r'name="remove" value="([0-9a-f]+)"', page)[1]
+    browser.post(LIST, {"remove": gone})
+    page = browser.get(LIST).text
+    assert page.count('name="remove"') == 2
+    assert "<b>ε = 1.25</b>" in page
+    asked = browser.post(LIST, {"do": "ask"})
+    assert asked.status_code == 303, asked.text
+    assert charges(service) == before + 1
+    page = browser.wait(asked.headers["location"])
+    assert page.count("What was asked:") == 2
+    assert browser.get(LIST).text.count('name="remove"') == 2  # they are asked again when wanted
+
+
+def test_what_the_ask_would_refuse_is_not_kept_and_too_much_is_refused_as_a_whole(browser, service):
+    wrong = browser.post(ASK, {**COUNT, "where": "age >= 18 AND plaec = 'gym'"})
+    assert wrong.status_code == 422
+    assert "line 1, column 15:" in wrong.text
+    before = charges(service)
+    assert browser.post(LIST, {"do": "ask"}).status_code == 422
+    for _ in range(2):
+        browser.post(ASK, {**COUNT, "epsilon": "30"})
+    assert "More than is left." in browser.get(LIST).text
+    refused = browser.post(LIST, {"do": "ask"})
+    assert refused.status_code == 403
+    assert charges(service) == before
+
+
+def test_a_list_is_its_person_s_own_and_no_longer_than_it_may_be(browser, service):
+    browser.post(ASK, COUNT)
+    other = pages.Browser(service).sign_in("bob")
+    assert "Nothing is on it" in other.get(LIST).text
+    own = re.search(r'name="remove" value="([0-9a-f]+)"', browser.get(LIST).text)[1]
+    other.post(LIST, {"remove": own})
+    assert own in browser.get(LIST).text
+    assert pages.Browser(service).sign_in("stranger").get(LIST).status_code == 404
+    assert browser.post(LIST, {"csrf": "no", "do": "ask"}).status_code == 403
+    kept = Kept(State.open(None))
+    for _ in range(MOST):
+        kept.add("ann", "visits", "{}")
+    with pytest.raises(ParameterError, match="Remove one"):
+        kept.add("ann", "visits", "{}")
+    kept.add("ann", "others", "{}")
+
+
+def test_answers_about_the_same_groups_stand_beside_each_other(browser, service):
+    paths = [browser.answered({**COUNT, "do": "ask"})[0] for _ in range(2)]
+    names = [path.rpartition("/")[2] for path in paths]
+    history = browser.get("/history").text
+    assert all(f'name="ask" value="{name}"' in history for name in names)
+    page = browser.get(f"/compare?ask={names[0]}&ask={names[1]}").text
+    assert "Group by group" in page
+    assert page.count("What was asked:") == 2
+    assert page.count('<th scope="row">gym</th>') == 1
+    other = pages.Browser(service).sign_in("bob")
+    assert other.get(f"/compare?ask={names[0]}").status_code == 404
+    whole = browser.answered({**COUNT, "do": "ask", "by": []})[0].rpartition("/")[2]
+    assert "Group by group" not in browser.get(f"/compare?ask={names[0]}&ask={whole}").text
+    assert "Choose answers" in browser.get("/compare").text
+    assert joined([]) is None
