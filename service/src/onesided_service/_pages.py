@@ -221,8 +221,8 @@ async def ask(request: Request, name: str) -> Response:
             return see(f"/datasets/{found.name}/list")
         if first(form, "do") == "preview":
             words = await service.free(person, previewed, found, asked)
-            told = release_from_json(words["preview"]).releases
-            words["preview"] = [shown(one, made_up=True) for one in told]
+            releases = release_from_json(words["preview"]).releases
+            words["preview"] = [shown(one, made_up=True) for one in releases]
     except (ServiceError, OnesidedError) as error:
         refusal = refusal_of(error)
         told = error_words(refusal, asked.sql if asked.how == SQL else asked.where)
