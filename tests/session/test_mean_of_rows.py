@@ -10,7 +10,7 @@ import onesided as od
 from onesided import errors
 from onesided.noise import NotPrivateSeededNoise
 from onesided.session import Mean, Variance
-from onesided.session.values._mean import _outward
+from onesided.session.values._floats import outward as _outward
 
 ROWS = {
     "person": [1] * 6 + [2, 3, 3],
@@ -137,3 +137,17 @@ def test_bounds_of_a_proportion_hold_it_whatever_floats_round():
         low, up = _outward(np.array([end]), np.array([end]), (0.0, 1.0))
         assert low[0] < end
         assert up[0] > end or end == 1.0
+
+
+@pytest.mark.parametrize("family", ["presence", "addition_only", "unbounded", "bounded"])
+@pytest.mark.parametrize("epsilon", [5, 20, 50])
+def test_no_estimate_leaves_its_interval_and_nobody_has_any_mean(family, epsilon):
+    policy = getattr(od.policy, family)(**({"max_groups": 1} if family == "presence" else {}))
+    people = pl.DataFrame({"person": [1, 2, 3], "v": [1.0, 2.0, 3.0]})
+    session = od.Session(people, unit="person", policy=policy, budget=1000)
+    for where in (None, "v > 4"):
+        for ask in (session.mean, session.variance):
+            told = ask("v", bounds=(0, 5), step=1, where=where, epsilon=epsilon)
+            assert told.lower[0] <= told.value <= told.upper[0]
+    nobody = session.mean("v", bounds=(0, 5), step=1, where="v > 4", epsilon=50)
+    assert (nobody.lower[0], nobody.upper[0]) == (0, 5)

@@ -140,8 +140,8 @@ class Above(Grouped):
     threshold: int | Sequence[int] | Mapping[Any, int]
     below: ClassVar[bool] = False  # whether noise is below the truth: "at least" is certified
     words: ClassVar = (
-        "At most {limit:,} {units}, or how many",
-        "At most a group's own limit of {units}, or how many",
+        "At most {limit:,} {units} or a noisy number",
+        "At most a group's own limit of {units} or a noisy number",
     )
     max_answers: int | None = field(kw_only=True)
     adaptive: bool = field(default=False, kw_only=True)
@@ -309,8 +309,8 @@ class Below(Above):
 
     below: ClassVar[bool] = True
     words: ClassVar = (
-        "At least {limit:,} {units}, or how many",
-        "At least a group's own limit of {units}, or how many",
+        "At least {limit:,} {units} or a noisy number",
+        "At least a group's own limit of {units} or a noisy number",
     )
     unknown: IfUnknown = field(default="recorded", kw_only=True)
 

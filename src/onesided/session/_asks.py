@@ -9,7 +9,7 @@ from inspect import Parameter, signature
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, get_args, get_type_hints
 
 from onesided._numbers import Number
-from onesided.errors import called
+from onesided.errors import ParameterError, called
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.session._above import Above, AtLeast, AtMost, Below
 from onesided.session._count import Count
@@ -120,6 +120,11 @@ class Asks(ABC):
         >>> [int(one.value) for one in answers], answers.guarantee.headline
         ([2, 1], Fraction(90, 1))
         """
+        if "disjoint" in together:
+            raise ParameterError(
+                "Parts are disjoint, and charged as such.",
+                hint="Leave disjoint= out; ask_all([...]) asks questions whose charges add up.",
+            )
         return self.ask(called(Several, parts_of(question, by, keys), disjoint=True, **together))
 
     def ratio(

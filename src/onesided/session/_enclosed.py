@@ -60,7 +60,10 @@ class Enclosed(Grouped):
             raise UnprotectableError(
                 "Cutting units down to max_groups lets counts rise under the policy "
                 f"'{context.policy.name}', and bounds on both sides cannot hide that.",
-                hint='Use on_excess="keep" or "error".',
+                hint='Use on_excess="keep".'
+                if "keep" in context.policy.excess_modes
+                else "Bounds on both sides take moves that lower counts alone, as under "
+                "presence(...) or addition_only(); or ask count(...).",
             )
         mechanism = groups.for_policy(
             TruncatedCounts, context, epsilon=self.epsilon, delta=self.delta

@@ -68,7 +68,7 @@ def column_apart(context: QueryContext, questions: Sequence[Any]) -> str:
             raise ParameterError(
                 f"Question {place} is {a(type(one).__name__)} of which no where= says the part.",
                 hint="Give each question a condition of its own, such as where=\"county = 'Uri'\"; "
-                "or leave disjoint= out, and the charges add up.",
+                "or ask them with ask_all([...]), and the charges add up.",
                 question=place,
             )
     conditions = [counted_where(one.where, "recorded").readable() for one in questions]  # type: ignore[union-attr] # each has one
@@ -76,12 +76,12 @@ def column_apart(context: QueryContext, questions: Sequence[Any]) -> str:
     possible = any(one.unknown == "possible" for one in questions)
     found = apart(conditions, types, known=context.filled if possible else None)
     if found is None:
-        known = ", with a value in each row (required = true in the schema)" if possible else ""
+        known = ", with a value in each row (required = true in the schema)," if possible else ""
         raise ParameterError(
             "These parts are not shown to be disjoint.",
-            hint=f"Let one and the same column{known}, equal other values in each condition, or "
-            "lie in another interval, joined by AND to whatever else it says. Or leave disjoint= "
-            "out, and the charges add up.",
+            hint=f"Let one and the same column{known} equal other values in each condition, or lie "
+            "in another interval, joined by AND to whatever else it says. Or ask them with "
+            "ask_all([...]), and the charges add up.",
         )
     return found
 

@@ -401,9 +401,15 @@ class _Questions:
                     f"Write COUNT(DISTINCT {unit}) for units; for rows COUNT(*) with WHERE "
                     f"{counted} IS NOT NULL, and pass max_rows=.",
                 )
+            if one.distinct:
+                raise query.error(
+                    f"COUNT(DISTINCT {counted}) is no number of units, and distinct values of "
+                    "other columns are not counted.",
+                    one.place,
+                    f"Write COUNT(DISTINCT {unit}).",
+                )
             raise query.error(
-                f"COUNT({'DISTINCT ' if one.distinct else ''}{counted}) is no number of units: "
-                f"{unit!r} may have many rows.",
+                f"COUNT({counted}) is no number of units: {unit!r} may have many rows.",
                 one.place,
                 f"Write COUNT(DISTINCT {unit}), or pass max_rows= for the number of rows.",
             )

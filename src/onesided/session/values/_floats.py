@@ -13,10 +13,12 @@ from onesided.session.values._value import Floats
 def ratio(
     total: Interval, count: Interval, least: float, most: float, *, times: int = 1
 ) -> tuple[Floats, Floats]:
-    """Bounds on total / count / times, given that somebody was counted."""
+    """Bounds on total / count / times, given that somebody was counted; any if nobody was."""
     few, many = times * np.maximum(count.lower, 1), times * np.maximum(count.upper, 1)
     low = np.minimum(total.lower / few, total.lower / many)
     high = np.maximum(total.upper / few, total.upper / many)
+    nobody = np.asarray(count.upper) < 1
+    low, high = np.where(nobody, least, low), np.where(nobody, most, high)
     return np.clip(low, least, most), np.clip(high, least, most)
 
 

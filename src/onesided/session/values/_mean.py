@@ -539,7 +539,7 @@ class Mean(Valued):
         else:
             lower, upper = self._exactly(noisy, parts.centre, value)
         return {
-            "estimate": estimate,
+            "estimate": np.clip(estimate, lower, upper),
             "lower": lower,
             "upper": upper,
             "lower_certain": not likely,
