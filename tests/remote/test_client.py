@@ -294,6 +294,7 @@ LOCAL = {
     "total",
     "suggest",
     "free_sample",
+    "by_cohort",
     "account",
     "detail",
     "charge",
