@@ -167,10 +167,8 @@ PRICED = {
         "_grown",
         "_share_up",
     ),
-    "onesided.mechanism._selection": (
-        "TopK.loss",
-        "UnknownKeys.loss",
-    ),
+    "onesided.mechanism._selection": ("TopK.loss",),
+    "onesided.mechanism._unknown": ("UnknownKeys.loss",),
     "onesided.mechanism.histograms._dawa": (
         "Dawa.fit",
         "Dawa.learn_loss",

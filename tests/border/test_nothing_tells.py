@@ -156,11 +156,15 @@ def compared(name, engine, rounds, most=None, *, make=None, lacks=()):
         pair = [make(rows(rng)) for _ in range(2)]
         empty = make(pl.DataFrame(schema=SCHEMA))
         every = [one for one in questions(rng, policy) if not isinstance(one, lacks)]
-        for question in every if most is None else rng.sample(every, most):
+        left = len(every) if most is None else most
+        for question in rng.sample(every, len(every)):
+            if not left:
+                break
             if not offered(empty, policy, question):
                 for table in pair:
                     assert not offered(table, policy, question), question
                 continue
+            left -= 1
             told = [found for table in pair if (found := asked(table, policy, question))]
             if len(told) == 2:
                 assert told[0] == told[1], question
