@@ -95,39 +95,6 @@ def test_late_answers_before_a_reopening_count_no_more(service):
     assert dataset.open
 
 
-ENDLESS = "SELECT sum(a.i * b.i) FROM range(1000000) a(i), range(1000000) b(i)"
-
-
-def test_one_late_question_makes_no_other_late(service, monkeypatch):
-    """Its reading is stopped at the tick, so that those behind it begin in their turns."""
-    from onesided_service._clock import Clock
-
-    dataset = service.inner.datasets["visits"]
-    assert service.ask(named(0)).status_code == 200  # opened now
-    real = type(dataset)._opened
-
-    def endless(self, snapshot):
-        session = real(self, snapshot)
-        if self._answering == slow["ask"]:
-            self._connections[-1].execute(ENDLESS)
-        return session
-
-    monkeypatch.setattr(type(dataset), "_opened", endless)
-    monkeypatch.setattr(type(service.inner.clock), "until", Clock.until)
-    monkeypatch.setattr(type(service.inner.clock), "takes", lambda *_: Fraction(8))
-    slow = {"ask": None}
-    later = {"Prefer": "respond-async"}
-    slow["ask"] = service.ask(named(1), headers=later).json()["ask"]
-    behind = service.ask(named(2), headers=later).json()["ask"]
-    deadline = time.time() + 300
-    while (told := service.get(f"/api/v1/asks/{behind}")).json().get("state") == "due":
-        assert time.time() < deadline
-        time.sleep(0.2)
-    assert told.json()["state"] == "told", told.text
-    assert service.get(f"/api/v1/asks/{slow['ask']}").status_code == 410
-    assert dataset.open
-
-
 def test_what_died_while_it_read_is_taken_up_once_and_counts(service):
     """An answer leaves at its one tick or never: another tick tells a bit, a third none more."""
     inner, dataset = service.inner, service.inner.datasets["visits"]

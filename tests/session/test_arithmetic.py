@@ -247,7 +247,7 @@ def test_rows_that_an_answer_chose_are_not_summed():
     stopped = od.certain(session.above(4, max_answers=1, keys=["c", "a", "b"], **asked))
     largest = od.certain(session.top_k(1, keys=["a", "b", "c"], **asked))
     compound = od.certain(session.above(5, max_answers=2, of={"x": ["a", "b", "c"]}, **asked))
-    assert "more than 5" in compound.about
+    assert "at most 5" in compound.about
     removed = session_of(od.policy.removal_only())
     nothing = od.certain(removed.discover(by="place", epsilon="1/100"))
     whole = od.certain(session.count(keys=["a", "b", "c"], **asked))

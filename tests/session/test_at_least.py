@@ -196,7 +196,7 @@ def test_below_stops_after_enough_answers():
     assert found.below == ["c"]
     assert found.not_reached == ["b"]
     half = session().below(2, max_answers=1, adaptive=True, **ASK, **CUT, epsilon=900)
-    assert half.title.startswith("Fewer than 2 open units")
+    assert half.title.startswith("At least 2 open units (person) or a noisy number")
 
 
 def test_an_epsilon_is_found_for_counts_near_and_far():

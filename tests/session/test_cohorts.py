@@ -345,3 +345,25 @@ def test_renyi_accounts_by_cohort_hold_as_many_as_one_account_for_each_date():
     moved.ask(on(DAYS[0], "1/100"))
     assert moved.plan(asked).times == 174  # left for one of the same answer and entered from one
     assert Cohorts.read(moved.plan(asked).cohorts.written()).days == ((DAYS[0], DAYS[0]),)
+
+
+def test_kinds_of_units_are_of_all_their_dates():
+    """A row of one date may make a unit sensitive: no date could pay for itself."""
+    for most in (1, "unbounded"):
+        calendar = od.Calendar("day", max_cohorts=most)
+        with pytest.raises(errors.ParameterError, match="make a unit sensitive"):
+            opened(policy.sensitive("place = 'a'"), unit="person", cohort=calendar)
+    promise = od.Calendar("day", max_cohorts=1).promise
+    assert "one record" not in promise
+    assert "holds all earlier rows" in promise
+
+
+def test_edges_to_and_from_absence_beside_others():
+    pol = policy.custom(
+        kinds=["s", "o", "absent"],
+        edges=[("s", "o"), ("s", "absent"), ("absent", "s")],
+        rules=[("s", "place = 'a'")],
+        default="o",
+    )
+    plan = opened(pol).plan(on(DAYS[0], 1))
+    assert plan.cohorts is not None

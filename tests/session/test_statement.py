@@ -167,7 +167,7 @@ def test_thresholds_of_their_own_are_stated():
     several = session().at_most({"gym": 3, "bar": 5}, epsilon=9, **own)
     assert several.title == "At most a group's own limit of units (person) by place"
     many = session().above([3, 5], max_answers=1, epsilon=9, **own)
-    assert many.title == "More units (person) than a group's own limit by place"
+    assert many.title == "At most a group's own limit of units (person) or a noisy number by place"
 
 
 def test_units_are_called_by_the_schemas_noun():

@@ -155,8 +155,6 @@ def refused(own, ask, error=errors.OnesidedError):
         lambda s: s.sample(epsilon=1),
         lambda s: s.discover(by="place", epsilon=1, max_groups=2, counted="open"),
         lambda s: s.discover(by="place", epsilon=1, max_groups=2),
-        lambda s: s.at_most(1, by="place", keys=PLACES, epsilon=1, max_groups=2, counted="open"),
-        lambda s: s.above(1, by="place", keys=PLACES, epsilon=1, max_groups=2, counted="open"),
         lambda s: s.sum("age", of="units", total_bounds=(0, 99), epsilon=1, counted="open"),
         lambda s: s.mean("age", bounds=(0, 99), epsilon=1, counted="open"),
         lambda s: s.median("age", candidates=[1, 2], epsilon=1, counted="open"),
@@ -254,3 +252,14 @@ def test_homes_as_units_are_sampled_whole_at_one_price():
     release = homes.sample(epsilon=100)
     assert set(release.frame["home"]) == {"b", "d", "e"}
     assert homes.spent == {"sensitive -> sensitive": 0, "sensitive -> open": 100}
+
+
+@pytest.mark.parametrize("counted", ["open", None])
+def test_likely_decisions_cost_what_counts_do(counted):
+    own = session(pl.DataFrame(ROWS))
+    about = {"by": "place", "keys": PLACES, "epsilon": 1, "max_groups": 2, "counted": counted}
+    count = own.plan(od.Count(**about)).charge
+    assert any(count.values())
+    for question in (od.AtMost(1, **about), od.session.Above(1, max_answers=1, **about)):
+        assert own.plan(question).charge == count
+        assert own.plan(question).likely

@@ -115,7 +115,7 @@ class Amounts:
             added = spent.epsilon[edge]
             rest = [] if isinstance(added, Infinite) else [limit - added]
             rest += [Fraction(b - used, ORDER_UNIT) for b, used in self._by_order(edge, spent)]
-            epsilon[edge] = max(rest)
+            epsilon[edge] = max(rest, default=Fraction(0))
         delta = {edge: limit - spent.delta[edge] for edge, limit in self._delta_limits().items()}
         return Amounts(epsilon=epsilon, delta=delta)
 

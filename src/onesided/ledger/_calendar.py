@@ -150,12 +150,14 @@ class Calendar:
             kept = f"changed by at most {grown} (days)"
         else:
             kept = "keep within the whole budget, whatever is asked of other dates"
+        alone = self.max_cohorts is None
+        whose = "one record of that date" if alone else "one unit, by what is asked of that date,"
         after = (
             "" if self.ends is None
             else f" Nothing is promised after the schedule ends, at age {self.ends}."
         )  # fmt: skip
         return (
-            f"For each {self.column!r}: an observer's odds about one record of that date {kept}."
+            f"For each {self.column!r}: an observer's odds about {whose} {kept}."
             f"{after}{self._several}"
         )
 
@@ -168,7 +170,10 @@ class Calendar:
             bound = f"for ever: {many(self.times, 'time')} at most"
         cut = ""
         if self.max_cohorts != UNBOUNDED:
-            cut = f"; each unit counts on its first {many(int(self.max_cohorts), 'date')} alone"
+            cut = (
+                f"; each unit counts on its first {many(int(self.max_cohorts), 'date')} alone, as "
+                "long as every table holds all earlier rows of its units"
+            )
         return f" A unit with records of m dates pays m times; {bound}{cut}."
 
 

@@ -77,8 +77,9 @@ def calendar_for(
             )
         stays = goes or _drops(policy)
         return replace(calendar, times=1, may_move=not stays and policy.view is None)
+    if most is not None:
+        _require_whole(policy, cut=isinstance(most, int))
     if isinstance(most, int):
-        _require_whole(policy)
         return replace(calendar, times=most if goes else 2 * most, may_move=False)
     return replace(calendar, times=None if most == UNBOUNDED else 1, may_move=False)
 
@@ -113,20 +114,25 @@ def dated(table: Table, calendar: Calendar, unit: str | None) -> Table:
     return table.of_first_dates(unit, calendar.column, calendar.max_cohorts)
 
 
-def _require_whole(policy: Policy) -> None:
-    """Errors: ParameterError where cutting a unit's dates down would change what is protected."""
-    whole = all(part.of_kinds for part in policy.parts)
-    if whole and not policy.rules and policy.view is None:
+def _require_whole(policy: Policy, *, cut: bool) -> None:
+    """Errors: ParameterError where dates of a unit cannot pay each for itself.
+
+    A unit's kind follows from all its rows: a row of one date would change the open counts of
+    every other one. Where units are ``cut`` to their first dates, whole units alone may move.
+    """
+    whole = not cut or all(part.of_kinds for part in policy.parts)
+    if whole and not policy.rules and (not cut or policy.view is None):
         return
-    why = (
-        "a dropped date would make room for another one, whose rows come in"
-        if not whole
-        else "the rows that are cut may be those that make a unit sensitive"
-    )
+    if policy.rules:
+        why = "a row of one date may make a unit sensitive, and so change the counts of every date"
+        hint = "Leave max_cohorts out: then every date pays"
+    else:
+        why = "a dropped date would make room for another one, whose rows come in"
+        hint = 'Say max_cohorts="unbounded", and that a unit with m dates pays m times'
     raise ParameterError(
-        f"Units cannot be cut down to their first dates under the policy '{policy.name}': {why}.",
-        hint='Say max_cohorts="unbounded", and that a unit with m dates pays m times; or take a '
-        "policy about whole records without conditions, such as addition_only().",
+        f"Under the policy '{policy.name}' a unit's dates cannot pay each for itself: {why}.",
+        hint=f"{hint}; or take a policy about whole records without conditions, such as "
+        "addition_only().",
     )
 
 

@@ -166,6 +166,8 @@ def ends_of(policy: Policy, plan: Plan) -> Callable[[Edge], tuple[Loss, Loss]]:
 
     def ends(edge: Edge) -> tuple[Loss, Loss]:
         own = plan.charge[edge.name]
+        if ABSENT in (edge.source, edge.target):
+            return own, own
         return min(own, found[edge.source, ABSENT]), min(own, found[ABSENT, edge.target])
 
     return ends
