@@ -269,3 +269,33 @@ def test_no_column_of_the_callers_is_overwritten():
     told = here.at_most(5, by="place", keys=keys, epsilon=1, max_groups=1)
     assert list(told.columns())[:2] == ["place", "likely"]
     assert told.likely["a"] != "x"
+
+
+@pytest.mark.parametrize("below", [False, True])
+@pytest.mark.parametrize("simultaneous", [False, True])
+def test_a_compound_on_its_own_rests_on_all_its_groups(below, simultaneous):
+    """The chance that one of its groups is taken to be beyond, by the law's tails, summed."""
+    number, sure = 20, Confidence("0.95", simultaneous)
+    made = Likely(Counts("1/2", "1/2"), number, below, sure, widest=number)
+    bounds = made.bounds(np.array([1000]), Compounds([[0]]))
+    up, down = int(bounds.upper[0] - 1000), int(1000 - bounds.lower[0])
+    law = made.mechanism.distribution
+    # Of the groups one noise that is beyond its bound makes the compound's decision wrong.
+    assert number * law.tail_above(down) <= Fraction(1, 20)
+    assert number * law.tail_below(-up) <= Fraction(1, 20)
+
+
+def test_a_compound_of_groups_at_their_threshold_is_rarely_told_to_be_beyond():
+    """Wrong with 1/20 at most in each of 100 runs: 20 or more come with less than 10^-6."""
+    places = [f"s{n}" for n in range(20)]
+    rows = pl.DataFrame({"u": range(200), "place": [one for one in places for _ in range(10)]})
+    wrong = 0
+    for seed in range(100):
+        own = od.Session(
+            rows, unit="u", policy=P.bounded(), budget=9, noise=NotPrivateSeededNoise(seed)
+        )
+        told = own.at_most(
+            10, by="place", of={"all": places}, max_groups=1, epsilon=1, simultaneous=False
+        )
+        wrong += told.likely["all"] == "more than 10"
+    assert wrong < 20

@@ -174,7 +174,8 @@ class Above(Grouped):
             noise = counts.for_policy(
                 Counts, context, epsilon=self.epsilon, correction="median", clip=True
             )
-            made = Likely(noise, counts.told.size, self.below, sure)
+            widest = 1 if compounds is None else max(map(len, compounds.members))
+            made = Likely(noise, counts.told.size, self.below, sure, widest)
             return self._likely(context, counts, made, keys, compounds)
         plan = _plan(context, groups, mechanism, keys.size, compounds)
 

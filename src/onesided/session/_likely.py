@@ -12,6 +12,7 @@ import numpy as np
 from onesided._numbers import INFINITE
 from onesided.errors import ParameterError
 from onesided.mechanism import Compounds, Counts, Interval
+from onesided.mechanism.kit import shared
 from onesided.noise import IntArray
 from onesided.session._certified import Shares, shares_by_room
 from onesided.session._confidence import Confidence
@@ -39,20 +40,23 @@ class Likely:
 
     mechanism: the noise of the counts. groups: how many counts there are. below: whether "at least"
     is asked, so that a count at its threshold is beyond it. sure: how likely a decision is right,
-    of all groups together or of each.
+    of all groups together or of each. widest: on how many counts one decision rests, which is how
+    many groups the largest compound has.
 
     Claim. A decision is post-processing of :class:`onesided.mechanism.Counts`: it loses what they
     lose, on every move, and not more. For counts f, thresholds t and confidence c, the chance that
     *any* group is said to be on the wrong side is at most 1 − c (with ``simultaneous=False``: the
-    chance for each group).
-    Proof. Let n be the number of groups, D the noise, and u, l the least numbers with
+    chance for each group, or each compound).
+    Proof. Let n be the number of groups that are to be right together (all, or those that one
+    decision rests on), D the noise, and u, l the least numbers with
     ``Pr[D > u] <= (1 − c) / n`` and ``Pr[D < −l] <= (1 − c) / n``. Of z = f + D "at most t" is said
     where z + l <= t, "more than t" where z − u > t. If f > t, only the first can be wrong, and then
     D <= t − l − f < −l; if f <= t, only the second, and then D > u. So each group is wrong with a
     chance of at most (1 − c) / n, whichever side it is on: one side's miss, where an interval that
     holds on both sides misses twice as often. All of them together: the sum (Bonferroni), whatever
     their noise. Both ends are those of ``interval(confidence = 2c − 1)``, and are told as that.
-    The largest count of a compound lies between the largest of its bounds where they all hold.
+    The largest count of a compound lies between the largest of its bounds where they all hold: so a
+    compound's decision rests on all its groups, also where it is told on its own.
 
     >>> from onesided.numbers import INFINITE
     >>> asked = Likely(Counts(1, 1), 2, below=False, sure=Confidence("0.95", True))
@@ -65,6 +69,7 @@ class Likely:
     groups: int
     below: bool
     sure: Confidence
+    widest: int = 1
 
     @property
     def words(self) -> str:
@@ -88,7 +93,8 @@ class Likely:
 
     def bounds(self, noisy: IntArray, compounds: Compounds | None = None) -> Interval:
         """Bounds on each count, or on the largest (least, if below) of each compound."""
-        share = self._both_sides(self.sure.of_each(self.groups))
+        number = self.groups if self.sure.simultaneous else self.widest
+        share = self._both_sides(shared(self.sure.share, number))
         found = self.mechanism.interval(noisy, confidence=share)
         if compounds is None:
             return found

@@ -29,6 +29,8 @@ def likely() -> Iterator[Certificate]:
         (above, questions.AtLeast(_LIMIT, **_shared(1))),
     ):
         yield _decided(policy, asked, f"{type(asked).__name__}, likely")
+    one = {**_shared(2), **cut, "of": {"both": ("p", "q")}, "simultaneous": False}
+    yield _decided(both, questions.AtMost(_LIMIT, **one), "AtMost, likely of a compound")
     alone = questions.AtMost(_LIMIT, **_shared(2), **cut, simultaneous=False)
     yield _decided(both, alone, "AtMost, likely of each group, told of all together", sound=False)
 
@@ -44,8 +46,10 @@ def _decided(policy: policies.Policy, asked: Any, name: str, *, sound: bool = Tr
 
     def read(answer: Any, truth: IntArray) -> Said:
         release = steps.result(answer, None)
-        nothing, beyond = np.zeros(0, dtype=np.bool_), truth > most
         told = release.likely.values()
+        # A compound is beyond where its largest group is.
+        own = truth if len(told) == truth.size else truth.max(keepdims=True)
+        nothing, beyond = np.zeros(0, dtype=np.bool_), own > most
         high = np.array([one.startswith(("more than", "at least")) for one in told])
         low = np.array([one.startswith(("fewer than", "at most")) for one in told])
         near_high, near_low = release.lower + 1 > most, release.upper - 1 <= most
