@@ -352,3 +352,34 @@ def test_a_renyi_account_is_told_a_step_for_each_margin():
     assert all(each <= pure for each in orders)
     single = own.plan(od.Synthetic(columns=names[:1], records=9, pairs=[], epsilon="6/5"))
     assert not single.affordable
+
+
+def test_true_rows_have_listed_values_and_come_from_such_a_table():
+    people = pl.DataFrame(
+        {
+            "town": ["a", "b", "Q"] * 200,
+            "age": [None if n % 7 == 0 else n % 60 for n in range(600)],
+            "minor": [n % 2 == 0 for n in range(600)],
+        }
+    )
+    policy = od.policy.sensitive("minor")
+
+    def session(data):
+        return od.Session(data, policy=policy, budget=200)
+
+    own, asked = session(people), {"keys": {"town": ["a", "b"]}, "bins": {"age": [0, 30, 60]}}
+    made = own.synthetic(columns=["town", "age"], records=400, epsilon=50, **asked)
+    assert "missing or not listed" in made.cut
+    assert "in no group" not in made.cut
+    both = made.with_true_rows(own.sample(epsilon=3))
+    assert set(both.frame["town"]) == {"a", "b"}
+    assert both.frame["age"].null_count() == 0
+    assert both.frame.filter(pl.col("origin") == "true").height > 50
+    for other in (
+        people.drop("age"),
+        people.with_columns(age=pl.lit("old")),
+    ):
+        with pytest.raises(ParameterError, match="'age' of the sample"):
+            made.with_true_rows(session(other).sample(epsilon=3))
+    with pytest.raises(ParameterError, match="no whole number lies"):
+        own.synthetic(columns=["age"], bins={"age": ["1/4", "1/2", 7]}, records=4, epsilon=1)

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import Any, Final, NamedTuple
 
 import narwhals as nw
@@ -26,7 +26,7 @@ import numpy as np
 from onesided._english import many
 from onesided._numbers import Loss, Number, positive, rough, whole
 from onesided.accounting import steps_note
-from onesided.engine import cross
+from onesided.engine import Table, cross
 from onesided.errors import KeysError, ParameterError
 from onesided.linear import Identity
 from onesided.linear.kit import FloatArray, MarginModel, cells_of
@@ -72,6 +72,10 @@ _TRUE: Final = (
     'Rows marked "true" are records of open units, as the sample published them; those marked '
     '"made" are made up from noisy counts and that sample. A made one may equal somebody\'s by '
     "chance: none is compared with the data."
+)
+_LISTED: Final = (
+    "A margin leaves out whose value in one of its columns is missing or not listed; no row has "
+    "such a value."
 )
 _TWO: Final = "Both answers are charged, and this promises what both lose together."
 
@@ -246,8 +250,9 @@ class Synthetic:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
             measured = (noisy - mechanism.distribution.mean()) / weights
             facts = groups.published(own, plan, entry)
-            if groups.excess == "keep":
-                facts["cut"] = f"{SEVERAL} {facts['cut']}".strip()
+            listed = replace(groups, left_out=replace(groups.left_out, keys=()))
+            cut = (SEVERAL * (groups.excess == "keep"), _LISTED, listed.cut(plan.certain))
+            facts["cut"] = " ".join(filter(None, cut))
             made = _Made(
                 layout, layout.parts(measured), deviation, self, groups.query.counted, joint,
                 context, facts,
@@ -334,6 +339,12 @@ class Synthetic:
             )
         if name in bins:
             edges = bins_of(bins[name], None)
+            for low, high in pairwise(edges.edges if dtype.is_integer() else ()):
+                if -(-low // 1) >= -(-high // 1):
+                    raise ParameterError(
+                        f"bins of {name!r}: no whole number lies from {low} to {high}.",
+                        hint="Give whole edges for whole numbers.",
+                    )
             known = None if context.declared is None else context.declared.columns.get(name)
             return Axis(
                 name,
@@ -580,10 +591,12 @@ class _Made:
 def _with_true_rows(made: _Made, sample: SampleRelease, records: int | None = None) -> Release:
     """Rows of everybody, of which those of a sample of open units are true.
 
-    sample: of the same table and policy, of units of one row each. records: how many rows there
-    are, by default as many as were asked for: true ones in their part of all units, whole rows as
-    they were published; the others have the margins of those that are not published.
-    Errors: ParameterError for another sample, or margins that count open units by parts.
+    sample: of the same policy, of units of one row each; that it is of the same table is yours to
+    know. records: how many rows there are, by default as many as were asked for: true ones in their
+    part of all units, whole rows as they were published, of those whose values are listed; the
+    others have the margins of those that are not published.
+    Errors: ParameterError for another sample, and one whose columns are others; or margins that
+    count open units by parts.
     """
     number = whole(
         made.question.records if records is None else records,
@@ -592,20 +605,20 @@ def _with_true_rows(made: _Made, sample: SampleRelease, records: int | None = No
         most=_MOST_RECORDS,
     )
     keep, kind = _required(made, sample)
-    columns, layout = sample.table.columns(), made.layout
-    values = {axis.column: columns[axis.column] for axis in layout.axes}
+    layout = made.layout
+    values = _values(made, sample)
     places = np.stack([axis.places(values[axis.column]) for axis in layout.axes], axis=1)
     shown, size = layout.counts(places), len(places)
     beside = made.counted is not None and kind not in made.counted
     every = [part + cells / keep * beside for part, cells in zip(made.measured, shown, strict=True)]
     total = max(made.total + size / keep * beside, size, 1.0)
-    true = min(size, math.floor(number * size / total))
-    picked = np.random.default_rng(made.question.seed).permutation(size)[:true]
-    picked = np.sort(picked)
+    listed = np.flatnonzero((places >= 0).all(axis=1))
+    true = min(listed.size, math.floor(number * listed.size / total))
+    picked = np.sort(np.random.default_rng(made.question.seed).permutation(listed)[:true])
     wanted = [part / total for part in every]
     left = [
-        (number * part - cells * (true / max(size, 1))) / max(number - true, 1)
-        for part, cells in zip(wanted, shown, strict=True)
+        (number * part - cells) / max(number - true, 1)
+        for part, cells in zip(wanted, layout.counts(places[picked]), strict=True)
     ]
     drawn = (1 - keep) / keep**2 * beside
     variances = [
@@ -617,6 +630,22 @@ def _with_true_rows(made: _Made, sample: SampleRelease, records: int | None = No
     told[ORIGIN] = ["true"] * true + ["made"] * (number - true)
     rows = np.concatenate([places[picked], rows])
     return made.told(told, rows, wanted, total, own={"sample": sample}, facts=_joint(made, sample))
+
+
+def _values(made: _Made, sample: SampleRelease) -> dict[str, Any]:
+    """The sample's values of each column. Errors: ParameterError for other columns, or types."""
+    held = Table(sample.frame).schema
+    for axis in made.layout.axes:
+        dtype = held.get(axis.column)
+        if dtype is None or (axis.bins is not None and not dtype.is_numeric()):
+            raise ParameterError(
+                f"Column {axis.column!r} of the sample is {dtype or 'not there'}, and these "
+                f"margins have {'numbers' if axis.bins else 'values'} of it.",
+                hint="Pass a sample of the same session.",
+                column=axis.column,
+            )
+    columns = sample.table.columns()
+    return {axis.column: columns[axis.column] for axis in made.layout.axes}
 
 
 def _joint(made: _Made, sample: SampleRelease) -> dict[str, Any]:
