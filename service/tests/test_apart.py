@@ -254,6 +254,7 @@ def held(dataset):
 def test_what_does_not_start_is_told_to_its_curators(apart, folder):
     dataset, policy = apart.datasets["visits"], folder / "policy.toml"
     text = policy.read_text()
+    dataset.check()
     asyncio.run(apart.warm())
     asyncio.run(apart.ready_to_answer())
     dataset.elsewhere.stop()
@@ -263,6 +264,12 @@ def test_what_does_not_start_is_told_to_its_curators(apart, folder):
     with pytest.raises(ServiceError) as refused:
         asyncio.run(apart.ready_to_answer())
     assert refused.value.status == 503
+    for _ in range(2):  # nothing is charged that nobody could answer, and nobody is held to be late
+        with pytest.raises(ServiceError, match="Nothing was charged"):
+            apart.asking.begin(ANN, dataset, COUNT)
+    assert not any(dataset.session().spent.values())
+    assert dataset.open
     policy.write_text(text)
-    dataset.check()
+    dataset._tried -= 60
+    apart.asking.begin(ANN, dataset, COUNT)  # started once more
     asyncio.run(apart.ready_to_answer())

@@ -21,7 +21,7 @@ from onesided.session import question_from_json
 from onesided.session.kit import rehearse
 from onesided.store import canonical, now
 from onesided_service._border import asked_in, refuse_explain, tells_again, text_of
-from onesided_service._clock import Clock
+from onesided_service._clock import KEEPING, Clock, writing
 from onesided_service._datasets import Dataset
 from onesided_service._errors import ServiceError, lost, not_found
 from onesided_service._people import CURATOR, People, Person
@@ -29,7 +29,6 @@ from onesided_service._store import State, asks, put_if_absent
 
 MOST_SHOWN: Final = 200
 _PATIENCE: Final = 3
-KEEPING: Final = Fraction(1, 5)  # seconds after a turn for drawing and writing its answer down
 # Whether an ask was charged. Of one that is unsure, the ledger knows.
 _UNSURE, _CHARGED, _REFUSED, _LOST, _BEGUN = range(5)
 
@@ -39,7 +38,7 @@ class Ask:
     """What somebody asked. due: on the public clock, in seconds since 1970. answer: JSON or "".
 
     lost: its answer was late, and will never be told. starts, through: when its turn to read
-    comes and is over.
+    comes and is over; what is left of its turn is for drawing and writing.
     """
 
     id: str
@@ -213,10 +212,11 @@ class Asking:
 
     def _timed(self, ask: Ask, dataset: Dataset) -> Ask:
         """When it reads and is answered: by the question, those before it, and declared rows."""
-        takes = self._takes(self.question_of(ask), dataset)
-        through = dataset.turns.take(ask.id, ask.person, takes, now=Fraction(self.clock.now()))
-        due = self.clock.next_tick(through + max(dataset.config.grace, KEEPING))
-        return replace(ask, due=due, starts=through - takes, through=through)
+        question = self.question_of(ask)
+        takes, after = self._takes(question, dataset), writing(question, dataset.schema)
+        ends = dataset.turns.take(ask.id, ask.person, takes, now=Fraction(self.clock.now()))
+        due = self.clock.next_tick(ends + max(dataset.config.grace, KEEPING))
+        return replace(ask, due=due, starts=ends - takes, through=ends - after)
 
     def _takes(self, question: Any, dataset: Dataset) -> Fraction:
         return self.clock.takes(question, dataset.config, dataset.schema)

@@ -20,6 +20,7 @@ from onesided.session import (
     Sample,
     Session,
     Several,
+    Synthetic,
     question_from_json,
     question_to_json,
 )
@@ -101,6 +102,11 @@ def offered(question: Any) -> Any:
         raise ParameterError(
             "Samples are not offered here: no ledger keeps their rows.",
             hint="Ask for counts or totals; the curator can draw a sample.",
+        )
+    if isinstance(question, Synthetic):
+        raise ParameterError(
+            "Made-up rows are not offered here: how long a model takes to fit is not bounded.",
+            hint="Ask for counts or a table; the curator can make rows.",
         )
     if getattr(question, "on_excess", None) == "error":
         raise ParameterError(

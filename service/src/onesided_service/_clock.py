@@ -31,6 +31,9 @@ _RANGES: Final = 2**18
 _GROUPS: Final = 20_000
 ALONE: Final = 300  # seconds that one request may take: half of what everybody's may
 _CLASS: Final = 10  # a question of the slowest class takes fewer times as long as a plain count
+KEEPING: Final = Fraction(1, 5)  # seconds after a turn for drawing and writing its answer down
+_FEW: Final = 2_000  # numbers that take no longer: 2 to 7 microseconds each were measured
+_WRITTEN: Final = 10_000  # of all others that have a second
 # Groups of a whole request; each one of a histogram by groups counts with all of its cells.
 MOST_GROUPS: Final = 2**20
 
@@ -141,7 +144,8 @@ def refuse_slow(question: Any, schema: Schema | None, dataset: DatasetConfig) ->
     A question of any class is asked by itself, however long its declared rows make that.
     """
     plain = dataset.seconds * size_of(dataset)
-    takes, most = plain * cost_of(question, schema), max(Fraction(ALONE), plain * _CLASS)
+    takes = plain * cost_of(question, schema) + writing(question, schema)
+    most = max(Fraction(ALONE), plain * _CLASS)
     if takes > most:
         raise ParameterError(
             f"This may take {math.ceil(takes):,} seconds; one request here may take "
@@ -218,8 +222,12 @@ class Clock:
     def takes(
         self, question: Any, dataset: DatasetConfig, schema: Schema | None = None
     ) -> Fraction:
-        """Seconds that the question may take, by its class, its groups and the declared rows."""
-        return dataset.seconds * cost_of(question, schema) * size_of(dataset)
+        """Seconds that the question may take, by its class, its groups and the declared rows.
+
+        They end with the time for what its answer holds (:func:`writing`), when rows are read.
+        """
+        read = dataset.seconds * cost_of(question, schema) * size_of(dataset)
+        return read + writing(question, schema)
 
     def next_tick(self, after: Fraction) -> Fraction:
         """The first tick that is not before ``after``."""
@@ -252,6 +260,23 @@ def busy_until(instant: float) -> None:
     """Take the machine, as reading does, until an instant: so that nobody feels when that ended."""
     while time.time() < instant:
         sum(range(_SPIN))
+
+
+def writing(question: Any, schema: Schema | None) -> Fraction:
+    """Seconds for drawing and writing down an answer of many numbers, once rows are read.
+
+    >>> import onesided as od
+    >>> writing(od.Count(by="x", keys=range(20_000), epsilon=1), None)
+    Fraction(2, 1)
+    """
+    return Fraction(max(-(-(_numbers_of(question, schema) - _FEW) // _WRITTEN), 0))
+
+
+def _numbers_of(question: Any, schema: Schema | None) -> int:
+    """How many numbers an answer has, of each kind: by its groups, cells and ranges."""
+    if hasattr(question, "questions"):
+        return sum(_numbers_of(one, schema) for one in question.questions)
+    return max(groups_of(question, schema) * cells_of(question), asked_of(question))
 
 
 def size_of(dataset: DatasetConfig) -> Fraction:

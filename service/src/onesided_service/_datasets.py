@@ -7,8 +7,11 @@ opened by :meth:`Dataset.answer` alone, after the charge, and only as the snapsh
 from __future__ import annotations
 
 import json
+import math
 import threading
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -29,7 +32,7 @@ from onesided.session.kit import read_ahead, rehearse
 from onesided.store import DatabaseUrl, now, read_json
 from onesided_service._clock import busy_until, size_of
 from onesided_service._config import DatasetConfig, ServiceConfig
-from onesided_service._errors import closed
+from onesided_service._errors import closed, unstarted
 from onesided_service._rehearsal import rehearse_each
 from onesided_service._rows import FileRows, PostgresRows, Source, SparkRows, empty_of
 from onesided_service._store import State, datasets, logged, notes, overruns, put_if_absent
@@ -40,6 +43,7 @@ ROOM: Final = 3  # for a machine that is busy
 OPEN: Final = "open"
 CLOSED: Final = "closed"
 MOST_NOTES: Final = 200
+_AGAIN: Final = 10  # seconds between attempts to start what did not
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,7 @@ class Dataset:
         self.turns, self._reading = Turns(state, self.name), threading.Lock()
         # Where its rows are read, if not here; and whether to seem to read for the whole turn.
         self.elsewhere: Elsewhere | None = None
-        self.pads = False
+        self.pads, self._tried = False, -math.inf
 
     @property
     def open(self) -> bool:
@@ -136,7 +140,22 @@ class Dataset:
         row = self._row()
         if row is None or row["state"] != OPEN:
             raise closed(self.name)
+        self.require_started()
         return self._front(self._read(row))
+
+    def require_started(self) -> None:
+        """Refuse, before any charge, what no process would read rows for.
+
+        It is started once more, a few times a minute at most. Errors: ServiceError.
+        """
+        if self.elsewhere is None or not self.elsewhere.unstarted:
+            return
+        if (moment := time.monotonic()) >= self._tried + _AGAIN:
+            self._tried = moment
+            with suppress(DataError):
+                self.elsewhere.run(bool)
+        if self.elsewhere.unstarted:
+            raise unstarted()
 
     def session(self) -> Session:
         """A session over no rows, for parsing, planning and charging. Errors: ServiceError."""

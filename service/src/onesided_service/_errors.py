@@ -92,6 +92,16 @@ def closed(dataset: str) -> ServiceError:
     )
 
 
+def unstarted() -> ServiceError:
+    """Rows that no process reads: nothing is asked of them, and nothing charged."""
+    return ServiceError(
+        503,
+        "Unstarted",
+        "A process that reads rows did not start. Nothing was charged.",
+        hint="Ask later; the service's log says why.",
+    )
+
+
 def lost(ask: str) -> ServiceError:
     """A question whose answer was late."""
     return ServiceError(

@@ -25,7 +25,7 @@ from onesided_service._asking import Ask, Asking
 from onesided_service._clock import Clock
 from onesided_service._config import ServiceConfig
 from onesided_service._datasets import Dataset
-from onesided_service._errors import ServiceError, closed, not_found
+from onesided_service._errors import closed, not_found, unstarted
 from onesided_service._kept import Kept
 from onesided_service._monitors import LiveMonitor
 from onesided_service._oidc import Oidc
@@ -238,8 +238,7 @@ class Service:
         The state is looked at once a second at most.
         """
         if any(one.elsewhere and one.elsewhere.unstarted for one in self.datasets.values()):
-            message = "A process that reads rows did not start."
-            raise ServiceError(503, "Unstarted", message, hint="Its log says why.")
+            raise unstarted()
         if (now := time.monotonic()) >= self._looked + 1:
             await self.run(self.state.one, select(datasets).limit(1))
             self._looked = now
