@@ -31,6 +31,32 @@ def charges(service):
     return len(service.inner.datasets["visits"].session().ledger.entries(kind="spend"))
 
 
+def as_shown(browser):
+    """What the page's own form sends."""
+    page = browser.get(LIST).text
+    hidden = re.findall(r'<input type="hidden" name="(shown|once)" value="([^"]*)">', page)
+    return {"do": "ask", **dict(hidden)}
+
+
+def test_a_list_is_charged_as_it_was_shown_and_once(browser, service):
+    """A press too many, and a tab that shows another list, cost nothing."""
+    browser.post(ASK, {**COUNT, "epsilon": "1/100"})
+    seen, before = as_shown(browser), charges(service)
+    browser.post(ASK, {**COUNT, "epsilon": "1/2"})  # in another tab
+    refused = browser.post(LIST, seen)
+    assert refused.status_code == 409
+    assert "not as it was when its price was shown" in refused.text
+    assert "done before" not in refused.text
+    assert browser.post(LIST, {"do": "ask"}).status_code == 409
+    assert charges(service) == before
+    seen = as_shown(browser)
+    first, second = (browser.post(LIST, seen) for _ in range(2))
+    browser.wait(first.headers["location"])
+    third = browser.post(LIST, seen)
+    assert len({one.headers["location"] for one in (first, second, third)}) == 1
+    assert charges(service) == before + 1
+
+
 def test_a_list_is_priced_and_asked_under_one_charge(browser, service):
     assert "Nothing is on it" in browser.get(LIST).text
     before = charges(service)
@@ -48,7 +74,7 @@ def test_a_list_is_priced_and_asked_under_one_charge(browser, service):
     page = browser.get(LIST).text
     assert page.count('name="remove"') == 2
     assert "<b>ε = 1.25</b>" in page
-    asked = browser.post(LIST, {"do": "ask"})
+    asked = browser.post(LIST, as_shown(browser))
     assert asked.status_code == 303, asked.text
     assert charges(service) == before + 1
     page = browser.wait(asked.headers["location"])
@@ -65,7 +91,7 @@ def test_what_the_ask_would_refuse_is_not_kept_and_too_much_is_refused_as_a_whol
     for _ in range(2):
         browser.post(ASK, {**COUNT, "epsilon": "30"})
     assert "More than is left." in browser.get(LIST).text
-    refused = browser.post(LIST, {"do": "ask"})
+    refused = browser.post(LIST, as_shown(browser))
     assert refused.status_code == 403
     assert charges(service) == before
 

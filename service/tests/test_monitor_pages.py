@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("jinja2")
 
 from onesided import policy as policies
-from onesided.errors import ParameterError
+from onesided.errors import OnesidedError, ParameterError
 from onesided_service import ServiceConfig
 from onesided_service._monitors import LiveMonitor
 
@@ -210,4 +210,16 @@ def test_an_alarm_that_could_be_safe_is_refused(folder, wrong):
         LiveMonitor(
             ServiceConfig.from_toml(text, folder=folder).monitors["crowds"],
             ServiceConfig(folder=folder),
-        ).open()
+        )
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [policies.presence(max_groups=1), policies.sensitive_presence("place = 'bar'", max_groups=1)],
+)
+def test_what_a_monitor_cannot_promise_is_refused_at_the_start(folder, policy):
+    """It broke the home page for everybody, who were told the curator's mistake."""
+    (folder / "open.policy.toml").write_text(policy.to_toml())
+    config = ServiceConfig.from_toml(ALARMS, folder=folder).monitors["crowds"]
+    with pytest.raises(OnesidedError):
+        LiveMonitor(config, ServiceConfig(folder=folder))

@@ -58,10 +58,14 @@ def _own(person: str, dataset: str) -> tuple[Any, Any]:
     return kept.c.person == person, kept.c.dataset == dataset
 
 
-def together(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The body of a request that asks them all, under one charge."""
+def together(rows: Sequence[Mapping[str, Any]], *, once: str = "") -> dict[str, Any]:
+    """The body of a request that asks them all, under one charge.
+
+    once: a name by which a request that is sent twice is the same ask.
+    """
     parts = [json.loads(row["question"]) for row in rows]
     for one in parts:
         del one["version"]
-    several = {"version": 2, "question": "Several", "fields": {"questions": parts}}
+    named = {"id": once} if once else {}
+    several = {"version": 2, "question": "Several", "fields": {"questions": parts, **named}}
     return {"question": several}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -49,11 +50,18 @@ async def _listed(
     words = {
         "dataset": await service.run(dataset_view, service, found, person),
         "questions": [_line(row, found) for row in rows],
+        "shown": _shown(rows),
+        "once": f"list {secrets.token_hex(4)}",
         "error": None,
         **price,
         **more,
     }
     return await page(request, "list.html", status=status, **words)
+
+
+def _shown(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What tells a list from another: it is charged as it was shown, or not at all."""
+    return " ".join(row["id"] for row in rows)
 
 
 def _line(row: Mapping[str, Any], found: Dataset) -> dict[str, Any]:
@@ -75,12 +83,28 @@ async def act(request: Request, name: str) -> Response:
     try:
         if not rows:
             raise ParameterError("Your list is empty.", hint="Put questions on it first.")
-        charged = await service.ask(person, found, together(rows))
+        once = _as_shown(form, rows)
+        charged = await service.ask(person, found, together(rows, once=once))
     except (ServiceError, OnesidedError) as error:
         refusal = refusal_of(error)
+        if refusal.type == "ReleaseExistsError" and (before := refusal.values.get("ask")):
+            return see(f"/asks/{before}")  # it was sent twice
         told = error_words(refusal)
         return await _listed(request, found, person, status=refusal.status, error=told)
     return see(f"/asks/{charged.id}")
+
+
+def _as_shown(form: Mapping[str, list[str]], rows: Sequence[Mapping[str, Any]]) -> str:
+    """What names a list that is asked as it was shown. Errors: ServiceError."""
+    shown, once = (form.get(name, [""])[0] for name in ("shown", "once"))
+    if shown != _shown(rows) or not once:
+        raise ServiceError(
+            409,
+            "Changed",
+            "Your list is not as it was when its price was shown. Nothing was charged.",
+            hint="Look at it and at its price once more.",
+        )
+    return once
 
 
 @router.get("/compare")

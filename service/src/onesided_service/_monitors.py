@@ -11,8 +11,8 @@ import numpy as np
 
 from onesided.engine.kit import key_file
 from onesided.errors import DataError, ParameterError, UnknownColumnError
-from onesided.monitor import Monitor, MonitorRelease
-from onesided.monitor.kit import Documents
+from onesided.monitor import Monitor, MonitorRelease, rules_for
+from onesided.monitor.kit import Columns, Documents, refuse_deciding
 from onesided_service._config import MonitorConfig, ServiceConfig
 from onesided_service._datasets import read_policy
 from onesided_service._people import SENDER, Person
@@ -36,6 +36,20 @@ class LiveMonitor:
         with suppress(UnknownColumnError):
             latitude, longitude = (list(map(float, self._read(name))) for name in _POSITION)
             self.positions = latitude, longitude
+        # What its rules or policy refuse is refused at the start, and not to whoever looks.
+        rules = rules_for(
+            self._keys,
+            place=config.place,
+            at_most=config.at_most,
+            at_least=config.at_least,
+            window=config.window,
+            epsilon=config.epsilon,
+            policy=self._policy,
+            charges=config.charges,
+            max_answers=None,
+        )
+        columns = Columns(person=config.person, place=config.place, time=config.time)
+        refuse_deciding(rules.deciding, columns)
         self._monitor: Monitor | None = None
         self._points: Documents | None = None
         self._turn = threading.Lock()

@@ -113,7 +113,7 @@ _TITLES: Final = {
     401: "Sign in first",
     403: "Refused",
     404: "Not found",
-    409: "This was done before",
+    409: "Not as things stand",
     410: "This answer is lost",
     413: "Too much at once",
     429: "Too many requests",
