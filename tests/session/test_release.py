@@ -205,6 +205,7 @@ def test_a_share_of_cut_data_is_not_certain():
     )
     with pytest.raises(errors.ParameterError, match="units were cut"):
         release.certified_share(65, of=4)
+    assert release.below.upper.shape == release.above.upper.shape == (1, 3)  # what the hint names
 
 
 def test_no_cell_of_a_spreadsheet_is_a_formula(tmp_path):

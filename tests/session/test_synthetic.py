@@ -114,13 +114,40 @@ def test_a_schema_has_the_values():
     schema = od.Schema(unit="person", columns=columns)
     own = session(people(300), unit=None, schema=schema)
     made = own.synthetic(columns=["age", "town", "pay", "works"], records=300, epsilon=5, **CUT)
-    assert made.frame["age"].is_between(0, 90).all()
+    assert made.frame["age"].is_between(0, 89).all()
     assert (made.frame["pay"] * 4 % 1 == 0).all()
-    assert made.frame["pay"].is_between(0, 10.5).all()
+    assert made.frame["pay"].is_between(0, 10).all()
     plan = own.plan(
         od.Synthetic(columns=["age", "town", "pay", "works"], records=300, epsilon=5, **CUT)
     )
     assert [one.name for one in plan.margins][:4] == ["age", "town", "pay", "works"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "bounds", "step"),
+    [
+        ("integer", (0, 110), 1),
+        ("integer", (0, 20), 5),
+        ("integer", (0, 1000), None),
+        ("number", (0, 10), "1/10"),
+        ("number", (-3, 0), "0.25"),
+    ],
+)
+def test_made_values_lie_within_the_schemas_bounds_and_on_its_grid(kind, bounds, step):
+    """Nobody of the schema is 111: the last bin reached past the highest age."""
+    schema = od.Schema(columns={"age": od.column(kind, bounds=bounds, step=step)})
+    low, high = bounds
+    data = pl.DataFrame({"age": [low, high, high, high]})
+    if kind == "number":
+        data = data.cast(pl.Float64)
+    session_ = session(data, P.unbounded(), unit=None, schema=schema, budget=100)
+    made = session_.synthetic(columns=["age"], records=600, epsilon=90).frame["age"]
+    grid = Fraction(step or 1)
+    assert all(low <= one <= high for one in made)
+    assert all(abs(one / float(grid) - round(one / grid)) < 1e-9 for one in made)
+    own = {"bins": {"age": [low, high / 2 + low / 2, high + 50]}}
+    made = session_.synthetic(columns=["age"], records=600, epsilon=10, id="own", **own)
+    assert all(low <= one <= high for one in made.frame["age"])
 
 
 @pytest.mark.parametrize(

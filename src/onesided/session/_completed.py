@@ -81,7 +81,7 @@ class Completer:
             elif known.bounds is not None and step and known.type in ("integer", "number"):
                 low, high = known.bounds
                 wide = step * ceil((floor((high - low) / step) + 1) / Fraction(_MOST_MADE))
-                bins[name] = _grid(low, high + wide, wide)
+                bins[name] = (*(_grid(low, high, wide) or ()), high + step)
         return {"keys": keys or question.keys, "bins": bins or question.bins}
 
     def _of(self, question: Any, names: set[str], known: Column | None) -> dict[str, Any]:

@@ -313,9 +313,12 @@ class Release:
         return self.own["above"] if "above" in self.own else self._certified("upper", certain=False)
 
     @property
-    def below(self) -> list[Any]:
-        """Of an answer about thresholds, the groups that are *unknown*: probably smaller."""
-        return self._certified("lower", certain=False)
+    def below(self) -> Any:
+        """Of an answer about thresholds, the groups that are *unknown*: probably smaller.
+
+        Of cumulative counts, bounds on how many units are at or below each candidate.
+        """
+        return self.own["below"] if "below" in self.own else self._certified("lower", certain=False)
 
     @property
     def likely(self) -> dict[Any, str]:

@@ -88,6 +88,7 @@ class Axis(NamedTuple):
     bins: BinEdges | None = None
     step: Fraction | None = None
     whole: bool = False
+    within: tuple[Fraction, Fraction] | None = None
 
     @property
     def by(self) -> str:
@@ -103,14 +104,24 @@ class Axis(NamedTuple):
         """Values: those listed, or any of a bin's grid."""
         if self.bins is None:
             return [self.values[place] for place in places.tolist()]
-        at, told = random.random(places.size), []
-        for place, part in zip(places.tolist(), at.tolist(), strict=True):
-            low, high = self.bins.edges[place : place + 2]
-            step = Fraction(1) if self.whole else self.step or (high - low) / _FINE
-            first, end = -(-low // step), -(-high // step)
-            value = (first + math.floor(part * max(end - first, 1))) * step
+        grids, told = [self._grid(place) for place in range(self.size)], []
+        for place, part in zip(places.tolist(), random.random(places.size).tolist(), strict=True):
+            first, many, step = grids[place]
+            value = (first + math.floor(part * many)) * step
             told.append(int(value) if self.whole else float(value))
         return told
+
+    def _grid(self, place: int) -> tuple[int, int, Fraction]:
+        """The values of a bin, of those that the schema allows: first and number, in steps."""
+        low, high = self.bins.edges[place : place + 2] if self.bins else (0, 1)
+        least, most = self.within or (low, high)
+        finest = Fraction(1) if self.whole else (high - low) / Fraction(_FINE)
+        for step in (self.step or finest, finest):
+            first = -(-max(low, least) // step)
+            many = min(-(-high // step), most // step + 1) - first
+            if many > 0:
+                break
+        return first, max(many, 1), step
 
     def places(self, values: Sequence[Any]) -> IntArray:
         """Where published values lie; -1 for none."""
@@ -352,6 +363,7 @@ class Synthetic:
                 edges,
                 None if known is None else known.step,
                 dtype.is_integer(),
+                None if known is None else known.bounds,
             )
         listed_ = [False, True] if isinstance(dtype, nw.Boolean) else keys.get(name)
         if name in keys:
