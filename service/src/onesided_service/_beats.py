@@ -26,7 +26,7 @@ class Beats:
 
     def __init__(self, every: int = BEAT) -> None:
         self._every = every
-        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[int, asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
         self._some, self._mutex = threading.Event(), threading.Lock()
         self._thread: threading.Thread | None = None
         self._over = False
@@ -39,7 +39,7 @@ class Beats:
             if self._thread is None:  # here, not where it was made: that process may have forked
                 self._thread = threading.Thread(target=self._run, name="beats", daemon=True)
                 self._thread.start()
-            self._waiting.append((loop, waits))
+            self._waiting.append((self._beat(), loop, waits))
         self._some.set()
         await waits
 
@@ -47,6 +47,9 @@ class Beats:
         """Let go of the thread, and of who waits."""
         self._over = True
         self._some.set()
+
+    def _beat(self) -> int:
+        return time.monotonic_ns() // self._every
 
     def _run(self) -> None:
         over = False
@@ -56,8 +59,13 @@ class Beats:
             over = self._over
             time.sleep(-time.monotonic_ns() % self._every / 10**9)
             with self._mutex:
-                waiting, self._waiting = self._waiting, []
-            for loop, waits in waiting:
+                # The thread may wake late: who came since then waits for the next one.
+                now = None if over else self._beat()
+                waiting = [one for one in self._waiting if one[0] != now]
+                self._waiting = [one for one in self._waiting if one[0] == now]
+                if self._waiting:
+                    self._some.set()
+            for _, loop, waits in waiting:
                 with suppress(RuntimeError):  # of a loop that ended
                     loop.call_soon_threadsafe(_go, waits)
 
