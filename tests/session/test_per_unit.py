@@ -11,6 +11,7 @@ import pytest
 import onesided as od
 from onesided import errors
 from onesided.noise import NotPrivateSeededNoise
+from onesided.session._statement import Statement
 
 EXACT = 1000
 VISITS = {
@@ -155,3 +156,27 @@ def test_public_columns_join_before_and_after():
     found = made.count(by="size", keys=["one", "more"], max_groups=1, epsilon=EXACT)
     assert found.estimate.tolist() == [2, 2]
     assert made.count(where="top = 3", epsilon=EXACT).estimate.tolist() == [1]
+
+
+def test_an_answer_says_what_its_made_columns_are():
+    """Both were "Number of units by k", and a bound of one was told as certain of the other."""
+    data = pl.DataFrame({"u": [1, 1, 2, 2, 3], "h": [1, 9, 1, 9, 1]})
+    here = od.Session(data, unit="u", policy=od.policy.addition_only(), budget=1000)
+    asked = {"by": "k", "keys": [1, 9], "max_groups": 1, "on_excess": "error"}
+    most = here.per_unit(k=("max", "h"), other="count").count(**asked, epsilon=90)
+    least = here.per_unit(k=("min", "h")).count(**asked, epsilon=1)
+    assert most.title == "Number of units (u) by k; k: the largest h of a unit's rows"
+    assert most.title == most.guarantee.asked
+    assert "smallest h" in str(least)
+    assert "smallest h" in least._repr_html_()
+    assert Statement.from_json(least.statement.to_json()) == least.statement
+    with pytest.raises(errors.ParameterError, match="the same numbers"):
+        od.certain(least).tightened(od.certain(most))
+    areas = ({"h": [1, 9], "area": ["n", "s"]}, {"h": [1, 9], "area": ["s", "n"]})
+    several = {**asked, "by": "area", "keys": ["n", "s"], "max_groups": 2, "epsilon": 1}
+    north, south = (here.join_public(one, on="h").count(**several) for one in areas)
+    assert "area: public, by h, of table" in north.title
+    with pytest.raises(errors.ParameterError, match="the same numbers"):
+        od.certain(north).tightened(od.certain(south))
+    total = here.per_unit(t=("sum", "h", (0, 5))).count(where="t > 3", epsilon=1)
+    assert total.title.endswith("t: the sum of h over a unit's rows, each clipped to 0 to 5")

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 import narwhals as nw
@@ -80,10 +81,11 @@ class Table:
     declared: a schema, by which columns of text are read. unit: the column of units, if it does not
     name it. complete: it must fit all of them.
     read_as: the columns of text that it had read as other types. joined: what tells public tables
-    that were joined with it from others. step: how it is made of another one. owner: the column of
-    units without which a row is left out wherever rows are looked at; None leaves none out. dated:
-    the columns of units and of dates, and how many dates of a unit count, the first ones. home: the
-    process that opened it. answers: conditions that its columns were found to answer.
+    that were joined with it from others. made: columns that it did not have, and what they are in
+    words. step: how it is made of another one. owner: the column of units without which a row is
+    left out wherever rows are looked at; None leaves none out. dated: the columns of units and of
+    dates, and how many dates of a unit count, the first ones. home: the process that opened it.
+    answers: conditions that its columns were found to answer.
 
     >>> import polars as pl
     >>> sorted(Table(pl.DataFrame({"person": [1, 1, None], "age": [7.0, None, 9.0]})).schema)
@@ -94,6 +96,7 @@ class Table:
     schema: Mapping[str, nw.dtypes.DType]
     read_as: Mapping[str, str]
     joined: str
+    made: Mapping[str, str]
     step: Step | None
     owner: str | None = None
     dated: tuple[str, str, int] | None = None
@@ -110,16 +113,20 @@ class Table:
     ) -> None:
         engine, schema = enter(data), Schema() if declared is None else declared
         texts = declare(engine, schema, unit=unit, complete=complete)
-        settle(self, engine=engine, schema=dict(engine.types), read_as=texts, joined="", step=None)
-        settle(self, home=this_process(), answers=set())
+        settle(self, engine=engine, schema=dict(engine.types), read_as=texts, joined="", made={})
+        settle(self, step=None, home=this_process(), answers=set())
 
     def made_by(
-        self, step: Step, *, schema: Mapping[str, nw.dtypes.DType], joined: str | None = None
+        self,
+        step: Step,
+        *,
+        schema: Mapping[str, nw.dtypes.DType],
+        joined: str | None = None,
+        made: Mapping[str, str] = MappingProxyType({}),
     ) -> Table:
-        """The table that a step makes, with these columns."""
-        return self._with(
-            schema=dict(schema), joined=self.joined if joined is None else joined, step=step
-        )
+        """The table that a step makes, with these columns. made: how the new ones came about."""
+        joined = self.joined if joined is None else joined
+        return self._with(schema=dict(schema), joined=joined, made={**self.made, **made}, step=step)
 
     def of_somebody(self, owner: str) -> Table:
         """The same table, of which rows that are nobody's are never looked at.
@@ -566,7 +573,14 @@ def units_of(table: Table, unit: str, columns: Mapping[str, object]) -> Table:
     needs = tuple(dict.fromkeys([unit, *(one.column for one in told.values() if one.column)]))
     of = {name: one.column for name, one in told.items() if one.column}
     step = Step(table, types, needs, lambda rows: _units(rows, unit, told), thins=of)
-    return table.made_by(step, schema=types, joined=hashlib.sha256(said.encode()).hexdigest())
+    how = {name: f"{one.words}{_of(table, one.column)}" for name, one in told.items()}
+    digest = hashlib.sha256(said.encode()).hexdigest()
+    return table.made_by(step, schema=types, joined=digest, made=how)
+
+
+def _of(table: Table, column: str) -> str:
+    """How a column came about that others are made of; "" where the table had it."""
+    return f" ({column}: {table.made[column]})" if column in table.made else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -576,6 +590,7 @@ class _Made:
     type: nw.dtypes.DType
     column: str
     how: str
+    words: str
     row: Callable[[nw.Expr], nw.Expr]
 
 
@@ -604,7 +619,8 @@ def _column(table: Table, name: str, given: object) -> _Made:
             column=name,
         )
     if given == "count":
-        return _Made(nw.Int64(), "", "sum", lambda _: nw.lit(1).cast(nw.Int64()))
+        words = "the number of a unit's rows"
+        return _Made(nw.Int64(), "", "sum", words, lambda _: nw.lit(1).cast(nw.Int64()))
     how, column, *bounds = given if isinstance(given, tuple) and len(given) > 1 else (given, "")
     if how not in ("sum", "max", "min") or len(bounds) != (how == "sum"):
         raise ParameterError(f"{name}={given!r} is nothing to keep of a unit's rows.", hint=_HINT)
@@ -619,9 +635,11 @@ def _column(table: Table, name: str, given: object) -> _Made:
             column=column,
         )
     if how != "sum":
-        return _Made(dtype, column, str(how), lambda value: value)
+        words = f"the {'largest' if how == 'max' else 'smallest'} {column} of a unit's rows"
+        return _Made(dtype, column, str(how), words, lambda value: value)
     low, high = _ends(bounds[0])
-    return _Made(nw.Int64(), column, "sum", lambda value: _clipped(value, low, high))
+    words = f"the sum of {column} over a unit's rows, each clipped to {low:,} to {high:,}"
+    return _Made(nw.Int64(), column, "sum", words, lambda value: _clipped(value, low, high))
 
 
 def _ends(bounds: Any) -> tuple[int, int]:
@@ -689,7 +707,9 @@ def joined_with(table: Table, frame: object, on: str) -> Table:
     step = Step(table, types, (on,), lambda rows: _joined(rows, given, added, on))
     told = json.dumps([table.joined, on, given.digest, added], default=str, sort_keys=True)
     digest = hashlib.sha256(told.encode()).hexdigest()
-    return table.made_by(step, schema={**table.schema, **types}, joined=digest)
+    words = f"public, by {on}, of table {digest[:12]}{_of(table, on)}"
+    whole_schema = {**table.schema, **types}
+    return table.made_by(step, schema=whole_schema, joined=digest, made=dict.fromkeys(types, words))
 
 
 def _joined(

@@ -150,6 +150,10 @@ def stated(
     ).likely(prepared.likely)
     if told := [part.statement for part in getattr(prepared, "parts", ())]:
         statement = replace(several(told), heading=statement.heading)
+    else:
+        made = context.table.made
+        of = tuple(f"{name}: {made[name]}" for name in prepared.columns if name in made)
+        statement = replace(statement, made=of)
     title, caveat = statement.title(), context.caveat
 
     def result(answer: Answer, entry: int | None) -> Result:

@@ -30,8 +30,9 @@ class Statement:
     measured_in: their unit, such as "minutes"; "" of counts. measured: the columns that are named
     and have a unit, with it. by: the columns that make groups. others: whether one more group holds
     all keys that are not listed. where: the condition on rows, as the language writes it; "" where
-    all rows count. unknown: "possible" where rows count for which the condition is unknown. units:
-    what those that count are called. parts: of several answers, what each is about.
+    all rows count. unknown: "possible" where rows count for which the condition is unknown. made:
+    of named columns that the table does not have, what they are. units: what those that count are
+    called. parts: of several answers, what each is about.
     first: what must be known before any number, such as what was cut or is missing. promise: the
     guarantee in words. confidence: of bounds that are not certain. entry, drawn: where the answer
     stands in the ledger, and when it was drawn if it was told again.
@@ -52,6 +53,7 @@ class Statement:
     others: bool = False
     where: str = ""
     unknown: str = "recorded"
+    made: tuple[str, ...] = ()
     units: str = ""
     parts: tuple[Statement, ...] = ()
     first: tuple[str, ...] = ()
@@ -173,7 +175,7 @@ class Statement:
         if facts.pop("version") != _VERSION or not sure or any("parts" in one for one in parts):
             raise _unlike(given)
         facts.pop("title", None)
-        facts |= {name: tuple(facts.get(name, ())) for name in ("by", "first")}
+        facts |= {name: tuple(facts.get(name, ())) for name in _LISTS}
         facts["measured"] = tuple(dict(measured).items())
         return cls(**facts, parts=tuple(map(cls.from_json, parts)))
 
@@ -184,7 +186,8 @@ class Statement:
 
     def _asked(self, *, shorten: bool) -> str:
         data = f", in {one_line(self.data)}" if self.data else ""
-        return f"{one_line(self.measure)}{self._grouped}{data}{self._where(shorten=shorten)}"
+        made = "".join(f"; {one_line(one)}" for one in self.made)
+        return f"{one_line(self.measure)}{self._grouped}{data}{self._where(shorten=shorten)}{made}"
 
     @property
     def _grouped(self) -> str:
@@ -208,11 +211,12 @@ _TEXTS: Final = (
     "title", "heading", "data", "measured_in", "where", "unknown", "units", "promise",
     "confidence", "drawn",
 )  # fmt: skip
+_LISTS: Final = ("by", "first", "made")
 _READ: Final[Fields] = {
     "version": Field(of("a number", int)),
     "measure": Field(is_text),
     **{name: Field(is_text, default="") for name in _TEXTS},
-    **{name: Field(listing(is_text), default=()) for name in ("by", "first")},
+    **{name: Field(listing(is_text), default=()) for name in _LISTS},
     "measured": Field(table(is_text), default=()),
     "others": Field(is_flag, default=False),
     "entry": Field(of("a number", int), default=None),
