@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any, Final, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from onesided import policy as policies
+from onesided.linear.kit import consistent, tree_sums
 from onesided.mechanism import Counts
 from onesided.mechanism.histograms import (
     AGrid,
@@ -16,15 +21,27 @@ from onesided.mechanism.histograms import (
     Hierarchical,
     Look,
     Marginals,
+    Partition,
+    TwoPhase,
     UniformGrid,
     Zeroed,
     zeros,
 )
+from onesided.mechanism.histograms.kit import (
+    Edges,
+    GridPartition,
+    Prices,
+    cheapest,
+    coarse_cells,
+    deviations,
+    least,
+    refine,
+)
+from onesided.noise import BoolArray, IntArray, Noise
 from onesided.numbers import INFINITE, Loss
-from onesided.policy import ABSENT, Edge, GroupCount, Policy, Record
-from onesided.verify import Line, Universe, losses_of, program, shipped
-from onesided_proofs.zoo import histograms as zoo
-from onesided_proofs.zoo.selection import Wrong
+from onesided.policy import ABSENT, Edge, GroupCount, Policy, Record, Shift
+from onesided.verify import Data, Line, Universe, losses_of, program, shipped
+from onesided_proofs.cases.selection import Wrong
 
 _TWO = Universe(groups=("a", "b"), units=1, max_groups=1)
 _FOUR = Universe(groups=("a", "b", "c", "d"), units=1, max_groups=1)
@@ -41,7 +58,7 @@ def cases() -> Iterator[Line]:
     learner = Dawa(8, upper_rate=_DEAR, lower_rate=_DEAR)
     for policy in _policies()[:4]:
         yield shipped(
-            zoo.Learning(learner, _TENSE),
+            Learning(learner, _TENSE),
             policy,
             GroupCount(max_groups=1),
             name="Dawa (phase 1)",
@@ -108,7 +125,7 @@ def _whole() -> Iterator[Line]:
 def _looks() -> Iterator[Line]:
     for policy in _policies()[:4]:
         yield shipped(
-            zoo.Looking(_looking(), _TENSE),
+            Looking(_looking(), _TENSE),
             policy,
             GroupCount(max_groups=1),
             name="Dawa (look)",
@@ -183,7 +200,7 @@ def _zeros() -> Iterator[Line]:
     ):
         yield _with_open(
             name,
-            zoo.Released(mechanism),
+            Released(mechanism),
             mechanism.losses(policy),
             policy,
             epsilon=epsilon,
@@ -209,34 +226,34 @@ def _broken_partitions() -> Iterator[Line]:
     hasty = Dawa(16, upper_rate=_DEAR, lower_rate=_DEAR)
     flat = (0, 0, 0, 0)
     for wrong, claim, flaw, seen in (
-        (zoo.Learning(silent, _TENSE), 8, "partition learnt without noise", "plain histograms"),
+        (Learning(silent, _TENSE), 8, "partition learnt without noise", "plain histograms"),
         (
-            zoo.Learning(hasty, (5, 6, 0, 0)),
+            Learning(hasty, (5, 6, 0, 0)),
             8,
             "only the bucket's own cost is thought to move",
             "noisy costs, half read",
         ),
         (
-            zoo.WrongLearning(partial(zoo.quiet_cells, rate=2, price=1), flat),
+            WrongLearning(partial(quiet_cells, rate=2, price=1), flat),
             2,
             "cells without noise, costs clipped at 0",
             "DAWA as distributed with DPBench",
         ),
         (
-            zoo.WrongLearning(partial(zoo.look_in_units, rate=2), _TENSE),
+            WrongLearning(partial(look_in_units, rate=2), _TENSE),
             2,
             "the noise of a look counts units of price for counts",
             "sensitivities in another unit",
         ),
         (
-            zoo.WrongLearning(partial(zoo.ties_by_deviation, right=right), flat),
+            WrongLearning(partial(ties_by_deviation, right=right), flat),
             8,
             "equal prices decided by true deviations",
             "sorts of sorted data",
         ),
     ):
         yield _added("Dawa (phase 1)", wrong, claim, flaw, seen, universe=_FOUR)
-    every = Wrong(partial(zoo.whole_rate_per_level, rate=4))
+    every = Wrong(partial(whole_rate_per_level, rate=4))
     yield _added("Hierarchical", every, 4, "every level at the whole rate", "trees", universe=_TWO)
 
 
@@ -264,14 +281,14 @@ def _broken_zeros() -> Iterator[Line]:
     }
     two = Universe(groups=("a", "b"), units=2, max_groups=1)
     for run, flaw, seen in (
-        (zoo.raw_zeros, "zero cells taken from the raw open counts", "open means public"),
+        (raw_zeros, "zero cells taken from the raw open counts", "open means public"),
         (
-            partial(zoo.small_counts_dropped, right=right),
+            partial(small_counts_dropped, right=right),
             "open counts clipped before noise",
             "small-cell suppression",
         ),
         (
-            partial(zoo.certain_zeros, right=right),
+            partial(certain_zeros, right=right),
             "noise above open counts that rise",
             "a symmetrised policy",
         ),
@@ -289,7 +306,7 @@ def _with_open(
     tail: float = 1e-8,
     **options: Any,
 ) -> Line:
-    publish = zoo.WithOpen(run, options["universe"], known)
+    publish = WithOpen(run, options["universe"], known)
     return Line(name, policy, publish, claims, tail=tail, unseen=1e-3, **options)
 
 
@@ -369,7 +386,7 @@ def _zeroed() -> Iterator[Line]:
     yield Line(
         "AGridz",
         secret,
-        partial(zoo.zeroed, one),
+        partial(zeroed, one),
         one.losses(secret),
         epsilon=18,
         universe=_SEEN,
@@ -389,8 +406,8 @@ def _marginals() -> Iterator[Line]:
     added = policies.addition_only()
     trio = Marginals.for_policy(added, sizes=(2, 2, 2), epsilon=18, share="2/3")
     for name, run, claim in (
-        ("Marginals (the tree)", partial(zoo.tree_of, trio), 12),
-        ("Marginals (its tables)", partial(zoo.tables_of, trio), 6),
+        ("Marginals (the tree)", partial(tree_of, trio), 12),
+        ("Marginals (its tables)", partial(tables_of, trio), 6),
     ):
         yield program(
             name,
@@ -410,8 +427,8 @@ def _broken_marginals() -> Iterator[Line]:
     bare = replace(trio, pairing=Counts(INFINITE, INFINITE))
     once = replace(trio, measuring=Counts(6, INFINITE))
     for run, claim, flaw, seen in (
-        (partial(zoo.tree_of, bare), 12, "the tree of the true pairs", "Chow and Liu as it is"),
-        (partial(zoo.tables_of, once), 6, "each table at the price of all", "one record, one cell"),
+        (partial(tree_of, bare), 12, "the tree of the true pairs", "Chow and Liu as it is"),
+        (partial(tables_of, once), 6, "each table at the price of all", "one record, one cell"),
     ):
         yield program(
             "Marginals",
@@ -432,9 +449,9 @@ def _broken_phases() -> Iterator[Line]:
     levels = Ahp.for_policy(free, epsilon=8, share="1/5")
     grid = replace(AGrid.for_policy(free, epsilon=8, records=1, columns=2), side=1)
     one_way = Ahp(Counts(4, INFINITE), Counts(4, INFINITE))
-    raw_grid = zoo.RawGrid(1, grid.learning, grid.measuring, columns=2)
-    raw_sums = zoo.RawReconciled(1, grid.learning, grid.measuring, columns=2)
-    raw_clusters = zoo.RawClusters(clusters.learning, clusters.measuring)
+    raw_grid = RawGrid(1, grid.learning, grid.measuring, columns=2)
+    raw_sums = RawReconciled(1, grid.learning, grid.measuring, columns=2)
+    raw_clusters = RawClusters(clusters.learning, clusters.measuring)
     mesh, sums, swap = "adaptive meshes", "totals held invariant", "a swap taken for one change"
     for right, wrong, policy, flaw, seen in (
         (clusters, raw_clusters, both, "clusters of the true counts", "sorted before the noise"),
@@ -462,3 +479,198 @@ def _half(right: Ahp | AGrid) -> Ahp | AGrid:
     """The same with half the noise in phase 2."""
     rates = right.measuring
     return replace(right, measuring=Counts(2 * rates.upper_rate, 2 * rates.lower_rate))
+
+
+_ALL = GroupCount(max_groups=1)
+_OPEN = GroupCount(counted=frozenset({"open"}))
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """Right: the first phase on its own, on the data's counts above some that everyone knows."""
+
+    algorithm: TwoPhase
+    known: tuple[int, ...]
+
+    def release(self, values: IntArray, *, noise: Noise) -> IntArray:
+        """The bucket of each cell."""
+        labels: IntArray = self.algorithm.learn(values + self.known, noise=noise).labels
+        return labels
+
+    def loss(self, shift: Shift) -> Loss:
+        """The algorithm's own for its first phase."""
+        return self.algorithm.learn_loss(shift)
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """Right: the decision of a look on its own, on the data's counts above some that are known."""
+
+    algorithm: Dawa
+    known: tuple[int, ...]
+
+    def release(self, values: IntArray, *, noise: Noise) -> bool:
+        """Whether neighbours seem alike."""
+        return self.algorithm.alike(values + self.known, noise=noise)
+
+    def loss(self, shift: Shift) -> Loss:
+        """The look's own."""
+        asked = self.algorithm.look
+        return INFINITE if asked is None else asked.ask_rate * (shift.rise + shift.fall)
+
+
+@dataclass(frozen=True, slots=True)
+class WithOpen:
+    """A program on records: counts of all and of the open ones, and what ``run`` makes of them.
+
+    known: open records that are in every data set.
+    """
+
+    run: Callable[[IntArray, IntArray, Noise], Any]
+    world: Universe
+    known: tuple[int, ...]
+
+    def __call__(self, data: Data, noise: Noise) -> Any:
+        """What it publishes."""
+        counts = self.world.count(data, _ALL) + self.known
+        return self.run(counts, self.world.count(data, _OPEN) + self.known, noise)
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """Right: the recipe as shipped, as a function of both histograms."""
+
+    mechanism: Zeroed
+
+    def __call__(self, counts: IntArray, opened: IntArray, noise: Noise) -> Any:
+        """Its estimates."""
+        return self.mechanism.release(counts, opened, noise=noise)
+
+
+@dataclass(frozen=True, slots=True)
+class WrongLearning:
+    """A first phase that is wrong, in the shape of a mechanism; it states no loss."""
+
+    run: Callable[[IntArray, Noise], BoolArray]
+    known: tuple[int, ...]
+
+    def release(self, values: IntArray, *, noise: Noise) -> IntArray:
+        """The bucket of each cell."""
+        labels: IntArray = np.cumsum(self.run(values + self.known, noise)) - 1
+        return labels
+
+
+def quiet_cells(counts: IntArray, noise: Noise, *, rate: int, price: int) -> BoolArray:
+    """Cells as buckets cost their price and have no noise; other costs are clipped at 0."""
+    noisy = (
+        np.maximum(cost + noise.two_sided(rate, rate, cost.size), 0) for cost in deviations(counts)
+    )
+    return cheapest(np.zeros_like(counts), noisy, Prices(1, price, price))
+
+
+def look_in_units(counts: IntArray, noise: Noise, *, rate: int) -> BoolArray:
+    """A count moves the least price by 20 units, and its noise is as if that were 1."""
+    price = least(counts.size, deviations(counts), Prices(20, 16, 16))
+    alike = price + int(noise.two_sided(rate, rate, 1)[0]) < 58
+    return np.array([True, *[alike] * (counts.size - 1)])
+
+
+def ties_by_deviation(counts: IntArray, noise: Noise, *, right: Dawa) -> BoolArray:
+    """Right noise, but the true deviation, not a rule, says which of two equal prices wins."""
+    costs = list(deviations(counts))
+    half = right.learn_rate * Fraction(1, 2)
+    cells = -2 * noise.geometric(right.learn_rate, counts.size)
+    noisy = [2 * (cost - noise.geometric(half, cost.size)) + np.minimum(cost, 1) for cost in costs]
+    return cheapest(cells, noisy, Prices(1, 2, 2))
+
+
+def whole_rate_per_level(counts: IntArray, noise: Noise, *, rate: int) -> Any:
+    """A tree whose every level is measured as if it were the only one."""
+    levels = [
+        (sums + noise.two_sided(rate, rate, sums.size)).astype(np.float64)
+        for sums in tree_sums(counts, 2)
+    ]
+    return consistent(levels, [1.0] * len(levels), 2)
+
+
+def raw_zeros(_counts: IntArray, opened: IntArray, _noise: Noise) -> Any:
+    """Cells without an open record are shown as such."""
+    return opened == 0
+
+
+def small_counts_dropped(
+    _counts: IntArray, opened: IntArray, noise: Noise, *, right: Zeroed
+) -> Any:
+    """Open counts below 2 are clipped to 0 before noise: one record may move them by 2."""
+    return right.empty(np.where(opened < 2, 0, opened), noise=noise)
+
+
+def certain_zeros(_counts: IntArray, opened: IntArray, noise: Noise, *, right: Zeroed) -> Any:
+    """Noise on both sides, so that an empty cell may show a count; zeros are taken at 0 exactly."""
+    return opened + noise.two_sided(right.open_rate, INFINITE, opened.size) == 0
+
+
+class RawClusters(Ahp):
+    """AHP whose clusters come from the true counts: no noise in phase 1."""
+
+    def learn(self, counts: IntArray, *, noise: Noise) -> Partition:  # noqa: ARG002 - the flaw
+        """The clusters of the true counts."""
+        return Partition(self.group(counts))
+
+
+class RawGrid(AGrid):
+    """AGrid whose fine cells follow the true coarse counts."""
+
+    def learn(self, counts: IntArray, *, noise: Noise) -> GridPartition:
+        """Noisy coarse counts beside a partition that was learnt without noise."""
+        shape = (counts.size // (self.columns or 1), self.columns or 1)
+        cells = coarse_cells(shape, self.side).ravel()
+        true = Partition(cells).totals(counts)
+        coarse = self.learning.noisy(true, noise=noise).astype(np.float64)
+        labels, parents = refine(shape, self.side, self.parts(true.astype(np.float64)))
+        return GridPartition(labels.ravel(), coarse, parents)
+
+
+class RawReconciled(AGrid):
+    """AGrid that makes its fine counts add up to the true coarse ones."""
+
+    def measure(
+        self, counts: IntArray, partition: Partition, *, noise: Noise
+    ) -> NDArray[np.float64]:
+        """Reconciled with what phase 1 did not publish."""
+        shape = (counts.size // (self.columns or 1), self.columns or 1)
+        cells = coarse_cells(shape, self.side).ravel()
+        true = Partition(cells).totals(counts).astype(np.float64)
+        parents = partition.parents if isinstance(partition, GridPartition) else cells
+        told = GridPartition(partition.labels, true, parents)
+        return AGrid.measure(self, counts, told, noise=noise)
+
+
+def _value(record: Record) -> frozenset[str]:
+    return record.value if isinstance(record.value, frozenset) else frozenset()
+
+
+def zeroed(mechanism: Zeroed, data: Data, noise: Noise) -> NDArray[np.float64]:
+    """Right: all records and the open ones, as the recipe takes them."""
+    both = (data, tuple(record for record in data if record.kind == "open"))
+    counts, opened = (
+        np.array([sum(group in _value(r) for r in part) for group in ("a", "b")], dtype=np.int64)
+        for part in both
+    )
+    return mechanism.release(counts, opened, noise=noise)
+
+
+def tree_of(mechanism: Marginals, data: Data, noise: Noise) -> Edges:
+    """Right if the mechanism is: what phase 1 publishes."""
+    return mechanism.learn(_codes(data), noise=noise)
+
+
+def tables_of(mechanism: Marginals, data: Data, noise: Noise) -> tuple[NDArray[np.float64], ...]:
+    """Right if the mechanism is: what phase 2 publishes of one tree."""
+    return mechanism.measure(_codes(data), ((0, 1), (1, 2)), noise=noise)
+
+
+def _codes(data: Data) -> IntArray:
+    """Records whose cell is named by their codes, such as "011"."""
+    cells = [cell for record in data for cell in _value(record)]
+    return np.array([[int(code) for code in cell] for cell in cells], dtype=np.int64).reshape(-1, 3)

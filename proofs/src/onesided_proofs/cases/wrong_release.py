@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any, Final
+
+import numpy as np
 
 from onesided import policy as policies
+from onesided.noise import Noise
 from onesided.policy import Policy, Record
-from onesided.verify import Line, Universe, program
-from onesided_proofs.zoo import wrong_release as zoo
+from onesided.verify import Data, Line, Universe, program
+from onesided_proofs.cases.wrong_noise import count, up
 
 _ONE = Universe(groups=("a",))
 _MIX_UP = "a coin and its complement mixed up"
@@ -25,27 +29,27 @@ def cases() -> Iterator[Line]:
     added, one = policies.addition_only(), policies.presence(max_groups=1)
     yield program(
         "histogram",
-        zoo.keys_of_data,
+        keys_of_data,
         added,
         1,
         universe=Universe(max_groups=1),
         flaw="keys seen in private data are published",
         seen="any GROUP BY",
     )
-    yield program("histogram, public keys", zoo.public_keys, one, 1)
+    yield program("histogram, public keys", public_keys, one, 1)
     # P = "not in both places": whoever is in at most one of them may pass as in the other.
     free = ("none", "first", "second")
     edges = [(one, two) for one in (*free, "both") for two in free if one != two]
     yield program(
         "two counts",
-        zoo.or_policy,
+        or_policy,
         policies.custom(kinds=(*free, "both"), edges=edges),
         1,
         universe=_FOUR,
         flaw="the OR policy: a count that is called monotone rises",
         seen="ADP-2022 section VI-A3 (erratum 2)",
     )
-    yield program("two counts, presence", zoo.or_policy, _dropping(), 1, universe=_FOUR)
+    yield program("two counts, presence", or_policy, _dropping(), 1, universe=_FOUR)
     yield from _winners()
     yield from _thresholds()
     yield from _open_records()
@@ -65,7 +69,7 @@ def _winners() -> Iterator[Line]:
     one, two = policies.presence(max_groups=1), policies.presence(max_groups=2)
     yield program(
         "top-1",
-        zoo.winners_in_clear,
+        winners_in_clear,
         one,
         1,
         flaw="the winner's true count is published",
@@ -73,7 +77,7 @@ def _winners() -> Iterator[Line]:
     )
     yield program(
         "top-2 with values",
-        zoo.top_two,
+        top_two,
         two,
         1,
         universe=_ABC,
@@ -81,9 +85,7 @@ def _winners() -> Iterator[Line]:
         seen="ADP-2021 Algorithm 1 without its k",
         tail=1e-8,
     )
-    yield program(
-        "top-2, ε/2 each", zoo.top_two_split, two, 1, universe=_ABC, tail=1e-9, unseen=1e-4
-    )
+    yield program("top-2, ε/2 each", top_two_split, two, 1, universe=_ABC, tail=1e-9, unseen=1e-4)
 
 
 def _thresholds() -> Iterator[Line]:
@@ -93,14 +95,14 @@ def _thresholds() -> Iterator[Line]:
         policies.addition_only(),
     )
     right, stopping = (
-        partial(zoo.sparse_vector, rate="1/2", stop=2),
-        partial(zoo.sparse_vector, rate="1", stop=1),
+        partial(sparse_vector, rate="1/2", stop=2),
+        partial(sparse_vector, rate="1", stop=1),
     )
     yield program("one-sided SVT, c = 2", right, two, 1, universe=_TWO)
     yield program("one-sided SVT, c = 1", stopping, two, 1, universe=_TWO)
     yield program(
         "one-sided SVT",
-        partial(zoo.sparse_vector, rate="1", stop=2),
+        partial(sparse_vector, rate="1", stop=2),
         two,
         1,
         universe=_TWO,
@@ -109,16 +111,16 @@ def _thresholds() -> Iterator[Line]:
     )
     yield program(
         "one-sided SVT",
-        zoo.truth_above,
+        truth_above,
         one,
         1,
         flaw="the true count is published above the threshold",
         seen="alarms that report the number",
     )
-    yield program("monitor, marks kept", partial(zoo.stream, marks=True), added, 1, universe=_ONE)
+    yield program("monitor, marks kept", partial(stream, marks=True), added, 1, universe=_ONE)
     yield program(
         "monitor",
-        partial(zoo.stream, marks=False),
+        partial(stream, marks=False),
         added,
         1,
         universe=_ONE,
@@ -131,18 +133,18 @@ def _open_records() -> Iterator[Line]:
     osdp = policies.sensitive("private")
     yield program(
         "all open records",
-        zoo.open_in_clear,
+        open_in_clear,
         osdp,
         1,
         universe=_ONE,
         flaw="who is missing is sensitive: the exclusion attack",
         seen="access control (OSDP section 3.1)",
     )
-    right = partial(zoo.sample, rate="1", share="1 - e^-rate", kinds=("open",))
+    right = partial(sample, rate="1", share="1 - e^-rate", kinds=("open",))
     yield program("sample of open records", right, osdp, 1, universe=_ONE)
     yield program(
         "sample of records",
-        partial(zoo.sample, rate="1", share="1 - e^-rate", kinds=("open", "sensitive")),
+        partial(sample, rate="1", share="1 - e^-rate", kinds=("open", "sensitive")),
         osdp,
         1,
         universe=_ONE,
@@ -151,7 +153,7 @@ def _open_records() -> Iterator[Line]:
     )
     yield program(
         "sample of open records",
-        partial(zoo.sample, rate="1/2", share="e^-rate", kinds=("open",)),
+        partial(sample, rate="1/2", share="e^-rate", kinds=("open",)),
         osdp,
         "1/2",
         universe=_ONE,
@@ -166,7 +168,7 @@ def _zeros() -> Iterator[Line]:
     world = Universe(groups=("a",), units=1)
     yield program(
         "zero set",
-        partial(zoo.zero_set, true_zeros=False),
+        partial(zero_set, true_zeros=False),
         osdp,
         4,
         universe=world,
@@ -175,7 +177,7 @@ def _zeros() -> Iterator[Line]:
     )
     yield program(
         "zero set",
-        partial(zoo.zero_set, true_zeros=True),
+        partial(zero_set, true_zeros=True),
         osdp,
         4,
         universe=world,
@@ -188,7 +190,7 @@ def _sampling() -> Iterator[Line]:
     bounded, unbounded = policies.bounded(), policies.unbounded()
     yield program(
         "3-ary response",
-        partial(zoo.response, others=2),
+        partial(response, others=2),
         bounded,
         1,
         universe=_LETTERS,
@@ -198,7 +200,7 @@ def _sampling() -> Iterator[Line]:
     )
     yield program(
         "3-ary response",
-        partial(zoo.response, others=1),
+        partial(response, others=1),
         bounded,
         1,
         universe=_LETTERS,
@@ -208,17 +210,138 @@ def _sampling() -> Iterator[Line]:
     # Theorem 6 of the note with p = 1 - 1/e: ε is 1 at the rate ln(1 + e) = 1.3132...
     yield program(
         "subsample + noise above",
-        partial(zoo.subsampled, rate="1.313"),
+        partial(subsampled, rate="1.313"),
         unbounded,
         1,
         universe=_ONE,
     )
     yield program(
         "subsample + noise above",
-        partial(zoo.subsampled, rate="1/2"),
+        partial(subsampled, rate="1/2"),
         unbounded,
         "1/2",
         universe=_ONE,
         flaw="amplification claimed for the direction that has no noise",
         seen="one-sided note, Theorem 6, without -log(1 - p)",
     )
+
+
+GROUPS: Final = ("a", "b")
+
+
+def keys_of_data(data: Data, noise: Noise) -> dict[str, int]:
+    """Noisy counts of the groups that occur: a name in the list is itself an answer."""
+    return {g: count(data, g) + up(noise) for g in GROUPS if count(data, g)}
+
+
+def public_keys(data: Data, noise: Noise) -> dict[str, int]:
+    """Right: noisy counts of all groups."""
+    return {g: count(data, g) + up(noise) for g in GROUPS}
+
+
+def or_policy(data: Data, noise: Noise) -> tuple[int, int]:
+    """One-sided noise on two counts although a record in the first may pass as in the second."""
+    kinds = [record.kind for record in data]
+    first = sum(kind in ("first", "both") for kind in kinds)
+    second = sum(kind in ("second", "both") for kind in kinds)
+    return first + up(noise), second + up(noise)
+
+
+def winners_in_clear(data: Data, noise: Noise) -> tuple[str, int]:
+    """The winner is chosen with noise and its true count published."""
+    noisy = {g: count(data, g) + up(noise) for g in GROUPS}
+    best = max(GROUPS, key=lambda g: (noisy[g], g))
+    return best, count(data, best)
+
+
+def top_two(data: Data, noise: Noise) -> tuple[tuple[int, str], ...]:
+    """Two winners with values, each at the whole ε: k forgotten."""
+    return tuple(sorted(((count(data, g) + up(noise), g) for g in "abc"), reverse=True)[:2])
+
+
+def top_two_split(data: Data, noise: Noise) -> tuple[tuple[int, str], ...]:
+    """Right: ε/2 for each."""
+    noisy = [(count(data, g) + up(noise, "1/2"), g) for g in "abc"]
+    return tuple(sorted(noisy, reverse=True)[:2])
+
+
+def sparse_vector(data: Data, noise: Noise, *, rate: str, stop: int) -> tuple[Any, ...]:
+    """Counts at most 0 are certified for nothing; others are published with their noise."""
+    out: list[Any] = []
+    for group in GROUPS:
+        noisy = count(data, group) + up(noise, rate)
+        out.append(noisy if noisy > 0 else "none")
+        if sum(answer != "none" for answer in out) >= stop:
+            break
+    return tuple(out)
+
+
+def truth_above(data: Data, noise: Noise) -> tuple[Any, ...]:
+    """Below the threshold a certificate, above it the true count."""
+    return tuple(count(data, g) if count(data, g) + up(noise) > 0 else "none" for g in GROUPS)
+
+
+def stream(data: Data, noise: Noise, *, marks: bool) -> tuple[Any, ...]:
+    """Two steps while the same visit is in the window; with ``marks`` the second one rests."""
+    out: list[Any] = []
+    for _ in range(2):
+        if marks and out and out[-1] != "none":
+            out.append("resting")
+            continue
+        noisy = count(data) + up(noise)
+        out.append(noisy if noisy > 0 else "none")
+    return tuple(out)
+
+
+def open_in_clear(data: Data, _noise: Noise) -> int:
+    """All open records counted exactly: who is missing from them is sensitive."""
+    return sum(record.kind == "open" for record in data)
+
+
+def sample(data: Data, noise: Noise, *, rate: str, share: str, kinds: tuple[str, ...]) -> Any:
+    """True records of ``kinds``, each kept with probability e^-rate or its complement."""
+    kept = []
+    for record in data:
+        coin = bool(noise.bernoulli_exp(rate, 1)[0])
+        if record.kind in kinds and (coin if share == "e^-rate" else not coin):
+            kept.append((record.kind, tuple(sorted(record.value))))  # type: ignore[call-overload]
+    return tuple(sorted(kept))
+
+
+def zero_set(data: Data, noise: Noise, *, true_zeros: bool) -> tuple[int, ...]:
+    """A two-sided histogram (2 of ε = 4) with zeros where a detector (the other 2) found nobody.
+
+    The detector adds noise below the counts of open records; with ``true_zeros`` it looks.
+    """
+    out = []
+    for group in GROUPS:
+        mine = [record for record in data if group in record.value]  # type: ignore[operator]
+        opened = sum(record.kind == "open" for record in mine)
+        found = len(mine) if true_zeros else opened - up(noise, 2)
+        noisy = len(mine) + int(noise.two_sided(1, 1, 1)[0])
+        out.append(noisy if found > 0 else 0)
+    return tuple(out)
+
+
+def response(data: Data, noise: Noise, *, others: int) -> Any:
+    """k-ary randomised response on three values that hides the truth among ``others`` others.
+
+    Tells the truth with probability e/(e + others), as it must for 1 + others values.
+    """
+    values = ("a", "b", "c")
+    (record,) = data
+    truth = next(value for value in values if value in record.value)  # type: ignore[operator]
+    while True:  # pick truth with weight 1 and each of ``others`` lies with weight e^-1
+        place = int(noise.uniform(others + 1, 1)[0])
+        if place == 0:
+            return truth
+        if bool(noise.bernoulli_exp(1, 1)[0]):
+            lies = [value for value in values if value != truth]
+            return lies[int(noise.uniform(2, 1)[0])]
+
+
+def subsampled(data: Data, noise: Noise, *, rate: str) -> int:
+    """A count with noise above, of records each kept with probability 1 - 1/e."""
+    kept = ~noise.bernoulli_exp(1, len(data))
+    own = np.array(["a" in record.value for record in data])  # type: ignore[operator]
+    return int((kept & own).sum()) + up(noise, rate)
