@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 from onesided import policy as policies
 from onesided.noise import Noise
 from onesided.policy import Policy, Record
 from onesided.verify import Data, Line, Universe, program
 
-_LYU = "Lyu, Su and Li 2017, "
 _LOOSE = "reached by more queries only"
 Answers = tuple[object, ...]
 _Variant = Callable[[list[int], Noise, Fraction, int], Answers]
@@ -25,96 +25,56 @@ _Variant = Callable[[list[int], Noise, Fraction, int], Answers]
 def cases() -> Iterator[Line]:
     """Two right and four wrong variants, and two habits of research code."""
     # The six of Lyu, Su and Li.
-    yield _case("SVT 1", variant_1, 2, 1, "cd", loose=_LOOSE)
-    yield _case("SVT 2", variant_2, 8, 2, "cd", loose=_LOOSE, tail=1e-9, unseen=1e-4)
+    yield _case("SVT 1", variant_1, 2, "cd", loose=_LOOSE)
+    yield _case("SVT 2", variant_2, 8, "cd", c=2, loose=_LOOSE, tail=1e-9, unseen=1e-4)
     yield from _wrong_variants()
-    together = policies.unbounded()
-    yield _habit("SVT, one threshold", one_threshold, 1, "cde", together)
-    yield _habit(
-        "SVT",
-        redrawn,
-        1,
-        "cde",
-        together,
-        flaw="threshold noise redrawn for every query",
-        seen="research code (adp-algorithms' habits)",
-    )
-    yield _habit(
-        "SVT",
-        truncated_threshold,
-        1,
-        "c",
-        together,
-        flaw="threshold noise truncated to an integer",
-        seen="research code (a threshold cut to int)",
-    )
+    together, cut = policies.unbounded(), "a threshold cut to int"
+    yield _case("SVT, one threshold", one_threshold, 1, "cde", together)
+    for run, groups, flaw, seen in (
+        (redrawn, "cde", "threshold noise redrawn for every query", "adp-algorithms' habits"),
+        (truncated_threshold, "c", "threshold noise truncated to an integer", cut),
+    ):
+        research = f"research code ({seen})"
+        yield _case("SVT", run, 1, groups, together, flaw=flaw, seen=research)
 
 
 def _wrong_variants() -> Iterator[Line]:
     """Four of the six."""
-    yield _case(
-        "SVT 3",
-        variant_3,
-        4,
-        1,
-        "cdef",
-        flaw="publishes the noisy answer that was compared",
-        seen=_LYU + "Algorithm 3 (Roth's notes 2011)",
-        tail=1e-8,
-    )
-    yield _case(
-        "SVT 4",
-        variant_4,
-        4,
-        1,
-        "cdef",
-        flaw="query noise too small by a factor of about 2c",
-        seen=_LYU + "Algorithm 4 (Lee and Clifton 2014)",
-        tail=1e-8,
-    )
-    yield _case(
-        "SVT 5",
-        variant_5,
-        2,
-        1,
-        "cd",
-        flaw="no noise on the queries, no limit on yes",
-        seen=_LYU + "Algorithm 5 (Stoddard et al. 2014)",
-    )
-    yield _case(
-        "SVT 6",
-        variant_6,
-        4,
-        1,
-        "cdef",
-        flaw="yes without limit at the price of one",
-        seen=_LYU + "Algorithm 6 (Chen et al. 2015)",
-        tail=1e-8,
-    )
+    for variant, epsilon, flaw, seen in (
+        (variant_3, 4, "publishes the noisy answer that was compared", "3 (Roth's notes 2011)"),
+        (variant_4, 4, "query noise too small by a factor of about 2c", "4 (Lee and Clifton 2014)"),
+        (variant_5, 2, "no noise on the queries, no limit on yes", "5 (Stoddard et al. 2014)"),
+        (variant_6, 4, "yes without limit at the price of one", "6 (Chen et al. 2015)"),
+    ):
+        about: dict[str, Any] = {"flaw": flaw, "seen": f"Lyu, Su and Li 2017, Algorithm {seen}"}
+        groups = "cd" if variant is variant_5 else "cdef"
+        if variant is not variant_5:
+            about["tail"] = 1e-8
+        yield _case(f"SVT {seen[0]}", variant, epsilon, groups, **about)
 
 
 def _case(
-    name: str, variant: _Variant, epsilon: int, c: int, groups: str, **options: object
+    name: str,
+    variant: _Variant,
+    epsilon: int,
+    groups: str,
+    policy: Policy | None = None,
+    *,
+    c: int = 1,
+    **options: Any,
 ) -> Line:
-    """Half of the queries may fall while the others rise: the worst that sensitivity 1 allows."""
-    middle = (len(groups) + 1) // 2
-    halves = frozenset(groups[:middle]), frozenset(groups[middle:])
-    values = tuple(
-        Record("record", value) for value in (*halves, frozenset(groups), frozenset[str]())
-    )
+    """Half of the queries may fall while the others rise: the worst that sensitivity 1 allows.
+
+    Or, under a policy of its own, all fall or rise together.
+    """
+    every, middle = frozenset(groups), (len(groups) + 1) // 2
+    held = (frozenset(groups[:middle]), frozenset(groups[middle:]), every, frozenset[str]())
+    values = tuple(Record("record", value) for value in held)
+    if policy is not None:
+        values = Record("record", every), Record("absent")
     world = Universe(groups=tuple(groups), units=1, values=values)
     run = partial(_run, variant=variant, epsilon=Fraction(epsilon), c=c, groups=groups)
-    return program(name, run, policies.bounded(), epsilon, universe=world, **options)
-
-
-def _habit(
-    name: str, variant: _Variant, epsilon: int, groups: str, policy: Policy, **options: object
-) -> Line:
-    """All queries fall or rise together."""
-    values = Record("record", frozenset(groups)), Record("absent")
-    world = Universe(groups=tuple(groups), units=1, values=values)
-    run = partial(_run, variant=variant, epsilon=Fraction(epsilon), c=1, groups=groups)
-    return program(name, run, policy, epsilon, universe=world, **options)
+    return program(name, run, policy or policies.bounded(), epsilon, universe=world, **options)
 
 
 def _run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -14,8 +14,8 @@ from onesided.mechanism import Counts
 from onesided.mechanism.histograms import OpenShape, SplitHistogram
 from onesided.mechanism.histograms.kit import Parts
 from onesided.noise import IntArray, Noise
-from onesided.numbers import INFINITE, Loss
-from onesided.policy import Edge, GroupCount, Policy, Record
+from onesided.numbers import INFINITE
+from onesided.policy import GroupCount, Policy, Record
 from onesided.verify import Data, Line, Universe, shipped
 
 _SENSITIVE: Final = policies.sensitive("hidden")
@@ -78,63 +78,27 @@ def _open_counts() -> Iterator[Line]:
 def _broken_splits() -> Iterator[Line]:
     right = SplitHistogram.for_policy(_SENSITIVE, epsilon=6)
     for run, flaw, seen in (
-        (
-            partial(zeros_kept, right=right),
-            "sensitive zeros stay zero",
-            "the recipe on the wrong part",
-        ),
-        (
-            partial(clipped_first, right=right),
-            "open counts clipped before the noise",
-            "by who is near",
-        ),
-        (
-            partial(noise_above_open, right=right),
-            "noise above open counts",
-            "the presence policy's side",
-        ),
+        (zeros_kept, "sensitive zeros stay zero", "the recipe on the wrong part"),
+        (clipped_first, "open counts clipped before the noise", "by who is near"),
+        (noise_above_open, "noise above open counts", "the presence policy's side"),
     ):
-        yield _broken(right, run, _SENSITIVE, flaw, seen)
+        yield _broken(right, partial(run, right=right), flaw, seen)
     forgot = SplitHistogram(3, 6, open_rate=3)
-    yield _broken(
-        right,
-        Measured(forgot),
-        _SENSITIVE,
-        "sensitive counts charged without their rise",
-        "a budget for open records only",
-    )
+    flaw = "sensitive counts charged without their rise"
+    yield _broken(right, Measured(forgot), flaw, "a budget for open records only")
 
 
 def _broken_shapes() -> Iterator[Line]:
     right = OpenShape((2, 2), ((2, 2, 5), (4, 4, 4)), block=2)
+    cells = '"sensitive keeps their number", but not in the cells'
     for run, flaw, seen in (
-        (
-            partial(raw_partition, right=right),
-            "partition from the true open counts",
-            "DAWA on open data",
-        ),
-        (
-            partial(raw_shape, right=right),
-            "spread by the true open shape",
-            "a public prior that is not",
-        ),
-        (
-            partial(raw_choice, right=right),
-            "rates chosen by the true counts",
-            "tuning on the data",
-        ),
-        (
-            partial(exact_number, right=right),
-            "the number of all records as it is",
-            '"sensitive keeps their number", but not in the cells',
-        ),
-        (
-            partial(second_look, right=right),
-            "the second look is charged as the rest",
-            "refining an answer",
-        ),
+        (raw_partition, "partition from the true open counts", "DAWA on open data"),
+        (raw_shape, "spread by the true open shape", "a public prior that is not"),
+        (raw_choice, "rates chosen by the true counts", "tuning on the data"),
+        (exact_number, "the number of all records as it is", cells),
+        (second_look, "the second look is charged as the rest", "refining an answer"),
     ):
-        yield _broken(right, run, _SENSITIVE, flaw, seen)
+        yield _broken(right, partial(run, right=right), flaw, seen)
 
 
 def _sound(mechanism: Any, policy: Policy, world: Universe, **options: Any) -> Line:
@@ -149,19 +113,10 @@ def _shape(mechanism: OpenShape, policy: Policy, world: Universe, tail: float = 
     return _sound(mechanism, policy, world, loose=_PATHS, tail=tail, unseen=1e-3)
 
 
-def _broken(right: Any, run: Run, policy: Policy, flaw: str, seen: str) -> Line:
-    claims: Mapping[Edge, Loss] = right.losses(policy)
-    return Line(
-        type(right).__name__,
-        policy,
-        TwoParts(run, policy, _TWO),
-        claims,
-        universe=_TWO,
-        flaw=flaw,
-        seen=seen,
-        tail=1e-8,
-        unseen=1e-2,
-    )
+def _broken(right: Any, run: Run, flaw: str, seen: str) -> Line:
+    program, claims = TwoParts(run, _SENSITIVE, _TWO), right.losses(_SENSITIVE)
+    about: dict[str, Any] = {"flaw": flaw, "seen": seen, "tail": 1e-8, "unseen": 1e-2}
+    return Line(type(right).__name__, _SENSITIVE, program, claims, universe=_TWO, **about)
 
 
 Run = Callable[[IntArray, IntArray, Noise], Any]

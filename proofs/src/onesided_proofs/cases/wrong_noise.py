@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -18,7 +18,6 @@ from onesided_proofs.cases.counts import ONE_GROUP, SINGLE
 
 _ONE = Universe(groups=("a",))
 _HABIT = "a common slip"
-_Line: TypeAlias = tuple[str, Callable[[Data, Noise], Any], Policy, Universe, str, str]
 
 
 def cases() -> Iterator[Line]:
@@ -27,27 +26,16 @@ def cases() -> Iterator[Line]:
     bounded, unbounded = policies.bounded(), policies.unbounded()
     presence, added = policies.presence(max_groups=1), policies.addition_only()
     upper, down, both = Counts(1, INFINITE), Counts(INFINITE, 1), Counts("1/2", "1/2")
+    removed = policies.removal_only()
+    twice = "half the noise (ε for ε/2: a replacement counts twice)"
+    sides = "both directions folded into one sensitivity"
+    sort = "auditing tools that sort or swap a pair (STYLE section 3 A)"
     wrong: tuple[tuple[object, Policy, str, str], ...] = (
         (half_noise(upper), presence, "half the noise", _HABIT),
-        (
-            half_noise(both),
-            bounded,
-            "half the noise (ε for ε/2: a replacement counts twice)",
-            _HABIT,
-        ),
+        (half_noise(both), bounded, twice, _HABIT),
         (wrong_side(upper), added, "noise below where a fall must be hidden", _HABIT),
-        (
-            wrong_side(down),
-            policies.removal_only(),
-            "noise above where a rise must be hidden",
-            _HABIT,
-        ),
-        (
-            folded(both),
-            unbounded,
-            "both directions folded into one sensitivity",
-            "auditing tools that sort or swap a pair (STYLE section 3 A)",
-        ),
+        (wrong_side(down), removed, "noise above where a rise must be hidden", _HABIT),
+        (folded(both), unbounded, sides, sort),
     )
     for mechanism, policy, flaw, seen in wrong:
         yield shipped(
@@ -60,107 +48,52 @@ def cases() -> Iterator[Line]:
 
 def _wrong_policies() -> Iterator[Line]:
     """Right noise for another policy."""
-    unbounded, presence, upper = (
-        policies.unbounded(),
-        policies.presence(max_groups=1),
-        Counts(1, INFINITE),
-    )
-    yield Line(
-        "Counts",
-        unbounded,
-        upper,
-        dict.fromkeys(unbounded.edges, upper.upper_rate),
-        query=ONE_GROUP,
-        universe=SINGLE,
-        flaw="a symmetrised policy: one direction's loss claimed for both",
-        seen="one-sided note, remark after Proposition 4",
-    )
-    yield Line(
-        "Counts (units cut down)",
-        presence,
-        upper,
-        dict.fromkeys(presence.edges, upper.upper_rate),
-        query=GroupCount(max_groups=1, truncated=True),
-        flaw="one-sided noise although cutting a unit down makes counts rise",
-        seen="our own design (docs/guarantees.md)",
-    )
+    unbounded, presence = policies.unbounded(), policies.presence(max_groups=1)
+    upper, cut = Counts(1, INFINITE), GroupCount(max_groups=1, truncated=True)
+    for name, policy, query, world, flaw, seen in (
+        (
+            "Counts",
+            unbounded,
+            ONE_GROUP,
+            SINGLE,
+            "a symmetrised policy: one direction's loss claimed for both",
+            "one-sided note, remark after Proposition 4",
+        ),
+        (
+            "Counts (units cut down)",
+            presence,
+            cut,
+            Universe(),
+            "one-sided noise although cutting a unit down makes counts rise",
+            "our own design (docs/guarantees.md)",
+        ),
+    ):
+        claims = dict.fromkeys(policy.edges, upper.upper_rate)
+        about = {"query": query, "universe": world, "flaw": flaw, "seen": seen}
+        yield Line(name, policy, upper, claims, **about)
 
 
 def _programs() -> Iterator[Line]:
-    """Functions of data and noise."""
-    # Draws and clipping.
+    """Draws and clipping, and what depends on the secret although it must not."""
     bounded, added = policies.bounded(), policies.addition_only()
+    three, again = Universe(groups=("a",), units=3), "drawn again until the answer is not negative"
+    early = "clipping before noise is added, on the wrong side"
+    rounded = "threshold compared after rounding the true count"
+    caches, fives = "caches and restarts without a ledger", "reports that round to fives"
+    zero = "zero stays zero by the truth, not by the answer"
+    total, read = "capped at the number of records, a secret", "a misreading of OSDP Algorithm 2"
     for name, run, policy, universe, flaw, seen in (
-        *(
-            ("count", reused, added, Universe(), "one draw used for two counts", _HABIT),
-            (
-                "count",
-                drawn_again,
-                added,
-                _ONE,
-                "a release drawn again instead of re-read",
-                "caches and restarts without a ledger",
-            ),
-            (
-                "count",
-                clipped_noise,
-                bounded,
-                _ONE,
-                "clipping before noise is added, on the wrong side",
-                _HABIT,
-            ),
-            (
-                "clipped count",
-                true_zero_stays,
-                added,
-                _ONE,
-                "zero stays zero by the truth, not by the answer",
-                "a misreading of OSDP Algorithm 2",
-            ),
-        ),
-        *_late_slips(),
+        ("count", reused, added, Universe(), "one draw used for two counts", _HABIT),
+        ("count", drawn_again, added, _ONE, "a release drawn again instead of re-read", caches),
+        ("count", clipped_noise, bounded, _ONE, early, _HABIT),
+        ("clipped count", true_zero_stays, added, _ONE, zero, read),
+        ("decision", rounded_first, added, three, rounded, fives),
+        ("count", until_positive, bounded, _ONE, again, _HABIT),
+        ("count", relative_noise, added, _ONE, "noise in proportion to the secret", _HABIT),
+        ("count", capped_at_total, added, _ONE, total, _HABIT),
+        ("histogram", shared_budget, added, SINGLE, "ε split over the groups that occur", _HABIT),
     ):
         yield program(name, run, policy, 1, universe=universe, flaw=flaw, seen=seen)
-
-
-def _late_slips() -> tuple[_Line, ...]:
-    """What depends on the secret although it must not."""
-    bounded, added = policies.bounded(), policies.addition_only()
-    return (
-        (
-            "decision",
-            rounded_first,
-            added,
-            Universe(groups=("a",), units=3),
-            "threshold compared after rounding the true count",
-            "reports that round to fives",
-        ),
-        (
-            "count",
-            until_positive,
-            bounded,
-            _ONE,
-            "drawn again until the answer is not negative",
-            _HABIT,
-        ),
-        ("count", relative_noise, added, _ONE, "noise in proportion to the secret", _HABIT),
-        (
-            "count",
-            capped_at_total,
-            added,
-            _ONE,
-            "capped at the number of records, a secret",
-            _HABIT,
-        ),
-        (
-            "histogram",
-            shared_budget,
-            added,
-            Universe(max_groups=1),
-            "ε split over the groups that occur",
-            _HABIT,
-        ),
-    )
 
 
 def _right() -> Iterator[Line]:
