@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +14,7 @@ from onesided.noise import IntArray, Noise
 from onesided.numbers import Loss
 from onesided.policy import Policy, Shift
 from onesided.verify import Line, Universe, in_place_of, shipped
-from onesided_proofs.cases import selection
+from onesided_proofs._worlds import wrong
 
 _ABC: Final = Universe(groups=("a", "b", "c"), units=2)
 _EPSILON: Final = 6
@@ -80,9 +79,9 @@ def _broken() -> Iterator[Line]:
         sparse = SparseVector.for_policy(
             policy, thresholds=0, epsilon=_EPSILON, compounds=compounds
         )
-        wrong = selection.Wrong(partial(run, compounds=compounds, epsilon=_EPSILON))
+        other = wrong(run, compounds=compounds, epsilon=_EPSILON)
         right = _OfCompounds(compounds, sparse)
-        line = in_place_of(right, wrong, policy, flaw, _HAND, universe=_ABC)
+        line = in_place_of(right, other, policy, flaw, _HAND, universe=_ABC)
         yield replace(line, name=_NAME)
 
 

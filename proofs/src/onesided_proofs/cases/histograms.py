@@ -41,7 +41,7 @@ from onesided.noise import BoolArray, IntArray, Noise
 from onesided.numbers import INFINITE, Loss
 from onesided.policy import ABSENT, Edge, GroupCount, Policy, Record, Shift
 from onesided.verify import Data, Line, Universe, losses_of, program, shipped
-from onesided_proofs.cases.selection import Wrong
+from onesided_proofs._worlds import Wrong
 
 _TWO = Universe(groups=("a", "b"), units=1, max_groups=1)
 _FOUR = Universe(groups=("a", "b", "c", "d"), units=1, max_groups=1)

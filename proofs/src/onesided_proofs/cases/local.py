@@ -78,14 +78,8 @@ def _broken_responses() -> Iterator[Line]:
     yield _broken(warner, both, rounded, name="Warner", flaw="chance rounded", seen="dice")
     some = policies.local(_ABCD, sensitive=["a", "b"])
     right = local.utility_optimised_response(_ABCD, sensitive=["a", "b"], epsilon=1)
-    yield _broken(
-        right,
-        some,
-        _wrong(others_tell, right),
-        name="uRR",
-        flaw="a sensitive letter is reported as an open one",
-        seen="k-ary code reused",
-    )
+    flaw, seen = "a sensitive letter is reported as an open one", "k-ary code reused"
+    yield _broken(right, some, _wrong(others_tell, right), name="uRR", flaw=flaw, seen=seen)
 
 
 def _broken_bits() -> Iterator[Line]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 from onesided import policy as policies
@@ -11,6 +10,7 @@ from onesided.mechanism import CubeCounts, CubeEstimates, CubeThresholds
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount
 from onesided.verify import Line, Universe, in_place_of, shipped
+from onesided_proofs._worlds import wrong
 
 _ONE = Universe(groups=("a",), units=2)
 _AB = Universe(groups=("a", "b"), units=2)
@@ -49,19 +49,9 @@ def _broken() -> Iterator[Line]:
         (without_zero, "one geometric too few", "n where n + 1 is due"),
         (half_noise, "half the noise", "ε doubled"),
     ):
-        yield in_place_of(right, Wrong(run, right), policy, flaw, seen, universe=_AB, tail=_TAIL)
-
-
-@dataclass(frozen=True, slots=True)
-class Wrong:
-    """A function of counts, noise and the right mechanism, in the shape of one."""
-
-    run: Callable[[IntArray, Noise, CubeCounts], Any]
-    right: CubeCounts
-
-    def release(self, values: IntArray, *, noise: Noise) -> Any:
-        """What the function gives."""
-        return self.run(values, noise, self.right)
+        yield in_place_of(
+            right, wrong(run, right=right), policy, flaw, seen, universe=_AB, tail=_TAIL
+        )
 
 
 def without_descents(values: IntArray, noise: Noise, right: CubeCounts) -> Any:

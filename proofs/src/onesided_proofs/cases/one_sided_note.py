@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -26,6 +26,7 @@ from onesided.noise import IntArray, Noise
 from onesided.numbers import INFINITE
 from onesided.policy import GroupCount, Policy, Record, Shift
 from onesided.verify import Data, Line, Universe, in_place_of, losses_of, program, shipped
+from onesided_proofs._worlds import wrong
 
 _ONE, _TWO = GroupCount(max_groups=1), GroupCount(max_groups=2)
 _A = Universe(groups=("a",), units=3)
@@ -46,13 +47,8 @@ def cases() -> Iterator[Line]:
         counts = Counts.for_policy(policy, epsilon=2, max_groups=3)
         steps = ALap.for_policy(policy, epsilon=2, largest=3, grid=1)
         for name, mechanism in (("Counts", counts), ("ALap", steps)):
-            yield program(
-                f"{name} (sum of 0 to 3, noise {side})",
-                Sum(mechanism),
-                policy,
-                2,
-                universe=_VALUES,
-            )
+            told = f"{name} (sum of 0 to 3, noise {side})"
+            yield program(told, Sum(mechanism), policy, 2, universe=_VALUES)
     unbiased = Counts.for_policy(_ADDED, epsilon=2, max_groups=3, correction="mean")
     yield program("Counts (sum, unbiased)", Sum(unbiased), _ADDED, 2, universe=_VALUES)
     yield from _samples()
@@ -76,7 +72,7 @@ def cases() -> Iterator[Line]:
         (whole_turns, "tells the remainder of the sum", "noise in whole multiples only"),
         (rate_of_counts, "ε where ε over the largest value is due", "sensitivity forgotten"),
     ):
-        claim = program("Staircase", Sum(_wrong(run, right)), _ADDED, 2)
+        claim = program("Staircase", Sum(wrong(run, right=right)), _ADDED, 2)
         yield Line(
             claim.name, _ADDED, claim.program, claim.claims, universe=_VALUES, flaw=flaw, seen=seen
         )
@@ -110,15 +106,8 @@ def _samples() -> Iterator[Line]:
         name = f"Subsampled ({type(inner).__name__} inside)"
         yield shipped(decided, _BOTH, _ONE, universe=_AB, name=name)
     ends = Subsampled(TruncatedCounts(1, width=2), keep_rate=1)
-    yield shipped(
-        ends,
-        _BOTH,
-        _ONE,
-        universe=_A,
-        name="Subsampled (truncated inside)",
-        delta=float(ends.delta(Shift(rise=0, fall=1))),
-        loose=_MET,
-    )
+    name, met = "Subsampled (truncated inside)", float(ends.delta(Shift(rise=0, fall=1)))
+    yield shipped(ends, _BOTH, _ONE, universe=_A, name=name, delta=met, loose=_MET)
     careful = Subsampled(Counts(1, INFINITE), keep_rate=1)
     name, claims = "Subsampled (rate ε, not ln(1 + e^ε))", dict.fromkeys(_BOTH.edges, Fraction(1))
     yield Line(name, _BOTH, careful, claims, query=_ONE, universe=_A, loose=_SAFE)
@@ -146,15 +135,9 @@ def _truncated() -> Iterator[Line]:
             loose=_MET, epsilon=1,
         )  # fmt: skip
     sums = TruncatedCounts("1/2", width=5, per_key=3)
-    yield program(
-        "TruncatedCounts (sum of 0 to 3)",
-        Sum(sums),
-        _ADDED,
-        "3/2",
-        universe=_VALUES,
-        delta=float(sums.delta(Shift(rise=0, fall=3))),
-        loose=_MET,
-    )
+    told: dict[str, Any] = {"delta": float(sums.delta(Shift(rise=0, fall=3))), "loose": _MET}
+    name, run = "TruncatedCounts (sum of 0 to 3)", Sum(sums)
+    yield program(name, run, _ADDED, "3/2", universe=_VALUES, **told)
 
 
 def _stairs() -> Iterator[Line]:
@@ -176,28 +159,22 @@ def _broken_samples() -> Iterator[Line]:
     inner, eq3 = right.mechanism, "one-sided note, equation (3), misread"
     # 1 / ln(1 + e^(1/4)), to three digits.
     scale = Subsampled(Counts("1.21", INFINITE), keep_rate="1/4")
-    for claimed, wrong, flaw, seen in (
+    for claimed, other, flaw, seen in (
         (right, inner, "no sample at all", "the sampling step skipped in a test"),
         (right, Subsampled(Counts(2, INFINITE), keep_rate=1), "rate 2ε for ln(1 + e^ε)", eq3),
         (lowest, scale, "ln(1 + e^ε) taken for the scale, not the rate", eq3),
         (right, Subsampled(inner, keep_rate=2), "kept with 1 - e^-2ε", eq3),
-        (low, _wrong(swapped_share, low), "kept with e^-ε, not 1 - e^-ε", eq3),
-        (right, _wrong(one_coin, right), "one coin for all units", "a hoisted draw"),
-        (right, _wrong(rounded_share, right), "a share of the count, no coins", "a short cut"),
-        (right, _wrong(told_size, right), "tells the size of the sample", "debug output"),
-        (right, _wrong(exact_rescaled, right), "rescaled by the true count", "debiasing"),
+        (low, wrong(swapped_share, right=low), "kept with e^-ε, not 1 - e^-ε", eq3),
+        (right, wrong(one_coin, right=right), "one coin for all units", "a hoisted draw"),
+        (right, wrong(rounded_share, right=right), "a share of the count, no coins", "a short cut"),
+        (right, wrong(told_size, right=right), "tells the size of the sample", "debug output"),
+        (right, wrong(exact_rescaled, right=right), "rescaled by the true count", "debiasing"),
     ):
-        yield in_place_of(claimed, wrong, _BOTH, flaw, seen, query=_ONE, universe=_A)
+        yield in_place_of(claimed, other, _BOTH, flaw, seen, query=_ONE, universe=_A)
     clear = Subsampled(Counts(INFINITE, INFINITE), keep_rate=1)
-    yield in_place_of(
-        Subsampled(Counts(1, INFINITE), keep_rate=1),
-        clear,
-        _ADDED,
-        "a sample in the clear, sold as addition-only",
-        "one-sided note, Theorem 5: fishy",
-        query=_ONE,
-        universe=_A,
-    )
+    claimed = Subsampled(Counts(1, INFINITE), keep_rate=1)
+    flaw, seen = "a sample in the clear, sold as addition-only", "one-sided note, Theorem 5: fishy"
+    yield in_place_of(claimed, clear, _ADDED, flaw, seen, query=_ONE, universe=_A)
 
 
 def _broken_units() -> Iterator[Line]:
@@ -220,24 +197,12 @@ def _broken_truncated() -> Iterator[Line]:
         (cut_at_top, "the tail piled up at the end", "numpy.minimum"),
         (noise_shown, "tells when the noise is at its end", "a validity flag"),
     ):
-        yield in_place_of(
-            right, _wrong(run, right), one, flaw, seen, query=GroupCount(), universe=Universe(),
-            delta=_delta(right, one, GroupCount()),
-        )  # fmt: skip
-    yield in_place_of(
-        right,
-        right,
-        two,
-        "δ of one count, where a unit is in two",
-        "δ taken from the formula for one count",
-        query=GroupCount(),
-        universe=_PAIR,
-        delta=_delta(right, one, GroupCount()),
-    )
-
-
-def _wrong(run: Callable[..., Any], right: Any) -> Wrong:
-    return Wrong(partial(run, right=right))
+        other, met = wrong(run, right=right), _delta(right, one, GroupCount())
+        yield in_place_of(right, other, one, flaw, seen, query=GroupCount(), delta=met)
+    flaw, seen = "δ of one count, where a unit is in two", "δ taken from the formula for one count"
+    about: dict[str, Any] = {"query": GroupCount(), "universe": _PAIR}
+    met = _delta(right, one, GroupCount())
+    yield in_place_of(right, right, two, flaw, seen, delta=met, **about)
 
 
 def _delta(mechanism: TruncatedCounts, policy: Policy, query: GroupCount) -> float:
@@ -272,17 +237,6 @@ class Sum:
         """The noisy sum."""
         total = sum((int(record.value) if isinstance(record.value, int) else 0) for record in data)
         return self.mechanism.release(np.array([total]), noise=noise)
-
-
-@dataclass(frozen=True, slots=True)
-class Wrong:
-    """A function of counts and noise, in the shape of a mechanism; it states no loss."""
-
-    run: Callable[[IntArray, Noise], Any]
-
-    def release(self, values: IntArray, *, noise: Noise) -> Any:
-        """What the function gives."""
-        return self.run(values, noise)
 
 
 def table(data: Data) -> IntArray:

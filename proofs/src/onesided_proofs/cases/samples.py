@@ -141,33 +141,20 @@ def _broken_samples() -> Iterator[Line]:
     sample = RecordSample.for_policy(private, epsilon=1)
     for flaw, run in broken_samples(sample):
         yield program("RecordSample", run, private, 1, flaw=flaw, seen="OSDP Algorithm 1, misread")
-    yield program(
-        "RecordSample",
-        partial(kept_records, samples={"open": RecordSample(INFINITE)}),
-        private,
-        1,
-        flaw="every open record kept",
-        seen="access control, and the exclusion attack on it (OSDP section 3.2)",
+    whole, double = (
+        partial(kept_records, samples={"open": RecordSample(rate)}) for rate in (INFINITE, 2)
     )
-    yield program(
-        "RecordSample",
-        partial(kept_records, samples={"open": RecordSample(2)}),
-        _tiers(),
-        1,
-        flaw="the chance of another edge",
-        seen="personalised budgets, of which the least counts",
-        universe=Universe(units=1),
-    )
+    seen = "access control, and the exclusion attack on it (OSDP section 3.2)"
+    yield _flawed(whole, private, "every open record kept", seen, Universe())
+    seen = "personalised budgets, of which the least counts"
+    yield _flawed(double, _tiers(), "the chance of another edge", seen, Universe(units=1))
     extended = policies.extended_sensitive("private")
-    yield program(
-        "RecordSample",
-        partial(with_positions, sample=sample),
-        extended,
-        1,
-        flaw="row numbers kept",
-        seen="the index of a pandas frame",
-        universe=_ROWS,
-    )
+    placed = partial(with_positions, sample=sample)
+    yield _flawed(placed, extended, "row numbers kept", "the index of a pandas frame", _ROWS)
+
+
+def _flawed(run: Any, policy: Policy, flaw: str, seen: str, world: Universe) -> Line:
+    return program("RecordSample", run, policy, 1, universe=world, flaw=flaw, seen=seen)
 
 
 def _broken_keys() -> Iterator[Line]:
@@ -179,32 +166,18 @@ def _broken_keys() -> Iterator[Line]:
         seen = "lists of codes and n-grams"
         yield program("UnknownKeys", run, private, 1, flaw=flaw, seen=seen, universe=world)
     falls = policies.addition_only()
-    yield Line(
-        "UnknownKeys",
-        falls,
-        mechanism,
-        {edge: edge.weight for edge in falls.edges},
-        query=GroupCount(max_groups=1),
-        universe=_SINGLE,
-        flaw="a policy under which counts fall",
-        seen="histograms published without public keys",
-    )
+    about: dict[str, Any] = {"query": GroupCount(max_groups=1), "universe": _SINGLE}
+    flaw, seen = "a policy under which counts fall", "histograms published without public keys"
+    yield program("UnknownKeys", mechanism, falls, 1, flaw=flaw, seen=seen, **about)
     one, both, share = GroupCount(max_groups=1), policies.unbounded(), "1/10"
     right = UnknownKeys(2, upper_rate=2, key_delta=share)
+    falling = UnknownKeys(INFINITE, upper_rate=2, key_delta=share)
+    early = replace(right, key_delta="1/8")
+    optimum = "π(n) = e^ε π(n - 1) + δ taken for the optimum"
     for wrong, query, flaw, seen in (
         (right, _TWO, "δ of one key, where a unit has two", "a formula for one partition each"),
-        (
-            UnknownKeys(INFINITE, upper_rate=2, key_delta=share),
-            one,
-            "what hides falls alone, where counts rise, too",
-            "π(n) = e^ε π(n - 1) + δ taken for the optimum",
-        ),
-        (
-            replace(right, key_delta="1/8"),
-            one,
-            "keys told from a count too small",
-            "a threshold without its last step",
-        ),
+        (falling, one, "what hides falls alone, where counts rise, too", optimum),
+        (early, one, "keys told from a count too small", "a threshold without its last step"),
     ):
         run = partial(found_keys, mechanism=wrong, most=None, counted=frozenset(both.kinds))
         yield Line(

@@ -25,6 +25,7 @@ from onesided.noise import IntArray, Noise
 from onesided.numbers import INFINITE, Loss
 from onesided.policy import GroupCount, Policy, Shift
 from onesided.verify import Line, Universe, in_place_of, shipped
+from onesided_proofs._worlds import wrong
 
 _ABC = Universe(groups=("a", "b", "c"), units=2)
 _AB = Universe(groups=("a", "b"), units=2)
@@ -42,14 +43,8 @@ def cases() -> Iterator[Line]:
             mechanism = TopK.for_policy(policy, k=k, epsilon=6)
             yield shipped(mechanism, policy, universe=_ABC, loose=_SELECTED, tail=1e-11, epsilon=6)
     added, wide = policies.addition_only(), GroupCount(max_groups=3)
-    yield shipped(
-        TopK.for_policy(added, k=2, epsilon=6, max_groups=3),
-        added,
-        wide,
-        universe=_ABC,
-        loose=_SELECTED,
-        epsilon=6,
-    )
+    pair = TopK.for_policy(added, k=2, epsilon=6, max_groups=3)
+    yield shipped(pair, added, wide, universe=_ABC, loose=_SELECTED, epsilon=6)
     yield from _top_k_both_ways()
     yield from _sparse_vector()
     yield from _half_price()
@@ -65,7 +60,7 @@ def cases() -> Iterator[Line]:
         (coarse_certifies, "the coarse count certifies, too, and the fine one answers"),
         (spends_more, "half a unit left buys a fine answer"),
     ):
-        yield _in_one(right, _wrong(run, right=right), two, flaw, ding, universe=_AB)
+        yield _in_one(right, wrong(run, right=right), two, flaw, ding, universe=_AB)
     yield from _broken_mirror()
     yield from _wrong_direction()
 
@@ -137,12 +132,8 @@ def _mirrored() -> Iterator[Line]:
 
 
 def _asymmetric() -> Iterator[Line]:
-    single, both = Universe(groups=("a",)), policies.unbounded()
-    for policy, query in (
-        (policies.addition_only(), GroupCount(max_groups=1)),
-        (policies.removal_only(), GroupCount(max_groups=1)),
-        (both, GroupCount(max_groups=1)),
-    ):
+    single, query = Universe(groups=("a",)), GroupCount(max_groups=1)
+    for policy in (policies.addition_only(), policies.removal_only(), policies.unbounded()):
         geometric = AGeo.for_policy(policy, epsilon=1, most=2)
         yield shipped(
             geometric, policy, query, universe=single, loose="clamping hides some", epsilon=1
@@ -163,7 +154,7 @@ def _broken_top_k() -> Iterator[Line]:
         (three, runner_up, "the best unselected value is published unpaid", "free gap"),
         (one, true_values, "noisy winners, true values", "report noisy max misread"),
     ):
-        yield _in_one(first, _wrong(run, rate=3), policy, flaw, seen, universe=_ABC)
+        yield _in_one(first, wrong(run, rate=3), policy, flaw, seen, universe=_ABC)
     removed, wide = policies.removal_only(), GroupCount(max_groups=3)
     right = NoisyTopK.for_policy(removed, k=1, epsilon=6, query=wide)
     flaw, seen = "unselected counts that rise are free", "TopK turned round without its proof"
@@ -173,7 +164,7 @@ def _broken_top_k() -> Iterator[Line]:
     at_once = replace(peeled, pick_rate=6)
     flaw, seen = "two rounds at the price of a half", "peeling charged once"
     yield _in_one(peeled, at_once, removed, flaw, seen, query=wide)
-    same = _wrong(picked_and_told, right=peeled)
+    same = wrong(picked_and_told, right=peeled)
     flaw, seen = "groups picked privately, true values told", "report noisy max misread"
     yield _in_one(peeled, same, removed, flaw, seen, query=wide)
 
@@ -192,7 +183,7 @@ def _broken_sparse_vector() -> Iterator[Line]:
         (single, one, fresh_answer, "answers with fresh noise, unpaid", lyu + "3, in spirit"),
         (single, one, rounded_first, "count rounded before the noise", "binned counts"),
     ):
-        yield _in_one(right, _wrong(run, right=right), policy, flaw, seen)
+        yield _in_one(right, wrong(run, right=right), policy, flaw, seen)
     twice = SparseVector.for_policy(three, thresholds=0, epsilon=4, max_answers=2)
     forgot = SparseVector(0, upper_rate=4, max_answers=2)
     yield _in_one(twice, forgot, three, "ε where ε/c is due", lyu + "4")
@@ -210,54 +201,30 @@ def _broken_mirror() -> Iterator[Line]:
         right = SparseVector.for_policy(
             removed, thresholds=limit, epsilon=4, max_answers=1, query=query, below=True
         )
-        wrong = _wrong(run, right=right)
-        yield _in_one(right, wrong, removed, flaw, seen, query=query, universe=world)
+        other = wrong(run, right=right)
+        yield _in_one(right, other, removed, flaw, seen, query=query, universe=world)
 
 
 def _wrong_direction() -> Iterator[Line]:
     rises = policies.unbounded()
+    about: dict[str, Any] = {"query": GroupCount(max_groups=1)}
+    flaw, seen = "a symmetrised policy", "noise above the truth only"
     for mechanism in (TopK(1, upper_rate=3), SparseVector(0, upper_rate=3, max_answers=1)):
-        claimed = Counts(3, 3)
-        yield _in_one(
-            claimed,
-            mechanism,
-            rises,
-            "a symmetrised policy",
-            "noise above the truth only",
-            query=GroupCount(max_groups=1),
-            universe=Universe(units=1, max_groups=1),
-        )
-    yield _in_one(
-        AGeo(1, INFINITE, most=2),
-        _wrong(cut_noise, rate=1),
-        policies.addition_only(),
-        "the noise is cut at the end, not the answer",
-        "ADP-2022 Definition VIII.1, misprint",
-        query=GroupCount(max_groups=1),
-        universe=Universe(groups=("a",)),
-    )
+        world = Universe(units=1, max_groups=1)
+        yield _in_one(Counts(3, 3), mechanism, rises, flaw, seen, universe=world, **about)
+    right = AGeo(1, INFINITE, most=2)
+    added = policies.addition_only()
+    world = Universe(groups=("a",))
+    flaw = "the noise is cut at the end, not the answer"
+    seen, cut = "ADP-2022 Definition VIII.1, misprint", wrong(cut_noise, rate=1)
+    yield _in_one(right, cut, added, flaw, seen, universe=world, **about)
 
 
-def _wrong(run: Callable[..., Any], **options: Any) -> Wrong:
-    return Wrong(partial(run, **options))
-
-
-def _in_one(right: Any, wrong: Any, policy: Policy, flaw: str, seen: str, **options: Any) -> Line:
-    return in_place_of(right, wrong, policy, flaw, seen, **{"universe": _ONE, **options})
+def _in_one(right: Any, other: Any, policy: Policy, flaw: str, seen: str, **options: Any) -> Line:
+    return in_place_of(right, other, policy, flaw, seen, **{"universe": _ONE, **options})
 
 
 Selected = tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Wrong:
-    """A function of counts and noise, in the shape of a mechanism; it states no loss."""
-
-    run: Callable[[IntArray, Noise], Any]
-
-    def release(self, values: IntArray, *, noise: Noise) -> Any:
-        """What the function gives."""
-        return self.run(values, noise)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,10 @@ from onesided.mechanism import Cumulative, Staircase, StairSums, Sums
 from onesided.mechanism.kit import rates_for
 from onesided.noise import IntArray, Noise
 from onesided.numbers import INFINITE
-from onesided.policy import ABSENT, GroupCount, Policy, Record
+from onesided.policy import GroupCount, Policy, Record
 from onesided.session.kit import Groups, SumNoise, value_shifts
 from onesided.verify import Data, Line, Universe, program, shipped
+from onesided_proofs._worlds import of_kinds
 
 _PLACES = ("p", "q")
 _EPSILON = 6
@@ -260,9 +261,7 @@ def _records(
         for chosen in combinations(single, size)
         if len({one[0] for one in chosen}) == len(chosen)
     ]
-    kinds = [kind for kind in policy.kinds if kind != ABSENT]
-    absent = [Record(ABSENT)] if ABSENT in policy.kinds else []
-    return (*absent, *(Record(kind, value) for kind in kinds for value in held))
+    return of_kinds(policy, held)
 
 
 def _broken() -> Iterator[Line]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from importlib.util import find_spec
 from typing import Any, Final
 
 from onesided import policy as policies
@@ -18,6 +17,7 @@ from onesided.policy import Edge, GroupCount, View
 from onesided.session.kit import prepared
 from onesided.verify import Households, Line, losses_of, shipped
 from onesided.verify.kit import Homes
+from onesided_proofs._worlds import table_of
 from onesided_proofs.cases.sessions import has_engine
 
 _EPSILON: Final = 6
@@ -97,23 +97,8 @@ class OfHouseholds:
 
 
 def _table(rows: list[tuple[Any, ...]], names: tuple[str, ...]) -> Any:
-    """A table in the first engine that is there."""
-    if find_spec("polars"):
-        import polars as pl  # noqa: PLC0415 - optional, and slow to load
-
-        known = {"person": pl.Int64(), "marks": pl.Boolean()}
-        schema = {name: known.get(name, pl.String()) for name in names}
-        return pl.DataFrame(rows, schema=schema, orient="row")
-    import duckdb  # noqa: PLC0415 - optional, and slow to load
-
-    types = {"person": "BIGINT", "marks": "BOOLEAN"}
-    columns = ", ".join(f"{name} {types.get(name, 'VARCHAR')}" for name in names)
-    table = duckdb.connect()
-    table.execute(f"CREATE TABLE rows ({columns})")
-    if rows:
-        places = ", ".join("?" for _ in names)
-        table.executemany(f"INSERT INTO rows VALUES ({places})", rows)  # noqa: S608 - our names
-    return table.table("rows")
+    known = {"person": "BIGINT", "marks": "BOOLEAN"}
+    return table_of(rows, **{name: known.get(name, "VARCHAR") for name in names})
 
 
 def _session(world: Households, kind: Any, *first: int) -> Line:
