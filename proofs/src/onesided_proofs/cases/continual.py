@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -69,16 +70,8 @@ def _sound(policy: Policy, horizon: int | None, *, epsilon: int = 4, groups: int
     mechanism = ContinualCount.for_policy(policy, epsilon=epsilon, horizon=horizon)
     name = "ContinualCount" if horizon else "ContinualCount (no horizon)"
     world = Universe(groups=_STEPS, units=1, max_groups=groups)
-    return shipped(
-        mechanism,
-        policy,
-        name=name,
-        universe=world,
-        loose=_PARTLY,
-        tail=1e-8,
-        unseen=1e-3,
-        epsilon=epsilon,
-    )
+    about: dict[str, Any] = {"universe": world, "epsilon": epsilon, "loose": _PARTLY}
+    return shipped(mechanism, policy, name=name, tail=1e-8, unseen=1e-3, **about)
 
 
 def _one_level(right: ContinualCount) -> ContinualCount:

@@ -49,6 +49,7 @@ _FOUR = Universe(groups=("a", "b", "c", "d"), units=1, max_groups=1)
 _TENSE = (5, 6, 2, 1)
 # An error of measuring that makes buckets dear, so that the noise of phase 1 decides.
 _DEAR = "1/3"
+_ALL = GroupCount(max_groups=1)
 _PRICES = "reached as buckets become dearer"
 _PHASES = "each phase is reached by data of its own"
 
@@ -57,16 +58,8 @@ def cases() -> Iterator[Line]:
     """The sound first."""
     learner = Dawa(8, upper_rate=_DEAR, lower_rate=_DEAR)
     for policy in _policies()[:4]:
-        yield shipped(
-            Learning(learner, _TENSE),
-            policy,
-            GroupCount(max_groups=1),
-            name="Dawa (phase 1)",
-            universe=_FOUR,
-            loose=_PRICES,
-            tail=1e-9,
-            unseen=1e-3,
-        )
+        learning = Learning(learner, _TENSE)
+        yield _partial(learning, policy, "Dawa (phase 1)", _FOUR, loose=_PRICES, tail=1e-9)
     yield from _whole()
     yield from _looks()
     yield from _trees()
@@ -86,79 +79,42 @@ def cases() -> Iterator[Line]:
     yield from _broken_marginals()
 
 
+def _one_way() -> tuple[Policy, Policy]:
+    return policies.addition_only(), policies.removal_only()
+
+
 def _policies() -> tuple[Policy, ...]:
-    return (
-        policies.bounded(),
-        policies.unbounded(),
-        policies.addition_only(),
-        policies.removal_only(),
-        policies.sensitive("minor"),
-    )
+    both = policies.bounded(), policies.unbounded()
+    return (*both, *_one_way(), policies.sensitive("minor"))
+
+
+def _partial(made: Any, policy: Policy, name: str, world: Universe, **more: Any) -> Line:
+    """Paths that are seldom taken are cut off."""
+    about = {"universe": world, "loose": _PHASES, "tail": 1e-8, "unseen": 1e-3, **more}
+    return shipped(made, policy, _ALL, name=name, **about)
+
+
+def _dawa(policy: Policy, name: str, **options: Any) -> Line:
+    about = {"tail": 1e-9} if name == "Dawa (ranges)" else {}
+    made = Dawa.for_policy(policy, epsilon=18, **options)
+    return _partial(made, policy, name, _TWO, epsilon=18, **about)
 
 
 def _whole() -> Iterator[Line]:
     for policy in _policies()[1:]:
-        yield shipped(
-            Dawa.for_policy(policy, epsilon=18, look_share=None),
-            policy,
-            GroupCount(max_groups=1),
-            epsilon=18,
-            universe=_TWO,
-            loose=_PHASES,
-            tail=1e-8,
-            unseen=1e-3,
-        )
-    for policy in (policies.addition_only(), policies.removal_only()):
-        yield shipped(
-            Dawa.for_policy(policy, epsilon=18, look_share=None, workload="ranges"),
-            policy,
-            GroupCount(max_groups=1),
-            epsilon=18,
-            name="Dawa (ranges)",
-            universe=_TWO,
-            loose=_PHASES,
-            tail=1e-9,
-            unseen=1e-3,
-        )
+        yield _dawa(policy, "Dawa", look_share=None)
+    for policy in _one_way():
+        yield _dawa(policy, "Dawa (ranges)", look_share=None, workload="ranges")
 
 
 def _looks() -> Iterator[Line]:
+    far: dict[str, Any] = {"loose": "reached far from where the decision turns", "tail": 1e-9}
     for policy in _policies()[:4]:
-        yield shipped(
-            Looking(_looking(), _TENSE),
-            policy,
-            GroupCount(max_groups=1),
-            name="Dawa (look)",
-            universe=_FOUR,
-            loose="reached far from where the decision turns",
-            tail=1e-9,
-            unseen=1e-3,
-        )
-    for policy in (policies.addition_only(), policies.removal_only()):
-        yield shipped(
-            Dawa.for_policy(policy, epsilon=18, look_share="1/3"),
-            policy,
-            GroupCount(max_groups=1),
-            epsilon=18,
-            name="Dawa (look and all)",
-            universe=_TWO,
-            loose=_PHASES,
-            tail=1e-8,
-            unseen=1e-3,
-        )
-
-    for policy in (policies.addition_only(), policies.removal_only()):
-        yield shipped(
-            Dawa.for_policy(policy, epsilon=18, look_share="1/3", workload="ranges"),
-            policy,
-            GroupCount(max_groups=1),
-            epsilon=18,
-            name="Dawa (look, ranges)",
-            universe=_TWO,
-            loose=_PHASES,
-            tail=1e-8,
-            unseen=1e-3,
-        )
+        yield _partial(Looking(_looking(), _TENSE), policy, "Dawa (look)", _FOUR, **far)
+    for policy in _one_way():
+        yield _dawa(policy, "Dawa (look and all)", look_share="1/3")
+    for policy in _one_way():
+        yield _dawa(policy, "Dawa (look, ranges)", look_share="1/3", workload="ranges")
 
 
 def _looking() -> Dawa:
@@ -177,16 +133,10 @@ def _trees() -> Iterator[Line]:
         (policies.removal_only(), _TWO, two),
         (policies.sensitive("minor"), _TWO, two),
     ):
-        yield shipped(
-            Hierarchical.for_policy(policy, epsilon=16, branching=2, shares=shares),
-            policy,
-            GroupCount(max_groups=1),
-            epsilon=16,
-            universe=world,
-            loose="answers of one level hide in those of another",
-            tail=1e-9 if policy.name in ("bounded", "sensitive") else 1e-11,
-            unseen=1e-3,
-        )
+        made = Hierarchical.for_policy(policy, epsilon=16, branching=2, shares=shares)
+        tail = 1e-9 if policy.name in ("bounded", "sensitive") else 1e-11
+        loose = "answers of one level hide in those of another"
+        yield _partial(made, policy, "", world, epsilon=16, loose=loose, tail=tail)
 
 
 def _zeros() -> Iterator[Line]:
@@ -225,32 +175,18 @@ def _broken_partitions() -> Iterator[Line]:
     silent = Dawa(INFINITE, upper_rate=_DEAR, lower_rate=_DEAR)
     hasty = Dawa(16, upper_rate=_DEAR, lower_rate=_DEAR)
     flat = (0, 0, 0, 0)
+    half = Learning(hasty, (5, 6, 0, 0))
+    clipped = WrongLearning(partial(quiet_cells, rate=2, price=1), flat)
+    units = WrongLearning(partial(look_in_units, rate=2), _TENSE)
+    ties = WrongLearning(partial(ties_by_deviation, right=right), flat)
+    dpbench = "DAWA as distributed with DPBench"
+    look = "the noise of a look counts units of price for counts"
     for wrong, claim, flaw, seen in (
         (Learning(silent, _TENSE), 8, "partition learnt without noise", "plain histograms"),
-        (
-            Learning(hasty, (5, 6, 0, 0)),
-            8,
-            "only the bucket's own cost is thought to move",
-            "noisy costs, half read",
-        ),
-        (
-            WrongLearning(partial(quiet_cells, rate=2, price=1), flat),
-            2,
-            "cells without noise, costs clipped at 0",
-            "DAWA as distributed with DPBench",
-        ),
-        (
-            WrongLearning(partial(look_in_units, rate=2), _TENSE),
-            2,
-            "the noise of a look counts units of price for counts",
-            "sensitivities in another unit",
-        ),
-        (
-            WrongLearning(partial(ties_by_deviation, right=right), flat),
-            8,
-            "equal prices decided by true deviations",
-            "sorts of sorted data",
-        ),
+        (half, 8, "only the bucket's own cost is thought to move", "noisy costs, half read"),
+        (clipped, 2, "cells without noise, costs clipped at 0", dpbench),
+        (units, 2, look, "sensitivities in another unit"),
+        (ties, 8, "equal prices decided by true deviations", "sorts of sorted data"),
     ):
         yield _added("Dawa (phase 1)", wrong, claim, flaw, seen, universe=_FOUR)
     every = Wrong(partial(whole_rate_per_level, rate=4))
@@ -259,18 +195,8 @@ def _broken_partitions() -> Iterator[Line]:
 
 def _added(name: str, wrong: Any, claim: int, flaw: str, seen: str, *, universe: Universe) -> Line:
     """A broken one under addition only, where a record that is added costs ``claim``."""
-    policy = policies.addition_only()
-    return Line(
-        name,
-        policy,
-        wrong,
-        {edge: claim * edge.weight for edge in policy.edges},
-        query=GroupCount(max_groups=1),
-        universe=universe,
-        flaw=flaw,
-        seen=seen,
-        tail=1e-9,
-    )
+    about: dict[str, Any] = {"query": _ALL, "universe": universe, "tail": 1e-9}
+    return program(name, wrong, policies.addition_only(), claim, flaw=flaw, seen=seen, **about)
 
 
 def _broken_zeros() -> Iterator[Line]:
@@ -280,18 +206,11 @@ def _broken_zeros() -> Iterator[Line]:
         edge: right.open_rate * (edge.target == "open") for edge in policy.edges
     }
     two = Universe(groups=("a", "b"), units=2, max_groups=1)
+    small, certain = (partial(run, right=right) for run in (small_counts_dropped, certain_zeros))
     for run, flaw, seen in (
         (raw_zeros, "zero cells taken from the raw open counts", "open means public"),
-        (
-            partial(small_counts_dropped, right=right),
-            "open counts clipped before noise",
-            "small-cell suppression",
-        ),
-        (
-            partial(certain_zeros, right=right),
-            "noise above open counts that rise",
-            "a symmetrised policy",
-        ),
+        (small, "open counts clipped before noise", "small-cell suppression"),
+        (certain, "noise above open counts that rise", "a symmetrised policy"),
     ):
         yield _with_open("Zeroed", run, claims, policy, flaw=flaw, seen=seen, universe=two)
 
@@ -323,6 +242,7 @@ _CUBE: Final = Universe(
         Record("absent"),
     ),
 )
+_OF_CUBE: Final[dict[str, Any]] = {"universe": _CUBE, "tail": 1e-7, "unseen": 1e-2}
 # An open record beside the one that moves, so that not every cell is taken for empty.
 _SEEN: Final = Universe(
     units=2,
@@ -333,6 +253,7 @@ _SEEN: Final = Universe(
         Record("open", frozenset("b")),
     ),
 )
+_CUT: Final[dict[str, Any]] = {"tail": 3e-8, "unseen": 1e-2}
 _LEARNT: Final = "of phase 1 only the buckets are seen"
 
 
@@ -366,16 +287,8 @@ def _two_phases(policy: Policy, query: GroupCount, epsilon: int, units: int) -> 
 def _sound(
     mechanism: Any, policy: Policy, query: GroupCount, universe: Universe, *, epsilon: int
 ) -> Line:
-    return shipped(
-        mechanism,
-        policy,
-        query,
-        universe=universe,
-        tail=3e-8,
-        unseen=1e-2,
-        loose=_LEARNT,
-        epsilon=epsilon,
-    )
+    about: dict[str, Any] = {"universe": universe, "epsilon": epsilon, **_CUT}
+    return shipped(mechanism, policy, query, loose=_LEARNT, **about)
 
 
 def _zeroed() -> Iterator[Line]:
@@ -383,17 +296,8 @@ def _zeroed() -> Iterator[Line]:
     secret = policies.sensitive("private")
     both = zeros(AGrid, share="1/4").for_policy(secret, epsilon=18, records=1, columns=2)
     one = replace(both, algorithm=replace(cast("AGrid", both.algorithm), side=1))
-    yield Line(
-        "AGridz",
-        secret,
-        partial(zeroed, one),
-        one.losses(secret),
-        epsilon=18,
-        universe=_SEEN,
-        tail=1e-7,
-        unseen=1e-2,
-        loose=_LEARNT,
-    )
+    about: dict[str, Any] = {"universe": _SEEN, "loose": _LEARNT, **_CUT, "tail": 1e-7}
+    yield Line("AGridz", secret, partial(zeroed, one), one.losses(secret), epsilon=18, **about)
 
 
 def _marginals() -> Iterator[Line]:
@@ -409,16 +313,8 @@ def _marginals() -> Iterator[Line]:
         ("Marginals (the tree)", partial(tree_of, trio), 12),
         ("Marginals (its tables)", partial(tables_of, trio), 6),
     ):
-        yield program(
-            name,
-            run,
-            added,
-            claim,
-            universe=_CUBE,
-            tail=1e-7,
-            unseen=1e-2,
-            loose="short of it by what was cut" if claim == 6 else _LEARNT,
-        )
+        loose = "short of it by what was cut" if claim == 6 else _LEARNT
+        yield program(name, run, added, claim, loose=loose, **_OF_CUBE)
 
 
 def _broken_marginals() -> Iterator[Line]:
@@ -430,17 +326,7 @@ def _broken_marginals() -> Iterator[Line]:
         (partial(tree_of, bare), 12, "the tree of the true pairs", "Chow and Liu as it is"),
         (partial(tables_of, once), 6, "each table at the price of all", "one record, one cell"),
     ):
-        yield program(
-            "Marginals",
-            run,
-            added,
-            claim,
-            universe=_CUBE,
-            flaw=flaw,
-            seen=seen,
-            tail=1e-7,
-            unseen=1e-2,
-        )
+        yield program("Marginals", run, added, claim, flaw=flaw, seen=seen, **_OF_CUBE)
 
 
 def _broken_phases() -> Iterator[Line]:
@@ -481,7 +367,6 @@ def _half(right: Ahp | AGrid) -> Ahp | AGrid:
     return replace(right, measuring=Counts(2 * rates.upper_rate, 2 * rates.lower_rate))
 
 
-_ALL = GroupCount(max_groups=1)
 _OPEN = GroupCount(counted=frozenset({"open"}))
 
 

@@ -123,51 +123,29 @@ def _broken() -> Iterator[Line]:
     wide = policies.neighbourhood(radius=2, places=line)
     tree = policies.graph([("a", "b"), ("b", "c")])
     edges = edge_counts(tree, _LINE)
+    square = policies.neighbourhood(radius=1, places=_SQUARE)
+    joined, moving = policies.graph([("0", "1"), ("1", "2")]), policies.unbounded()
+    pair, digits, heads = _LINE[:2], ("0", "1", "2"), "code for bounded DP on open data"
+    along = "sensitivity over neighbours in a row only"
+    slope = "tents priced by their middle, where cells add up to less"
+    scaled = "weighted sums scaled to their largest"
+    told = "the total told though records come and go"
+    cells, printed = "totals told of cells that a move joins", "published district totals"
     for wrong, policy, names, flaw, seen in (
-        (
-            rows_only((2, 2), 6),
-            policies.neighbourhood(radius=1, places=_SQUARE),
-            _FOUR,
-            "sensitivity over neighbours in a row only",
-            "one-dimensional code run on a grid",
-        ),
+        (rows_only((2, 2), 6), square, _FOUR, along, "one-dimensional code run on a grid"),
         (no_sources(3, 6), late, _LINE, "sources forgotten", "bounded code on open data"),
         (wide_radius(wide, 3, 6), wide, _LINE, "radius read as a diameter", "map widgets"),
-        (
-            uneven_tents(2, 6),
-            policies.unbounded(),
-            _LINE[:2],
-            "tents priced by their middle, where cells add up to less",
-            "weighted sums scaled to their largest",
-        ),
+        (uneven_tents(2, 6), moving, pair, slope, scaled),
         (one_way(edges, 6), tree, _LINE, "a tree's moves taken one way", "directed trees"),
-        (
-            open_total(policies.unbounded(), 2, 6),
-            policies.unbounded(),
-            _LINE[:2],
-            "the total told though records come and go",
-            "code for bounded DP on open data",
-        ),
-        (
-            leaky_total(policies.graph([("0", "1"), ("1", "2")]), 3, 6),
-            policies.graph([("0", "1"), ("1", "2")]),
-            ("0", "1", "2"),
-            "totals told of cells that a move joins",
-            "published district totals",
-        ),
+        (open_total(moving, 2, 6), moving, pair, told, heads),
+        (leaky_total(joined, 3, 6), joined, digits, cells, printed),
     ):
         right = Linear.for_policy(
             policy, strategy=wrong.strategy, workload=wrong.workload, epsilon=6, cells=names
         )
-        yield Line(
-            "Linear",
-            policy,
-            wrong,
-            right.losses,
-            universe=Universe(groups=names, units=1, max_groups=1),
-            flaw=flaw,
-            seen=seen,
-        )
+        world = Universe(groups=names, units=1, max_groups=1)
+        about = {"flaw": flaw, "seen": seen}
+        yield Line("Linear", policy, wrong, right.losses, universe=world, **about)
 
 
 def _case(
