@@ -400,13 +400,8 @@ class EdgeCounts(Operator):
     def shape(self) -> tuple[int, int]:
         return self.parents.size, self.parents.size
 
-    @property
-    def solvable(self) -> bool:
-        return True
-
-    @property
-    def largest(self) -> int:
-        return 1
+    solvable = True
+    largest = 1
 
     @property
     def is_non_negative(self) -> bool:
@@ -581,8 +576,7 @@ def strategy_shifts(
     if strategy.shape[0] * strategy.largest > _MOST_SUM:
         raise ParameterError(
             f"Columns of {many(strategy.shape[0], 'row')} with entries up to {strategy.largest:,} "
-            "may "
-            "have sums that do not fit 62 bits.",
+            "may have sums that do not fit 62 bits.",
             hint="Use smaller weights.",
         )
     found: dict[Edge, list[Corner]] = {edge: [(0, 0)] for edge in moves.edges}

@@ -254,20 +254,16 @@ class CubeEstimates(Noisy):
         """As :meth:`CubeCounts.loss`, each count falling by at most 1."""
         return CubeCounts(self.noise_rate).loss(shift)
 
-    @property
-    def per_key(self) -> int:
-        """1: by how much a unit may change each count."""
-        return 1
+    # 1: by how much a unit may change each count.
+    per_key = 1
 
     @property
     def upper_rate(self) -> Loss:
         """The rate of the noise above; together for all counts."""
         return self.noise_rate
 
-    @property
-    def lower_rate(self) -> Loss:
-        """INFINITE: no noise is below."""
-        return INFINITE
+    # INFINITE: no noise is below.
+    lower_rate = INFINITE
 
     @property
     def distribution(self) -> CubeLaw:

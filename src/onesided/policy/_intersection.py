@@ -54,9 +54,7 @@ class Intersection(Policy):
                 hint="Releases under these policies cannot be relied on together.",
             )
 
-    @property
-    def name(self) -> str:
-        return "intersection"
+    name = "intersection"
 
     @property
     def parts(self) -> tuple[Policy, ...]:
@@ -277,8 +275,7 @@ class Intersection(Policy):
         ]
         lines += [
             f"Protected ({edge.name}): under each of {names}, {edge.source} may pass as "
-            f"{edge.target}. "
-            f"{likely(epsilon * edge.weight)}"
+            f"{edge.target}. {likely(epsilon * edge.weight)}"
             for edge in self.edges
         ]
         lines += [
@@ -289,9 +286,8 @@ class Intersection(Policy):
         return [
             *lines,
             "This is what releases under these policies protect together; their losses add up. "
-            "Each "
-            "release on its own protects more, but what only one of the policies protects can be "
-            "revealed by a release under another: an observer may learn it for certain.",
+            "Each release on its own protects more, but what only one of the policies protects can "
+            "be revealed by a release under another: an observer may learn it for certain.",
             COMMON,
         ]
 

@@ -144,8 +144,7 @@ def _broken() -> Iterator[Line]:
             policy, strategy=wrong.strategy, workload=wrong.workload, epsilon=6, cells=names
         )
         world = Universe(groups=names, units=1, max_groups=1)
-        about = {"flaw": flaw, "seen": seen}
-        yield Line("Linear", policy, wrong, right.losses, universe=world, **about)
+        yield Line("Linear", policy, wrong, right.losses, universe=world, flaw=flaw, seen=seen)
 
 
 def _case(

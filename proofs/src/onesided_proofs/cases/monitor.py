@@ -317,7 +317,7 @@ def _rules(
 ) -> Rules:
     given: dict[str, Any] = {"at_most": 0, "max_answers": None, **more}
     kept = policy or policies.presence(max_groups=covered)
-    asked = {"window": window, "epsilon": epsilon, "charges": charges}
+    asked: dict[str, Any] = {"window": window, "epsilon": epsilon, "charges": charges}
     return rules_for(list(places), place="place", policy=kept, **asked, **given)
 
 

@@ -22,7 +22,7 @@ _MANY = "reached with more values and candidates than this world has"
 
 def cases() -> Iterator[Line]:
     """The sound first."""
-    some = {"epsilon": _EPSILON, "max_groups": 1}
+    some: dict[str, Any] = {"epsilon": _EPSILON, "max_groups": 1}
     one_way = policies.addition_only(), policies.removal_only()
     kinds = policies.sensitive("minor"), policies.extended_sensitive("minor")
     whole = policies.bounded(), policies.unbounded()

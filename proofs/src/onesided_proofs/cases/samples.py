@@ -168,7 +168,8 @@ def _broken_keys() -> Iterator[Line]:
     falls = policies.addition_only()
     about: dict[str, Any] = {"query": GroupCount(max_groups=1), "universe": _SINGLE}
     flaw, seen = "a policy under which counts fall", "histograms published without public keys"
-    yield program("UnknownKeys", mechanism, falls, 1, flaw=flaw, seen=seen, **about)
+    claims: dict[Any, Any] = {edge: edge.weight for edge in falls.edges}
+    yield Line("UnknownKeys", falls, mechanism, claims, flaw=flaw, seen=seen, **about)
     one, both, share = GroupCount(max_groups=1), policies.unbounded(), "1/10"
     right = UnknownKeys(2, upper_rate=2, key_delta=share)
     falling = UnknownKeys(INFINITE, upper_rate=2, key_delta=share)

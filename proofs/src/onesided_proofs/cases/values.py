@@ -270,6 +270,7 @@ def _broken() -> Iterator[Line]:
     own, public = "tells a value of somebody's, not a public candidate", policies.bounded()
     seen = "in quantiles by the exponential mechanism over the data's own values"
     level = "charged for one level of runs and not for all"
+    run: Any
     for name, run, epsilon, world, flaw, where in (
         ("quantile", _private_candidate, _EPSILON, held, own, seen),
         ("Cumulative", Cumulative(8, 8, bins=3, levels=2), 16, abc, level, "in trees of counts"),

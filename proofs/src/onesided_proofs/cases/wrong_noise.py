@@ -69,7 +69,7 @@ def _wrong_policies() -> Iterator[Line]:
         ),
     ):
         claims = dict.fromkeys(policy.edges, upper.upper_rate)
-        about = {"query": query, "universe": world, "flaw": flaw, "seen": seen}
+        about: dict[str, Any] = {"query": query, "universe": world, "flaw": flaw, "seen": seen}
         yield Line(name, policy, upper, claims, **about)
 
 
