@@ -492,16 +492,12 @@ def edge_counts(policy: Policy, cells: Layout) -> EdgeCounts:
             if sweep.both_ways:
                 arrows |= set(zip(ends.tolist(), starts.tolist(), strict=True))
     for _, border in moves.borders:
-        arrows |= _outside(border)
+        cells = border.cells.tolist()
+        arrows |= {(-1, cell) if border.enter else (cell, -1) for cell in cells}
     parents = _parents(moves.cells, arrows)
     up = np.array([(cell, int(p)) in arrows for cell, p in enumerate(parents)])
     down = np.array([(int(p), cell) in arrows for cell, p in enumerate(parents)])
     return EdgeCounts(parents, np.where(down & ~up, -1, 1))
-
-
-def _outside(border: Border) -> set[tuple[int, int]]:
-    cells = border.cells.tolist()
-    return {(-1, cell) for cell in cells} if border.enter else {(cell, -1) for cell in cells}
 
 
 def _parents(cells: int, arrows: set[tuple[int, int]]) -> Array:

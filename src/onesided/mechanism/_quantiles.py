@@ -33,14 +33,6 @@ from onesided.policy import Policy, Shift
 MOST_CANDIDATES: Final = 2**41
 
 
-def _inner(q: Number, *, name: str) -> Fraction:
-    return strict_share(q, name=name, hint="1/2 is the median; for 0 and 1 see Cumulative.")
-
-
-def _candidates(number: int, *, name: str) -> int:
-    return whole(number, name=name, least=1, most=MOST_CANDIDATES)
-
-
 def runs_between(
     ends: tuple[int, int], places: IntArray, weights: IntArray, share: Fraction
 ) -> tuple[IntArray, IntArray, IntArray]:
@@ -157,8 +149,8 @@ class NoisyMaxQuantile(Fitted):
 
     noise_rate: Rate = Field(rate)
     _: KW_ONLY
-    q: Exact = Field(_inner)
-    candidates: Whole = Field(_candidates)
+    q: Exact = Field(strict_share, hint="1/2 is the median; for 0 and 1 see Cumulative.")
+    candidates: Whole = Field(whole, least=1, most=MOST_CANDIDATES)
 
     _fitted = "noise_rate"
 

@@ -49,8 +49,9 @@ class Intersection(Policy):
                 "other accounts add to it.",
             )
         if not self.edges:
+            names = ", ".join(f"'{part.name}'" for part in self.parts)
             raise PolicyError(
-                f"No move is allowed by all of {_names(self.parts)}: together they protect nobody.",
+                f"No move is allowed by all of {names}: together they protect nobody.",
                 hint="Releases under these policies cannot be relied on together.",
             )
 
@@ -350,10 +351,6 @@ def intersect(first: Policy, second: Policy) -> Policy:
 def _label(kinds: Sequence[str]) -> str:
     """One name for a combination; where all parts say the same, that is its name."""
     return kinds[0] if len(set(kinds)) == 1 else " & ".join(kinds)
-
-
-def _names(parts: Sequence[Policy]) -> str:
-    return ", ".join(f"'{part.name}'" for part in parts)
 
 
 def _read(*, parts: Sequence[Policy]) -> Policy:

@@ -71,7 +71,9 @@ def _solve(
     weights = np.where(inside, times[places], 0).astype(np.float64)
     # Relative to the run's first value, so that squares lose no digits.
     offsets = np.where(inside, distinct[places] - distinct[begins][:, None], 0).astype(np.float64)
-    n, s, q = (_sums(weights * offsets**power) for power in range(3))
+    n, s, q = (
+        np.pad(np.cumsum(weights * offsets**power, axis=1), ((0, 0), (1, 0))) for power in range(3)
+    )
     best = np.zeros((rows.size, width + 1))
     last = np.zeros((rows.size, width + 1), dtype=np.int64)
     for end in range(1, width + 1):
@@ -85,11 +87,6 @@ def _solve(
     while place.any():
         place = last[rows, place]
         starts[begins + place] = True
-
-
-def _sums(parts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Running sums along each row, from 0."""
-    return np.pad(np.cumsum(parts, axis=1), ((0, 0), (1, 0)))
 
 
 # As in the implementation that DPBench ran (Hay et al. 2016): most of ε finds the clusters.

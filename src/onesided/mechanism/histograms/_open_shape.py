@@ -187,7 +187,7 @@ def _cheapest(prices: Sequence[Floats], error: float) -> tuple[NDArray[np.bool_]
     """
     size = prices[0].size
     width = 1 << max(size - 1, 0).bit_length()
-    best, *sums = (_padded(one, width) for one in prices)
+    best, *sums = (np.append(one, np.zeros(width - size)) for one in prices)
     joined: list[NDArray[np.bool_]] = []
     while best.size > 1:
         apart = best.reshape(-1, 2).sum(axis=1)
@@ -204,10 +204,6 @@ def _cheapest(prices: Sequence[Floats], error: float) -> tuple[NDArray[np.bool_]
         starts = np.column_stack([starts, ~inside]).ravel()
         inside = np.repeat(inside, 2)
     return starts[:size], float(best[0])
-
-
-def _padded(values: Floats, width: int) -> Floats:
-    return np.concatenate([values, np.zeros(width - values.size)])
 
 
 def threshold(totals: Floats, option: Rates) -> float:
