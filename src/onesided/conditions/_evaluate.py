@@ -224,8 +224,7 @@ def may_be_unknown(tree: syntax.Node, filled: Filled) -> bool:
     >>> may_be_unknown(held, {}), may_be_unknown(held.members[1], {})
     (False, True)
     """
-    found: bool = _RULES.get(type(tree), _any)(tree, filled)
-    return found
+    return _RULES.get(type(tree), _any)(tree, filled)
 
 
 def passes_over(tree: syntax.Node, filled: Filled) -> bool:

@@ -492,8 +492,8 @@ def edge_counts(policy: Policy, cells: Layout) -> EdgeCounts:
             if sweep.both_ways:
                 arrows |= set(zip(ends.tolist(), starts.tolist(), strict=True))
     for _, border in moves.borders:
-        cells = border.cells.tolist()
-        arrows |= {(-1, cell) if border.enter else (cell, -1) for cell in cells}
+        met = border.cells.tolist()
+        arrows |= {(-1, cell) if border.enter else (cell, -1) for cell in met}
     parents = _parents(moves.cells, arrows)
     up = np.array([(cell, int(p)) in arrows for cell, p in enumerate(parents)])
     down = np.array([(int(p), cell) in arrows for cell, p in enumerate(parents)])

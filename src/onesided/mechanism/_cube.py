@@ -92,13 +92,11 @@ class CubeCounts(Fitted):
         source = SecureNoise() if noise is None else noise
         level = self._eulerian(counts.size, source)
         level += int(source.geometric(self.noise_rate, counts.size + 1).sum())
-        noisy: IntArray = counts + source.uniform(level + 1, counts.size)
-        return noisy
+        return counts + source.uniform(level + 1, counts.size)
 
     def at_most(self, noisy: IntArray, threshold: int) -> BoolArray:
         """True where a count is certainly at most ``threshold``; free of charge."""
-        certified: BoolArray = noisy <= whole(threshold, name="threshold")
-        return certified
+        return noisy <= whole(threshold, name="threshold")
 
     def loss(self, shift: Shift) -> Loss:
         """``noise_rate * min(fall, per_key)``; INFINITE if any count rises."""

@@ -281,8 +281,7 @@ class NoisyMaxRank(Fitted):
     def distances(self, counts: IntArray) -> IntArray:
         """How many ranks each candidate lies from the one that is looked for. Secret."""
         higher = np.cumsum(counts[::-1], dtype=np.int64)[::-1] - counts
-        found: IntArray = np.maximum(higher - self.above, self.above - higher - counts)
-        return found
+        return np.asarray(np.maximum(higher - self.above, self.above - higher - counts))
 
     def rank_error(self, *, confidence: Number = CONFIDENCE) -> float:
         """By how many ranks an answer misses at most, with this confidence."""
@@ -647,8 +646,7 @@ class Cumulative(TwoRates):
     def _runs(self, rows: IntArray, level: int) -> IntArray:
         width = self.branching**level
         starts = np.arange(0, self.bins, width)
-        summed: IntArray = np.add.reduceat(rows, starts, axis=1)
-        return summed
+        return np.add.reduceat(rows, starts, axis=1)
 
     def _added(self, runs: IntArray, spans: list[tuple[int, int]]) -> tuple[IntArray, IntArray]:
         """Noisy counts of spans of bins, and how many runs make up each."""

@@ -368,8 +368,7 @@ class PathNoise(RequestedNoise):
             )
         self._place = place + 1
         self.weight = node.before * float(node.support.weights[node.index])
-        drawn: NDArray[Any] = node.support.values[node.index].copy()
-        return drawn
+        return np.asarray(node.support.values[node.index].copy())
 
     def _new(self, request: Request) -> _Node:
         if self._place >= MAX_DRAWS:

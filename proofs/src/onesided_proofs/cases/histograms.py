@@ -379,8 +379,7 @@ class Learning:
 
     def release(self, values: IntArray, *, noise: Noise) -> IntArray:
         """The bucket of each cell."""
-        labels: IntArray = self.algorithm.learn(values + self.known, noise=noise).labels
-        return labels
+        return self.algorithm.learn(values + self.known, noise=noise).labels
 
     def loss(self, shift: Shift) -> Loss:
         """The algorithm's own for its first phase."""
@@ -441,8 +440,7 @@ class WrongLearning:
 
     def release(self, values: IntArray, *, noise: Noise) -> IntArray:
         """The bucket of each cell."""
-        labels: IntArray = np.cumsum(self.run(values + self.known, noise)) - 1
-        return labels
+        return np.cumsum(self.run(values + self.known, noise)) - 1
 
 
 def quiet_cells(counts: IntArray, noise: Noise, *, rate: int, price: int) -> BoolArray:

@@ -158,8 +158,7 @@ class _MarksOfTheOldest(Machine):
     @property
     def resting(self) -> BoolArray:
         cutoff = (self.clock or 0) - (self.rules.window or 0)
-        still: BoolArray = self._marks[0] - (self.rules.window or 0) + 1 > cutoff
-        return still
+        return np.asarray(self._marks[0] - (self.rules.window or 0) + 1 > cutoff)
 
 
 class _NeverResting(Machine):

@@ -387,8 +387,7 @@ def lowers_threshold(values: IntArray, noise: Noise, *, right: SparseVector) -> 
 
 def cut_noise(values: IntArray, noise: Noise, *, rate: int) -> IntArray:
     """Noise cut at 1 before it is added, where ``f + G`` must be cut at the end."""
-    cut: IntArray = values + np.minimum(noise.geometric(rate, values.size), 1)
-    return cut
+    return values + np.minimum(noise.geometric(rate, values.size), 1)
 
 
 def _answers(

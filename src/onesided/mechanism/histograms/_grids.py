@@ -51,8 +51,7 @@ def clusters(values: IntArray, *, variance: float) -> IntArray:
             run = alike[first : first + step]
             _solve((distinct, times), variance, begins[run], lengths[run], starts)
         width *= 2
-    found: IntArray = (np.cumsum(starts) - 1)[places.ravel()]
-    return found
+    return (np.cumsum(starts) - 1)[places.ravel()]
 
 
 def _solve(
@@ -309,8 +308,7 @@ class AGrid(TwoPhase):
         if above + each == 0:
             return fine
         both = (below * above + partition.coarse * parts * each) / (above + parts * each)
-        reconciled: NDArray[np.float64] = fine + ((both - below) / parts)[partition.parents]
-        return reconciled
+        return fine + ((both - below) / parts)[partition.parents]
 
     def measure_loss(self, shift: Shift) -> Loss:
         """What the noisy fine counts lose at most."""
@@ -396,8 +394,7 @@ def coarse_cells(shape: tuple[int, int], side: int) -> IntArray:
     [[0, 0, 1, 1], [2, 2, 3, 3]]
     """
     rows, columns = (_strips(length, side)[0] for length in shape)
-    cells: IntArray = rows[:, None] * min(side, shape[1]) + columns
-    return cells
+    return rows[:, None] * min(side, shape[1]) + columns
 
 
 def refine(shape: tuple[int, int], side: int, parts: IntArray) -> tuple[IntArray, IntArray]:
