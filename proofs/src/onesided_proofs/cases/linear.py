@@ -82,12 +82,9 @@ def _on_a_square() -> Iterator[Line]:
     for radius in (1, "1.5"):
         policy = policies.neighbourhood(radius=radius, places=_SQUARE)
         for strategy in (
-            row_prefix((2, 2)),
-            summed_area((2, 2)),
-            Quadtree((2, 2)),
-            kron(Haar(2), Haar(2)),
+            row_prefix((2, 2)), summed_area((2, 2)), Quadtree((2, 2)), kron(Haar(2), Haar(2)),
             grid_blocks((2, 2), 2),
-        ):
+        ):  # fmt: skip
             yield _case(strategy, policy, _FOUR)
 
 

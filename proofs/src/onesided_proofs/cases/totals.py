@@ -94,11 +94,9 @@ def cases() -> Iterator[Line]:
 def _together() -> Iterator[Line]:
     """For the intersection of the accounts' own policies."""
     for own, world in (
-        ((MINORS, ILL), FACTS),
-        ((MINORS, LEAVING), KINDS),
-        ((MINORS & ILL, ILL), FACTS),
+        ((MINORS, ILL), FACTS), ((MINORS, LEAVING), KINDS), ((MINORS & ILL, ILL), FACTS),
         ((BOTH, FULL), TWO),
-    ):
+    ):  # fmt: skip
         accounts = _charged(own)
         yield _total(promises.stated(accounts), accounts, world, "together")
         if not any(len(one.parts) > 1 for one in own):

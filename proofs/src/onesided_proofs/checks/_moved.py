@@ -73,31 +73,14 @@ def _first(faults: Iterable[str]) -> str:
 
 def _worlds() -> Iterator[tuple[Policy, Tables]]:
     for policy in (
-        BOTH,
-        _ADD,
-        _DROP,
-        _ANY,
-        PRESENCE,
-        WIDE,
-        MEMBER,
-        FULL,
-        PRESENCE & BOTH,
-    ):
+        BOTH, _ADD, _DROP, _ANY, PRESENCE, WIDE, MEMBER, FULL, PRESENCE & BOTH,
+    ):  # fmt: skip
         yield policy, GROUPS
     for policy in (
-        WIDE & BOTH,
-        BOTH & MEMBER,
-        FULL & MEMBER,
-        MEMBER & _ADD,
-        WIDE & MEMBER,
-        PRESENCE & _ADD,
-        WIDE & _ANY,
-        PRESENCE & FULL,
-        WIDE & PRESENCE,
-        _ANY & _DROP,
-        WIDE & FULL & MEMBER,
+        WIDE & BOTH, BOTH & MEMBER, FULL & MEMBER, MEMBER & _ADD, WIDE & MEMBER, PRESENCE & _ADD,
+        WIDE & _ANY, PRESENCE & FULL, WIDE & PRESENCE, _ANY & _DROP, WIDE & FULL & MEMBER,
         PRESENCE & BOTH & FULL,
-    ):
+    ):  # fmt: skip
         yield policy, GROUPS
     for policy in (
         MINORS,
@@ -122,12 +105,8 @@ def _worlds() -> Iterator[tuple[Policy, Tables]]:
     ):
         yield policy, _MANY
     for policy in (
-        GONE,
-        GONE & FULL,
-        _BOOK & GONE,
-        _BOOK & BOTH,
-        GONE & _ADD,
-    ):
+        GONE, GONE & FULL, _BOOK & GONE, _BOOK & BOTH, GONE & _ADD,
+    ):  # fmt: skip
         yield policy, TWO
 
 
@@ -326,22 +305,10 @@ def _wider_fault(policy: Policy, world: Tables) -> str:
 def _pairs() -> Iterator[tuple[Policy, Policy, Tables]]:
     tiers = policies.tiers({"young": (1, "minor"), "rest": 2})
     for one, two in (
-        (MINORS, ILL),
-        (MINORS, BOTH),
-        (MINORS, _ANY),
-        (BOTH, MEMBER),
-        (MEMBER, MINORS),
-        (LEAVING, ILL),
-        (LEAVING, MINORS),
-        (tiers, LEAVING),
-        (tiers, MINORS),
-        (LEAVING, MEMBER),
-        (_ADD, _DROP),
-        (PRESENCE, MINORS),
-        (PRESENCE, LEAVING),
-        (_ADD, PRESENCE),
-        (PRESENCE, WIDE),
-    ):
+        (MINORS, ILL), (MINORS, BOTH), (MINORS, _ANY), (BOTH, MEMBER), (MEMBER, MINORS),
+        (LEAVING, ILL), (LEAVING, MINORS), (tiers, LEAVING), (tiers, MINORS), (LEAVING, MEMBER),
+        (_ADD, _DROP), (PRESENCE, MINORS), (PRESENCE, LEAVING), (_ADD, PRESENCE), (PRESENCE, WIDE),
+    ):  # fmt: skip
         yield one, two, _MANY
         yield two, one, _MANY
 

@@ -93,8 +93,35 @@ SHARE: Final = "17/20"
 _CUT: Final = 0.35
 
 
+class _OfCounts(TwoPhase):
+    """Plain counts in both phases: of what is there, and of the buckets that they lead to."""
+
+    __slots__ = ()
+    learning: Counts
+    measuring: Counts
+
+    def learn_loss(self, shift: Shift) -> Loss:
+        """Exactly what the noisy counts of phase 1 lose."""
+        return self.learning.loss(shift)
+
+    def measure(
+        self, counts: IntArray, partition: Partition, *, noise: Noise
+    ) -> NDArray[np.float64]:
+        """Unbiased noisy totals of the buckets."""
+        return unbiased(self.measuring, partition.totals(counts), noise=noise)
+
+    def measure_loss(self, shift: Shift) -> Loss:
+        """What the noisy totals lose at most: no total moves by more than the counts in it."""
+        return self.measuring.loss(shift)
+
+    def _phases(self, shift: Shift) -> Together:
+        """Counts, and totals of what they grouped."""
+        phases = (self.learning, self.measuring)
+        return Together(tuple(Counted(o.upper_rate, o.lower_rate, shift) for o in phases))
+
+
 @dataclass(frozen=True, slots=True)
-class Ahp(TwoPhase):
+class Ahp(_OfCounts):
     """Estimates of all counts: cells with alike noisy counts share one measured total.
 
     learning, measuring: the noise of the two phases, as plain :class:`Counts`.
@@ -154,24 +181,9 @@ class Ahp(TwoPhase):
         values = np.where(noisy > cut, noisy, math.floor(middle))
         return clusters(values, variance=self.measuring.distribution.variance())
 
-    def learn_loss(self, shift: Shift) -> Loss:
-        """Exactly what the noisy counts lose."""
-        return self.learning.loss(shift)
-
-    def measure(
-        self, counts: IntArray, partition: Partition, *, noise: Noise
-    ) -> NDArray[np.float64]:
-        """Unbiased noisy totals of the buckets."""
-        return unbiased(self.measuring, partition.totals(counts), noise=noise)
-
-    def measure_loss(self, shift: Shift) -> Loss:
-        """What the noisy totals lose at most: no total moves by more than the counts in it."""
-        return self.measuring.loss(shift)
-
     def steps(self, shift: Shift) -> Together:
         """Counts, and totals of what they grouped."""
-        phases = (self.learning, self.measuring)
-        return Together(tuple(Counted(o.upper_rate, o.lower_rate, shift) for o in phases))
+        return self._phases(shift)
 
 
 def phases(policy: Policy, moves: Sequence[Move], share: Number) -> tuple[Counts, Counts]:
@@ -223,7 +235,7 @@ class GridPartition(Partition):
 
 
 @dataclass(frozen=True, slots=True)
-class AGrid(TwoPhase):
+class AGrid(_OfCounts):
     """Estimates of a two-dimensional histogram from an adaptive grid.
 
     side: coarse cells along each axis (fewer if the histogram is shorter); public.
@@ -286,10 +298,6 @@ class AGrid(TwoPhase):
         labels, parents = refine(shape, self.side, self.parts(coarse))
         return GridPartition(labels.reshape(counts.shape), coarse, parents)
 
-    def learn_loss(self, shift: Shift) -> Loss:
-        """What the noisy coarse counts lose."""
-        return self.learning.loss(shift)
-
     def measure(
         self, counts: IntArray, partition: Partition, *, noise: Noise
     ) -> NDArray[np.float64]:
@@ -310,14 +318,9 @@ class AGrid(TwoPhase):
         both = (below * above + partition.coarse * parts * each) / (above + parts * each)
         return fine + ((both - below) / parts)[partition.parents]
 
-    def measure_loss(self, shift: Shift) -> Loss:
-        """What the noisy fine counts lose at most."""
-        return self.measuring.loss(shift)
-
     def steps(self, shift: Shift) -> Together:
         """Coarse counts, and then fine ones."""
-        phases = (self.learning, self.measuring)
-        return Together(tuple(Counted(o.upper_rate, o.lower_rate, shift) for o in phases))
+        return self._phases(shift)
 
     def parts(self, coarse: NDArray[np.float64]) -> IntArray:
         """Along each axis, how many fine cells each coarse one should have."""
@@ -329,7 +332,7 @@ class AGrid(TwoPhase):
 
 
 @dataclass(frozen=True, slots=True)
-class UniformGrid(TwoPhase):
+class UniformGrid(_OfCounts):
     """UG: a fixed grid of ``side`` by ``side`` cells, each counted with noise and spread evenly.
 
     Nothing is learnt. Promise: the loss is at most ``measuring.loss(shift)``, reached where the
@@ -371,16 +374,6 @@ class UniformGrid(TwoPhase):
     def learn_loss(self, shift: Shift) -> Loss:  # noqa: ARG002 - nothing is learnt
         """0."""
         return Fraction(0)
-
-    def measure(
-        self, counts: IntArray, partition: Partition, *, noise: Noise
-    ) -> NDArray[np.float64]:
-        """Unbiased noisy counts of the cells."""
-        return unbiased(self.measuring, partition.totals(counts), noise=noise)
-
-    def measure_loss(self, shift: Shift) -> Loss:
-        """What the noisy counts lose at most."""
-        return self.measuring.loss(shift)
 
     def steps(self, shift: Shift) -> Counted:
         """Counts of the grid's cells."""
