@@ -14,22 +14,6 @@ from onesided.conditions._tree import Both, Node, Scalar, Terms, balanced, colum
 from onesided.conditions._truths import ANY, Truth, truths
 
 __all__ = [
-    "ANY",
-    "Both",
-    "BoundCondition",
-    "Condition",
-    "Node",
-    "Scalar",
-    "Terms",
-    "Translator",
-    "Truth",
-    "apart",
-    "balanced",
-    "bind",
-    "columns",
-    "equals",
-    "evaluate",
-    "parse",
-    "truths",
-    "values_in",
-]
+    "ANY", "Both", "BoundCondition", "Condition", "Node", "Scalar", "Terms", "Translator", "Truth",
+    "apart", "balanced", "bind", "columns", "equals", "evaluate", "parse", "truths", "values_in",
+]  # fmt: skip

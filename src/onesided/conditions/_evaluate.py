@@ -46,14 +46,6 @@ def evaluate(tree: syntax.Node, row: Row) -> bool | int | float | str | None:
     return value  # type: ignore[no-any-return] # a value of the row, or made of such
 
 
-def _column(node: syntax.Column, row: Row) -> object:
-    return row[node.name]
-
-
-def _let(node: syntax.Let, row: Row) -> object:
-    return evaluate(node.body, {str(at): evaluate(one, row) for at, one in enumerate(node.values)})
-
-
 def _compare(node: syntax.Compare, row: Row) -> bool | None:
     left, right = evaluate(node.left, row), evaluate(node.right, row)
     if left is None or right is None:
@@ -160,14 +152,6 @@ def _part(node: syntax.Call, value: int) -> int | None:
     }[node.function]
 
 
-def _is_null(node: syntax.IsNull, row: Row) -> bool:
-    return evaluate(node.part, row) is None
-
-
-def _known(node: syntax.Known, row: Row) -> bool | None:
-    return None if evaluate(node.part, row) is None else node.value
-
-
 def _convert(node: syntax.Convert, row: Row) -> int | float | None:
     value = evaluate(node.part, row)
     if not isinstance(value, int):
@@ -198,24 +182,26 @@ def _in_calendar(value: int, kind: Type) -> bool:
 
 
 _EVALUATORS: Final[Mapping[type[syntax.Node], Callable[..., object]]] = {
-    syntax.Column: _column,
+    syntax.Column: lambda node, row: row[node.name],
     syntax.Literal: lambda node, _: (
         float(node.value) if isinstance(node.value, Decimal) else node.value
     ),
     syntax.Compare: _compare,
     syntax.Both: _both,
     syntax.Not: _not,
-    syntax.IsNull: _is_null,
+    syntax.IsNull: lambda node, row: evaluate(node.part, row) is None,
     syntax.OneOf: _one_of,
     syntax.Like: _like,
     syntax.Case: _case,
     syntax.Coalesce: _coalesce,
     syntax.Arithmetic: _arithmetic,
     syntax.Call: _call,
-    syntax.Known: _known,
+    syntax.Known: lambda node, row: None if evaluate(node.part, row) is None else node.value,
     syntax.Convert: _convert,
     syntax.Later: _later,
-    syntax.Let: _let,
+    syntax.Let: lambda node, row: evaluate(
+        node.body, {str(at): evaluate(one, row) for at, one in enumerate(node.values)}
+    ),
     syntax.Given: lambda node, row: row[str(node.place_of)],
 }
 
@@ -238,8 +224,7 @@ def may_be_unknown(tree: syntax.Node, filled: Filled) -> bool:
     >>> may_be_unknown(held, {}), may_be_unknown(held.members[1], {})
     (False, True)
     """
-    found: bool = _RULES.get(type(tree), _any)(tree, filled)
-    return found
+    return _RULES.get(type(tree), _any)(tree, filled)
 
 
 def passes_over(tree: syntax.Node, filled: Filled) -> bool:

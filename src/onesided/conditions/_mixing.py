@@ -163,7 +163,11 @@ def _moment(op: str, node: Node, literal: Literal, given: Type, refuse: Refuse) 
 def _moved(node: Arithmetic, value: Fraction) -> tuple[Node, Fraction]:
     """``2 * x + 1 < 5`` is ``x < 2``: whole numbers are exact, and what is not done is free."""
     inner: Node = node
-    while isinstance(inner, Arithmetic) and _is_safe(inner):
+    # While no sum can be too large, and so unknown.
+    while (
+        isinstance(inner, Arithmetic)
+        and whole(*exact_range(inner.op, inner.left.type, inner.right.type)).is_bounded
+    ):
         left, right, op = inner.left, inner.right, inner.op
         if isinstance(left, Literal) and op in "+*":
             left, right = right, left
@@ -177,12 +181,6 @@ def _moved(node: Arithmetic, value: Fraction) -> tuple[Node, Fraction]:
             break
         inner = left
     return inner, value
-
-
-def _is_safe(node: Arithmetic) -> bool:
-    """Whether no sum can be too large, and so unknown."""
-    low, high = exact_range(node.op, node.left.type, node.right.type)
-    return whole(low, high).is_bounded
 
 
 def _exactly(

@@ -285,12 +285,10 @@ def _on_a_plane(sides: tuple[int, int]) -> dict[str, Callable[[], Operator]]:
     if rows * columns <= _STAGGERED_ON_A_PLANE:
         found["staggered"] = lambda: staggered(sides)
     if _FEWEST_IN_TENTS <= max(sides) <= MOST_IN_TENTS:
-        found["tents"] = lambda: kron(*map(_tents_or_cells, sides))
+        found["tents"] = lambda: kron(
+            *(Tents(n) if n >= _FEWEST_IN_TENTS else Identity(n) for n in sides)
+        )
     return found
-
-
-def _tents_or_cells(side: int) -> Operator:
-    return Tents(side) if side >= _FEWEST_IN_TENTS else Identity(side)
 
 
 def _widths(n: int) -> list[int]:

@@ -333,8 +333,7 @@ def _upper(strategy: Operator, queries: Array) -> Array:
 
 
 def _columns(one: Array, two: Array) -> Array:
-    products: Array = np.einsum("ij,ij->j", one, two)
-    return products
+    return np.asarray(np.einsum("ij,ij->j", one, two))
 
 
 # The exact expected error of least-squares answers, before anything is drawn.

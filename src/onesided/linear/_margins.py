@@ -116,9 +116,7 @@ class Margins(Operator):
     def largest(self) -> int:
         return max(self.weights)
 
-    @property
-    def is_non_negative(self) -> bool:
-        return True
+    is_non_negative = True
 
     @property
     def determined(self) -> bool:

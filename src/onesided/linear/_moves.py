@@ -400,13 +400,8 @@ class EdgeCounts(Operator):
     def shape(self) -> tuple[int, int]:
         return self.parents.size, self.parents.size
 
-    @property
-    def solvable(self) -> bool:
-        return True
-
-    @property
-    def largest(self) -> int:
-        return 1
+    solvable = True
+    largest = 1
 
     @property
     def is_non_negative(self) -> bool:
@@ -497,16 +492,12 @@ def edge_counts(policy: Policy, cells: Layout) -> EdgeCounts:
             if sweep.both_ways:
                 arrows |= set(zip(ends.tolist(), starts.tolist(), strict=True))
     for _, border in moves.borders:
-        arrows |= _outside(border)
+        met = border.cells.tolist()
+        arrows |= {(-1, cell) if border.enter else (cell, -1) for cell in met}
     parents = _parents(moves.cells, arrows)
     up = np.array([(cell, int(p)) in arrows for cell, p in enumerate(parents)])
     down = np.array([(int(p), cell) in arrows for cell, p in enumerate(parents)])
     return EdgeCounts(parents, np.where(down & ~up, -1, 1))
-
-
-def _outside(border: Border) -> set[tuple[int, int]]:
-    cells = border.cells.tolist()
-    return {(-1, cell) for cell in cells} if border.enter else {(cell, -1) for cell in cells}
 
 
 def _parents(cells: int, arrows: set[tuple[int, int]]) -> Array:
@@ -581,8 +572,7 @@ def strategy_shifts(
     if strategy.shape[0] * strategy.largest > _MOST_SUM:
         raise ParameterError(
             f"Columns of {many(strategy.shape[0], 'row')} with entries up to {strategy.largest:,} "
-            "may "
-            "have sums that do not fit 62 bits.",
+            "may have sums that do not fit 62 bits.",
             hint="Use smaller weights.",
         )
     found: dict[Edge, list[Corner]] = {edge: [(0, 0)] for edge in moves.edges}

@@ -250,13 +250,8 @@ def _written_out(operator: Operator, x: Array, y: Array) -> tuple[Array, Array]:
 class ZeroOne(Operator):
     """A matrix of zeros and ones: each row is a sum of cells."""
 
-    @property
-    def largest(self) -> int:
-        return 1
-
-    @property
-    def is_non_negative(self) -> bool:
-        return True
+    largest = 1
+    is_non_negative = True
 
 
 class Transposed(Operator):
@@ -632,13 +627,8 @@ class Totals(Operator):
     def shape(self) -> tuple[int, int]:
         return self._shape
 
-    @property
-    def largest(self) -> int:
-        return 1
-
-    @property
-    def is_non_negative(self) -> bool:
-        return True
+    largest = 1
+    is_non_negative = True
 
     @property
     def of_all(self) -> bool:

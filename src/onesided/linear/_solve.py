@@ -600,8 +600,7 @@ def consistent(
 
 
 def _gather(values: NDArray[Any], branching: int) -> NDArray[Any]:
-    sums: NDArray[Any] = np.add.reduceat(values, np.arange(0, values.size, branching))
-    return sums
+    return np.add.reduceat(values, np.arange(0, values.size, branching))
 
 
 def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:
@@ -669,8 +668,7 @@ def _shared(level: FloatArray, totals: FloatArray, fan: int) -> FloatArray:
     off = (sums - totals[:, None]) / np.arange(1, fan + 1)
     kept = np.maximum((falling > off).sum(axis=1), 1)
     least = off[np.arange(totals.size), kept - 1]
-    found: FloatArray = np.maximum(nodes - least[:, None], 0.0).ravel()[: level.size]
-    return found
+    return np.asarray(np.maximum(nodes - least[:, None], 0.0).ravel()[: level.size])
 
 
 # How a tree's levels share a noise rate, and its branching: least error over all ranges of cells.

@@ -35,9 +35,7 @@ class _Solved(ZeroOne):
     def shape(self) -> tuple[int, int]:
         return self.n, self.n
 
-    @property
-    def solvable(self) -> bool:
-        return True
+    solvable = True
 
     def monotone_on(self, plane: tuple[int, int]) -> bool:
         return 1 in plane
@@ -198,17 +196,9 @@ class Tents(Operator):
     def largest(self) -> int:
         return int(max(self.own.max(), self.tents.max()))
 
-    @property
-    def is_non_negative(self) -> bool:
-        return True
-
-    @property
-    def solvable(self) -> bool:
-        return True
-
-    @property
-    def flat(self) -> bool:
-        return False
+    is_non_negative = True
+    solvable = True
+    flat = False
 
     def monotone_on(self, plane: tuple[int, int]) -> bool:
         """The lesser of a tent's weights at x and at y never grows as y goes away from x."""
@@ -265,17 +255,13 @@ class Haar(Operator):
     def shape(self) -> tuple[int, int]:
         return self.n, self.n
 
-    @property
-    def largest(self) -> int:
-        return 1
+    largest = 1
 
     @property
     def is_non_negative(self) -> bool:
         return self.n == 1  # the total alone
 
-    @property
-    def solvable(self) -> bool:
-        return True
+    solvable = True
 
     @cached_property
     def norms(self) -> Array:
@@ -361,9 +347,7 @@ class Hierarchy(ZeroOne):
     def shape(self) -> tuple[int, int]:
         return sum(level.shape[0] for level in self.levels), self.n
 
-    @property
-    def solvable(self) -> bool:
-        return True
+    solvable = True
 
     def monotone_on(self, plane: tuple[int, int]) -> bool:
         return 1 in plane
@@ -487,9 +471,7 @@ class Quadtree(ZeroOne):
     def shape(self) -> tuple[int, int]:
         return sum(rows * columns for rows, columns in self.sides), self.grid[0] * self.grid[1]
 
-    @property
-    def solvable(self) -> bool:
-        return True
+    solvable = True
 
     def monotone_on(self, plane: tuple[int, int]) -> bool:
         return plane == self.grid
@@ -601,9 +583,7 @@ class Blocks(Operator):
     def solvable(self) -> bool:
         return self.coarse.shape[1] <= _MOST_BLOCKS
 
-    @property
-    def determined(self) -> bool:
-        return True
+    determined = True
 
     def monotone_on(self, plane: tuple[int, int]) -> bool:
         return self._both.monotone_on(plane)

@@ -93,8 +93,7 @@ class AtMost(Fitted):
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> BoolArray:
         """True where the count is certainly at most ``threshold``."""
-        certified: BoolArray = self._counts.noisy(values, noise=noise) <= self.threshold
-        return certified
+        return self._counts.noisy(values, noise=noise) <= self.threshold
 
     def loss(self, shift: Shift) -> Loss:
         """``upper_rate * fall``; INFINITE if any count rises."""

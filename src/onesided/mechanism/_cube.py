@@ -92,13 +92,11 @@ class CubeCounts(Fitted):
         source = SecureNoise() if noise is None else noise
         level = self._eulerian(counts.size, source)
         level += int(source.geometric(self.noise_rate, counts.size + 1).sum())
-        noisy: IntArray = counts + source.uniform(level + 1, counts.size)
-        return noisy
+        return counts + source.uniform(level + 1, counts.size)
 
     def at_most(self, noisy: IntArray, threshold: int) -> BoolArray:
         """True where a count is certainly at most ``threshold``; free of charge."""
-        certified: BoolArray = noisy <= whole(threshold, name="threshold")
-        return certified
+        return noisy <= whole(threshold, name="threshold")
 
     def loss(self, shift: Shift) -> Loss:
         """``noise_rate * min(fall, per_key)``; INFINITE if any count rises."""
@@ -254,20 +252,16 @@ class CubeEstimates(Noisy):
         """As :meth:`CubeCounts.loss`, each count falling by at most 1."""
         return CubeCounts(self.noise_rate).loss(shift)
 
-    @property
-    def per_key(self) -> int:
-        """1: by how much a unit may change each count."""
-        return 1
+    # 1: by how much a unit may change each count.
+    per_key = 1
 
     @property
     def upper_rate(self) -> Loss:
         """The rate of the noise above; together for all counts."""
         return self.noise_rate
 
-    @property
-    def lower_rate(self) -> Loss:
-        """INFINITE: no noise is below."""
-        return INFINITE
+    # INFINITE: no noise is below.
+    lower_rate = INFINITE
 
     @property
     def distribution(self) -> CubeLaw:

@@ -147,8 +147,7 @@ class Compounds:
                 hint="Give a count for every group.",
             )
         extreme = np.minimum if least else np.maximum
-        found: IntArray = extreme.reduceat(given[self._places], self._starts)
-        return found
+        return extreme.reduceat(given[self._places], self._starts)
 
     def reach(self, groups: int) -> int:
         """The most compounds that a change in so many groups can reach; never too small.
@@ -450,8 +449,7 @@ class Directed(Fitted):
 
     def with_noise(self, counts: IntArray, rate: Loss, noise: Noise) -> IntArray:
         """Counts with noise of a rate on this side."""
-        found: IntArray = counts + self.sign * noise.geometric(rate, counts.size)
-        return found
+        return counts + self.sign * noise.geometric(rate, counts.size)
 
     def refusal(self, policy: Policy, move: Move) -> UnprotectableError:
         """Why the noise cannot hide a move."""

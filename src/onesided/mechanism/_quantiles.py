@@ -33,14 +33,6 @@ from onesided.policy import Policy, Shift
 MOST_CANDIDATES: Final = 2**41
 
 
-def _inner(q: Number, *, name: str) -> Fraction:
-    return strict_share(q, name=name, hint="1/2 is the median; for 0 and 1 see Cumulative.")
-
-
-def _candidates(number: int, *, name: str) -> int:
-    return whole(number, name=name, least=1, most=MOST_CANDIDATES)
-
-
 def runs_between(
     ends: tuple[int, int], places: IntArray, weights: IntArray, share: Fraction
 ) -> tuple[IntArray, IntArray, IntArray]:
@@ -157,8 +149,8 @@ class NoisyMaxQuantile(Fitted):
 
     noise_rate: Rate = Field(rate)
     _: KW_ONLY
-    q: Exact = Field(_inner)
-    candidates: Whole = Field(_candidates)
+    q: Exact = Field(strict_share, hint="1/2 is the median; for 0 and 1 see Cumulative.")
+    candidates: Whole = Field(whole, least=1, most=MOST_CANDIDATES)
 
     _fitted = "noise_rate"
 
@@ -289,8 +281,7 @@ class NoisyMaxRank(Fitted):
     def distances(self, counts: IntArray) -> IntArray:
         """How many ranks each candidate lies from the one that is looked for. Secret."""
         higher = np.cumsum(counts[::-1], dtype=np.int64)[::-1] - counts
-        found: IntArray = np.maximum(higher - self.above, self.above - higher - counts)
-        return found
+        return np.asarray(np.maximum(higher - self.above, self.above - higher - counts))
 
     def rank_error(self, *, confidence: Number = CONFIDENCE) -> float:
         """By how many ranks an answer misses at most, with this confidence."""
@@ -655,8 +646,7 @@ class Cumulative(TwoRates):
     def _runs(self, rows: IntArray, level: int) -> IntArray:
         width = self.branching**level
         starts = np.arange(0, self.bins, width)
-        summed: IntArray = np.add.reduceat(rows, starts, axis=1)
-        return summed
+        return np.add.reduceat(rows, starts, axis=1)
 
     def _added(self, runs: IntArray, spans: list[tuple[int, int]]) -> tuple[IntArray, IntArray]:
         """Noisy counts of spans of bins, and how many runs make up each."""

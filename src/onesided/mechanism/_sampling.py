@@ -268,10 +268,9 @@ class Subsampled(Fitted):
         table = regular(values)
         if table.ndim == 2:
             rows = _rows_of(table, self.max_groups)
-            kept: IntArray = rows[~noise.bernoulli_exp(self.keep_rate, len(rows))].sum(
-                axis=0, dtype=np.int64
+            return np.asarray(
+                rows[~noise.bernoulli_exp(self.keep_rate, len(rows))].sum(axis=0, dtype=np.int64)
             )
-            return kept
         if self.max_groups > 1:
             raise DataError(
                 "Counts do not say which of them a unit is in, so it cannot be kept whole.",
@@ -310,8 +309,7 @@ class Subsampled(Fitted):
 
     def estimate(self, answers: ArrayLike) -> NDArray[np.float64]:
         """Answers about the sample, scaled to all units: unbiased if they are, about the sample."""
-        scaled: NDArray[np.float64] = np.asarray(answers) / self.share
-        return scaled
+        return np.asarray(answers) / self.share
 
     def _leaving(self, fall: int) -> Loss:
         """A unit that leaves and, unless units are whole, one that stays in fewer groups."""

@@ -455,10 +455,8 @@ class Staircase(Fitted):
         """How fast the stairs fall, in nats per step."""
         return self.noise_rate * Fraction(1, self.largest)
 
-    @property
-    def lower(self) -> Loss:
-        """INFINITE: no noise is below."""
-        return INFINITE
+    # INFINITE: no noise is below.
+    lower = INFINITE
 
     quantile_upper = quantile
 

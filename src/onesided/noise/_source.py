@@ -305,7 +305,7 @@ class SecureBits:
             try:
                 stream.cipher.update_into(zeros, out[start:].view(np.uint8).data)
             except Exception as error:
-                raise _cipher_failed(error) from error
+                raise NoiseError(f"The cipher failed: {error}.", hint=_NO_BITS_HINT) from error
         return out[:count]
 
     def word(self) -> int:
@@ -332,7 +332,3 @@ class SecureBits:
             stream = self._local.stream = _new_stream()
         stream.left -= wanted
         return stream
-
-
-def _cipher_failed(error: Exception) -> NoiseError:
-    return NoiseError(f"The cipher failed: {error}.", hint=_NO_BITS_HINT)

@@ -43,24 +43,14 @@ class Attributes(Policy):
                 key="sensitive",
             )
 
-    @property
-    def name(self) -> str:
-        return "attributes"
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return (RECORD,)
-
-    @property
-    def edges(self) -> tuple[Edge, ...]:
-        return (_EDGE,)
+    name = "attributes"
+    kinds = (RECORD,)
+    edges = (_EDGE,)
 
     def ends(self, edge: Edge) -> tuple[str, str]:  # noqa: ARG002 - there is one kind
         return RECORD, RECORD
 
-    @property
-    def single_valued(self) -> bool:
-        return True
+    single_valued = True
 
     def shifts(self, query: GroupCount) -> Mapping[Edge, tuple[Shift, ...]]:
         """Each attribute that can change leaves one group and enters one.
@@ -175,8 +165,7 @@ class Attributes(Policy):
             "Not protected: every other value. An observer may learn for certain that someone has "
             "it.",
             "Warning: leaving blanks only where a value is sensitive, and publishing the rest, "
-            "reveals "
-            "that it is sensitive (an exclusion attack).",
+            "reveals that it is sensitive (an exclusion attack).",
             PUBLIC_NUMBER,
             COMMON,
         ]

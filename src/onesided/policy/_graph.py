@@ -41,9 +41,7 @@ class Graph(Policy):
 
     arrows: Arrows
 
-    @property
-    def name(self) -> str:
-        return "graph"
+    name = "graph"
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -62,13 +60,8 @@ class Graph(Policy):
         ends = (edge.source, edge.target)
         return tuple(ABSENT if e.split()[0] == ABSENT else VALUE for e in ends)  # type: ignore[return-value]
 
-    @property
-    def single_valued(self) -> bool:
-        return True
-
-    @property
-    def between_values(self) -> bool:
-        return True
+    single_valued = True
+    between_values = True
 
     def shifts(self, query: GroupCount) -> Mapping[Edge, tuple[Shift, ...]]:
         """A value leaves its cell and enters another: one down, one up, where these are asked for.
@@ -143,14 +136,12 @@ class Graph(Policy):
         lines.append(
             "Less protected: values further apart. Along a path the odds multiply, one factor per "
             "step; where no path leads, an observer may learn for certain that it is the one and "
-            "not "
-            "the other."
+            "not the other."
         )
         if one_way:
             lines.append(
-                f"Not protected: the way back along {one_way} of the edges, which go one way "
-                "only. An "
-                "observer may learn for certain that someone is at the end and not at the start."
+                f"Not protected: the way back along {one_way} of the edges, which go one way only. "
+                "An observer may learn for certain that someone is at the end and not at the start."
             )
         if lone:
             lines.append(

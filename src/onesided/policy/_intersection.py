@@ -49,14 +49,13 @@ class Intersection(Policy):
                 "other accounts add to it.",
             )
         if not self.edges:
+            names = ", ".join(f"'{part.name}'" for part in self.parts)
             raise PolicyError(
-                f"No move is allowed by all of {_names(self.parts)}: together they protect nobody.",
+                f"No move is allowed by all of {names}: together they protect nobody.",
                 hint="Releases under these policies cannot be relied on together.",
             )
 
-    @property
-    def name(self) -> str:
-        return "intersection"
+    name = "intersection"
 
     @property
     def parts(self) -> tuple[Policy, ...]:
@@ -277,8 +276,7 @@ class Intersection(Policy):
         ]
         lines += [
             f"Protected ({edge.name}): under each of {names}, {edge.source} may pass as "
-            f"{edge.target}. "
-            f"{likely(epsilon * edge.weight)}"
+            f"{edge.target}. {likely(epsilon * edge.weight)}"
             for edge in self.edges
         ]
         lines += [
@@ -289,9 +287,8 @@ class Intersection(Policy):
         return [
             *lines,
             "This is what releases under these policies protect together; their losses add up. "
-            "Each "
-            "release on its own protects more, but what only one of the policies protects can be "
-            "revealed by a release under another: an observer may learn it for certain.",
+            "Each release on its own protects more, but what only one of the policies protects can "
+            "be revealed by a release under another: an observer may learn it for certain.",
             COMMON,
         ]
 
@@ -354,10 +351,6 @@ def intersect(first: Policy, second: Policy) -> Policy:
 def _label(kinds: Sequence[str]) -> str:
     """One name for a combination; where all parts say the same, that is its name."""
     return kinds[0] if len(set(kinds)) == 1 else " & ".join(kinds)
-
-
-def _names(parts: Sequence[Policy]) -> str:
-    return ", ".join(f"'{part.name}'" for part in parts)
 
 
 def _read(*, parts: Sequence[Policy]) -> Policy:

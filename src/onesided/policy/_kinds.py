@@ -99,9 +99,7 @@ class KindPolicy(Policy):
     def default_kind(self) -> str:
         return self._default
 
-    @property
-    def of_kinds(self) -> bool:
-        return True
+    of_kinds = True
 
     @property
     def other_values(self) -> Literal["replaced"]:

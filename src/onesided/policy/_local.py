@@ -30,9 +30,7 @@ class Local(Policy):
 
     arrows: Arrows
 
-    @property
-    def name(self) -> str:
-        return "local"
+    name = "local"
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -42,9 +40,7 @@ class Local(Policy):
     def edges(self) -> tuple[Edge, ...]:
         return tuple(Edge(str(s), str(t), weight) for s, t, weight in self.arrows.listed)
 
-    @property
-    def single_valued(self) -> bool:
-        return True
+    single_valued = True
 
     def shifts(self, query: GroupCount) -> Mapping[Edge, tuple[Shift, ...]]:
         return self.one_value_shifts(query)
@@ -83,9 +79,8 @@ class Local(Policy):
         if exposed:
             lines.append(
                 f"Not protected: {some(exposed)}. An observer may learn for certain that this is "
-                "the "
-                "true answer. Warning: if everyone whose true answer this is says so, anyone who "
-                "does not is known to have another (an exclusion attack)."
+                "the true answer. Warning: if everyone whose true answer this is says so, anyone "
+                "who does not is known to have another (an exclusion attack)."
             )
         return [*lines, "Each person's answer is hidden before it is sent; nobody need be trusted."]
 

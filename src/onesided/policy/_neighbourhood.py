@@ -199,9 +199,7 @@ class Neighbourhood(Policy):
     places: tuple[tuple[str, Point], ...]
     _given: tuple[tuple[str, ...], ...]
 
-    @property
-    def name(self) -> str:
-        return "neighbourhood"
+    name = "neighbourhood"
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -215,17 +213,9 @@ class Neighbourhood(Policy):
         ends = (edge.source, edge.target)
         return tuple(ABSENT if end == ABSENT else POINT for end in ends)  # type: ignore[return-value]
 
-    @property
-    def single_valued(self) -> bool:
-        return True
-
-    @property
-    def between_values(self) -> bool:
-        return True
-
-    @property
-    def by_distance(self) -> bool:
-        return True
+    single_valued = True
+    between_values = True
+    by_distance = True
 
     @property
     def space(self) -> Metric:
@@ -390,8 +380,7 @@ class Neighbourhood(Policy):
         distance = f"{self.radius}{self.space.unit}"
         lines = [
             "Protected (point -> point nearby): someone's location may pass as any other point "
-            "within "
-            f"{distance}. {likely(epsilon)}",
+            f"within {distance}. {likely(epsilon)}",
             "Less protected: points further away. For every further radius the odds are multiplied "
             "once more, so an observer may learn the wider area nearly for certain.",
         ]

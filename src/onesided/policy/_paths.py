@@ -113,12 +113,9 @@ def data_distance(
     ways = {
         record: paths_from(policy, record, records=pool, weighted=weighted) for record in set(here)
     }
-    costs = [[_length(ways[one].get(two)) for two in there] for one in here]
+    found = ([ways[one].get(two) for two in there] for one in here)
+    costs = [[None if way is None else way.length for way in row] for row in found]
     return _cheapest(costs)
-
-
-def _length(way: Path | None) -> Fraction | None:
-    return None if way is None else way.length
 
 
 def _cheapest(costs: Sequence[Sequence[Fraction | None]]) -> Loss:

@@ -81,7 +81,7 @@ def _arrow(edge: Edge, edges: Sequence[Edge], spots: dict[str, Spot], width: flo
     if edge.source == edge.target:
         # A loop on the side of the box that looks away from the middle.
         spot = spots[edge.source]
-        middle = _middle(list(spots.values()))
+        middle = tuple(sum(one) / len(spots) for one in zip(*spots.values(), strict=True))
         side, up = (1 if spot[0] > middle[0] else -1), (1 if spot[1] > middle[1] + 1 else -1)
         x, y = spot[0] + side * (width / 2 - 26), spot[1] + up * _HEIGHT / 2
         path = (
@@ -103,10 +103,6 @@ def _arrow(edge: Edge, edges: Sequence[Edge], spots: dict[str, Spot], width: flo
         for a, m, b in zip(start, mid, end, strict=True)
     )
     return _line(line) + _weight((at[0], at[1]), label)
-
-
-def _middle(spots: Sequence[Spot]) -> Spot:
-    return sum(x for x, _ in spots) / len(spots), sum(y for _, y in spots) / len(spots)
 
 
 def _line(path: str) -> str:

@@ -40,17 +40,9 @@ class Presence(Policy):
 
     max_groups: Whole = Field(whole, least=1, example="3")
 
-    @property
-    def name(self) -> str:
-        return "presence"
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return (UNIT,)
-
-    @property
-    def edges(self) -> tuple[Edge, ...]:
-        return (_EDGE,)
+    name = "presence"
+    kinds = (UNIT,)
+    edges = (_EDGE,)
 
     def ends(self, edge: Edge) -> tuple[str, str]:  # noqa: ARG002 - there is one kind
         return UNIT, UNIT
@@ -81,10 +73,8 @@ class Presence(Policy):
         """Rows of dropped groups go; some rows of a group may go and others stay."""
         return "dropped"
 
-    @property
-    def excess_modes(self) -> tuple[str, ...]:
-        """Counting everyone whole is what the policy means; truncating costs its one side."""
-        return ("keep", "error", "truncate")
+    # Counting everyone whole is what the policy means; truncating costs its one side.
+    excess_modes = ("keep", "error", "truncate")
 
     def records(self, groups: Sequence[str], *, max_groups: int) -> tuple[Record, ...]:
         return tuple(

@@ -52,34 +52,22 @@ class SensitivePresence(Policy):
     condition: Predicate
     max_groups: Whole = Field(whole, least=1, example="3")
 
-    @property
-    def name(self) -> str:
-        return "sensitive_presence"
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return (SENSITIVE, OPEN)
-
-    @property
-    def edges(self) -> tuple[Edge, ...]:
-        return (_STAYS, _OPENS)
+    name = "sensitive_presence"
+    kinds = (SENSITIVE, OPEN)
+    edges = (_STAYS, _OPENS)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
         return (Rule(SENSITIVE, self.condition),)
 
-    @property
-    def default_kind(self) -> str:
-        return OPEN
+    default_kind = OPEN
 
     @property
     def covers(self) -> int:
         return self.max_groups
 
-    @property
-    def excess_modes(self) -> tuple[str, ...]:
-        """As presence; a count of one kind bounds the groups of whoever changes kind."""
-        return ("keep", "truncate", "error")
+    # As presence; a count of one kind bounds the groups of whoever changes kind.
+    excess_modes = ("keep", "truncate", "error")
 
     def ways(self, edge: Edge) -> tuple[tuple[str, str], ...]:
         """Whoever drops all that she has is no longer in the table."""
@@ -110,9 +98,7 @@ class SensitivePresence(Policy):
         opens = Shift(rise=most, fall=0) if opened else Shift(rise=0, fall=most)
         return {_STAYS: drops if sensitive else (Shift(rise=0, fall=0),), _OPENS: (opens,)}
 
-    @property
-    def reads_columns(self) -> bool:
-        return True
+    reads_columns = True
 
     def bounds_groups(self, query: GroupCount) -> bool:
         """Where one kind counts, or a column that decides kinds is looked at."""

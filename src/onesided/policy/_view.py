@@ -51,21 +51,10 @@ class View(Policy):
         is_name, default=None, optional=True, example='"register"'
     )
 
-    @property
-    def name(self) -> str:
-        return "view"
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return (SENSITIVE, OPEN)
-
-    @property
-    def edges(self) -> tuple[Edge, ...]:
-        return (_STAYS, _OPENS)
-
-    @property
-    def default_kind(self) -> str:
-        return OPEN
+    name = "view"
+    kinds = (SENSITIVE, OPEN)
+    edges = (_STAYS, _OPENS)
+    default_kind = OPEN
 
     @property
     def view(self) -> GroupRule:

@@ -315,8 +315,7 @@ class PathNoise(RequestedNoise):
         if self._place < max(self._turned, len(self._nodes) if self.repeated else 0):
             raise ParameterError(
                 f"Run again with the same noise, the program made {many(self._place, 'draw')} "
-                "where it "
-                f"had drawn {max(self._turned, len(self._nodes))} times.",
+                f"where it had drawn {max(self._turned, len(self._nodes))} times.",
                 hint="The program must not keep noise, or anything else, from one run to the next.",
             )
 
@@ -369,8 +368,7 @@ class PathNoise(RequestedNoise):
             )
         self._place = place + 1
         self.weight = node.before * float(node.support.weights[node.index])
-        drawn: NDArray[Any] = node.support.values[node.index].copy()
-        return drawn
+        return np.asarray(node.support.values[node.index].copy())
 
     def _new(self, request: Request) -> _Node:
         if self._place >= MAX_DRAWS:

@@ -21,9 +21,10 @@ from onesided import policy as policies
 from onesided import session as questions
 from onesided.noise import Noise
 from onesided.numbers import INFINITE
-from onesided.policy import ABSENT, Policy, Record
+from onesided.policy import Policy
 from onesided.session.kit import prepared
 from onesided.verify import Data, Line, Row, Table, Tables, Universe, subsets
+from onesided_proofs._worlds import of_kinds
 from onesided_proofs.cases.sessions import has_engine, table_of, table_of_rows
 
 _DAYS: Final = (dt.date(2026, 1, 1), dt.date(2026, 1, 2))
@@ -62,34 +63,18 @@ def cases() -> Iterator[Line]:
 def _broken(daily: Sequence[Any]) -> Iterator[Line]:
     """Wrong: each date's budget is taken for what a move loses that changes two of them."""
     flawed: dict[str, Any] = {"claims": _BUDGET, "loose": ""}
-    yield _line(
-        policies.bounded(),
-        daily,
-        "each date",
-        flaw="a record that may change its date is charged the largest date alone",
-        seen="where parallel composition is taken for bounded privacy",
-        **flawed,
-    )
-    yield _line(
-        policies.presence(max_groups=1),
-        daily,
-        "each date",
-        unit="person",
-        cohorts="unbounded",
-        flaw="presence by place, parted by date: who drops a place drops it on both",
-        seen="where dates are not of what is protected",
-        **flawed,
-    )
-    yield _line(
-        policies.addition_only(),
-        daily,
-        "first date alone",
-        unit="person",
-        cohorts="unbounded",
-        flaw="one date of each unit is promised to count, and nobody is cut",
-        seen="where a bound is stated and not enforced",
-        **flawed,
-    )
+    loose: dict[str, Any] = {"unit": "person", "cohorts": "unbounded", **flawed}
+    flaw = "a record that may change its date is charged the largest date alone"
+    seen = "where parallel composition is taken for bounded privacy"
+    yield _line(policies.bounded(), daily, "each date", flaw=flaw, seen=seen, **flawed)
+    own = policies.presence(max_groups=1)
+    flaw = "presence by place, parted by date: who drops a place drops it on both"
+    seen = "where dates are not of what is protected"
+    yield _line(own, daily, "each date", flaw=flaw, seen=seen, **loose)
+    added = policies.addition_only()
+    flaw = "one date of each unit is promised to count, and nobody is cut"
+    seen = "where a bound is stated and not enforced"
+    yield _line(added, daily, "first date alone", flaw=flaw, seen=seen, **loose)
 
 
 def _on(day: int, epsilon: int) -> Any:
@@ -176,10 +161,8 @@ def _line(
 
 def _rows(policy: Policy) -> Universe:
     """One or no row of each kind, of either date."""
-    absent = [Record(ABSENT)] if ABSENT in policy.kinds else []
-    kinds = [kind for kind in policy.kinds if kind != ABSENT]
-    held = [Record(kind, frozenset({f"p{v}"})) for kind in kinds for v in (0, 1)]
-    return Universe(units=1, values=(*absent, *held))
+    values = of_kinds(policy, [frozenset({f"p{v}"}) for v in (0, 1)])
+    return Universe(units=1, values=values)
 
 
 def _row(place: str, day: int) -> Row:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
+
+import numpy as np
 
 from onesided import policy as policies
 from onesided.mechanism import AdaptiveSparseVector, Compounds, SparseVector
@@ -13,8 +14,7 @@ from onesided.noise import IntArray, Noise
 from onesided.numbers import Loss
 from onesided.policy import Policy, Shift
 from onesided.verify import Line, Universe, in_place_of, shipped
-from onesided_proofs.zoo import compounds as zoo
-from onesided_proofs.zoo import selection
+from onesided_proofs._worlds import wrong
 
 _ABC: Final = Universe(groups=("a", "b", "c"), units=2)
 _EPSILON: Final = 6
@@ -70,16 +70,34 @@ def _line(policy: Policy, compounds: Compounds, **more: Any) -> Line:
 def _broken() -> Iterator[Line]:
     one, two = policies.presence(max_groups=1), policies.presence(max_groups=2)
     for policy, members, run, flaw in (
-        (one, [[0, 1], [1, 2]], zoo.priced_once, "a group in two compounds, priced for one"),
-        (two, [[0, 1], [2]], zoo.priced_once, "two compounds, priced for one"),
-        (two, [[0, 1]], zoo.totals, "the sum of the counts at the price of the largest"),
-        (one, [[0, 1]], zoo.names_the_fullest, "says which group is the fullest"),
+        (one, [[0, 1], [1, 2]], priced_once, "a group in two compounds, priced for one"),
+        (two, [[0, 1], [2]], priced_once, "two compounds, priced for one"),
+        (two, [[0, 1]], totals, "the sum of the counts at the price of the largest"),
+        (one, [[0, 1]], names_the_fullest, "says which group is the fullest"),
     ):
         compounds = Compounds(members)
         sparse = SparseVector.for_policy(
             policy, thresholds=0, epsilon=_EPSILON, compounds=compounds
         )
-        wrong = selection.Wrong(partial(run, compounds=compounds, epsilon=_EPSILON))
+        other = wrong(run, compounds=compounds, epsilon=_EPSILON)
         right = _OfCompounds(compounds, sparse)
-        line = in_place_of(right, wrong, policy, flaw, _HAND, universe=_ABC)
+        line = in_place_of(right, other, policy, flaw, _HAND, universe=_ABC)
         yield replace(line, name=_NAME)
+
+
+def priced_once(values: IntArray, noise: Noise, *, compounds: Compounds, epsilon: int) -> Any:
+    """ε for each compound, though a unit may be in several."""
+    mechanism = SparseVector(0, upper_rate=epsilon)
+    return mechanism.release(compounds.largest(values), noise=noise)
+
+
+def totals(values: IntArray, noise: Noise, *, compounds: Compounds, epsilon: int) -> Any:
+    """Adds a compound's counts up; a unit in two of its groups is in the sum twice."""
+    sums = np.array([values[list(one)].sum() for one in compounds.members], dtype=np.int64)
+    return SparseVector(0, upper_rate=epsilon).release(sums, noise=noise)
+
+
+def names_the_fullest(values: IntArray, noise: Noise, *, compounds: Compounds, epsilon: int) -> Any:
+    """The right answer, and the place of the group that decided it."""
+    told = SparseVector(0, upper_rate=epsilon).release(compounds.largest(values), noise=noise)
+    return told, tuple(one[int(np.argmax(values[list(one)]))] for one in compounds.members)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
+
+import numpy as np
 
 from onesided import policy as policies
 from onesided.mechanism import ContinualCount
+from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Policy
 from onesided.verify import Line, Universe, in_place_of, shipped
-from onesided_proofs.zoo import continual as zoo
 
 _STEPS = ("1", "2", "3")
 _PARTLY = "steps that share nodes, or later steps, lose less"
@@ -30,9 +34,9 @@ def cases() -> Iterator[Line]:
     for policy in (one, policies.unbounded()):
         right = ContinualCount.for_policy(policy, epsilon=4, horizon=3)
         for wrong, flaw, seen in (
-            (zoo.Redrawn(right), "a node is drawn anew at every step", "stateless dashboards"),
+            (Redrawn(right), "a node is drawn anew at every step", "stateless dashboards"),
             (_one_level(right), "the loss of one level charged for all", "rates not shared out"),
-            (zoo.RunningNoise(right), "one draw for the whole stream", "a noisy starting point"),
+            (RunningNoise(right), "one draw for the whole stream", "a noisy starting point"),
         ):
             world = Universe(groups=_STEPS, units=1, max_groups=1)
             yield in_place_of(
@@ -50,7 +54,7 @@ def _visits() -> Iterator[Line]:
             yield Line(
                 "ContinualCount (visits)",
                 policy,
-                zoo.Visits(mechanism, (0, 0, 1)),
+                Visits(mechanism, (0, 0, 1)),
                 dict.fromkeys(policy.edges, Fraction(3)),
                 query=query,
                 universe=world,
@@ -66,18 +70,57 @@ def _sound(policy: Policy, horizon: int | None, *, epsilon: int = 4, groups: int
     mechanism = ContinualCount.for_policy(policy, epsilon=epsilon, horizon=horizon)
     name = "ContinualCount" if horizon else "ContinualCount (no horizon)"
     world = Universe(groups=_STEPS, units=1, max_groups=groups)
-    return shipped(
-        mechanism,
-        policy,
-        name=name,
-        universe=world,
-        loose=_PARTLY,
-        tail=1e-8,
-        unseen=1e-3,
-        epsilon=epsilon,
-    )
+    about: dict[str, Any] = {"universe": world, "epsilon": epsilon, "loose": _PARTLY}
+    return shipped(mechanism, policy, name=name, tail=1e-8, unseen=1e-3, **about)
 
 
 def _one_level(right: ContinualCount) -> ContinualCount:
     levels = right.levels(1)
     return ContinualCount(right.upper_rate * levels, right.lower_rate * levels, horizon=3)
+
+
+@dataclass(frozen=True, slots=True)
+class Redrawn:
+    """A node is made noisy anew each time an answer needs it, at the price of one draw."""
+
+    right: ContinualCount
+
+    def release(self, values: IntArray, *, noise: Noise) -> IntArray:
+        """The answers at every step."""
+        found: list[int] = []
+        for time in range(1, values.size + 1):
+            law, start, total = self.right.law(time), 0, 0
+            for level in reversed(range(time.bit_length())):
+                if time >> level & 1:
+                    node = int(values[start : start + 2**level].sum())
+                    total += node + int(noise.two_sided(law.upper, law.lower, 1)[0])
+                    start += 2**level
+            found.append(total)
+        return np.array(found, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningNoise:
+    """One draw for the whole stream: differences of answers are exact."""
+
+    right: ContinualCount
+
+    def release(self, values: IntArray, *, noise: Noise) -> IntArray:
+        """The answers at every step."""
+        law = self.right.law(1)
+        return np.asarray(np.cumsum(values) + noise.two_sided(law.upper, law.lower, 1)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Visits:
+    """Counts per place, told step by step; ``places`` has the place that is counted in each step.
+
+    Sound if ``right`` was made for as many visits of one person; else it charges them as fewer.
+    """
+
+    right: ContinualCount
+    places: tuple[int, ...]
+
+    def release(self, values: IntArray, *, noise: Noise) -> IntArray:
+        """The answers at every step."""
+        return self.right.release(values[list(self.places)], noise=noise)

@@ -131,10 +131,4 @@ class _TiesLast(_Uncut):
 
 def counts(policy: Policy, query: GroupCount) -> Counts:
     """The least noise for ``query`` at ε = 1."""
-    return Counts.for_policy(
-        policy,
-        epsilon=1,
-        max_groups=query.max_groups,
-        counted=query.counted,
-        truncated=query.truncated,
-    )
+    return Counts.for_policy(policy, epsilon=1, query=query)

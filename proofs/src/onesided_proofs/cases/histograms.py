@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any, Final, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from onesided import policy as policies
+from onesided.linear.kit import consistent, tree_sums
 from onesided.mechanism import Counts
 from onesided.mechanism.histograms import (
     AGrid,
@@ -16,15 +21,27 @@ from onesided.mechanism.histograms import (
     Hierarchical,
     Look,
     Marginals,
+    Partition,
+    TwoPhase,
     UniformGrid,
     Zeroed,
     zeros,
 )
+from onesided.mechanism.histograms.kit import (
+    Edges,
+    GridPartition,
+    Prices,
+    cheapest,
+    coarse_cells,
+    deviations,
+    least,
+    refine,
+)
+from onesided.noise import BoolArray, IntArray, Noise
 from onesided.numbers import INFINITE, Loss
-from onesided.policy import ABSENT, Edge, GroupCount, Policy, Record
-from onesided.verify import Line, Universe, losses_of, program, shipped
-from onesided_proofs.zoo import histograms as zoo
-from onesided_proofs.zoo.selection import Wrong
+from onesided.policy import ABSENT, Edge, GroupCount, Policy, Record, Shift
+from onesided.verify import Data, Line, Universe, losses_of, program, shipped
+from onesided_proofs._worlds import Wrong
 
 _TWO = Universe(groups=("a", "b"), units=1, max_groups=1)
 _FOUR = Universe(groups=("a", "b", "c", "d"), units=1, max_groups=1)
@@ -32,6 +49,7 @@ _FOUR = Universe(groups=("a", "b", "c", "d"), units=1, max_groups=1)
 _TENSE = (5, 6, 2, 1)
 # An error of measuring that makes buckets dear, so that the noise of phase 1 decides.
 _DEAR = "1/3"
+_ALL = GroupCount(max_groups=1)
 _PRICES = "reached as buckets become dearer"
 _PHASES = "each phase is reached by data of its own"
 
@@ -40,16 +58,8 @@ def cases() -> Iterator[Line]:
     """The sound first."""
     learner = Dawa(8, upper_rate=_DEAR, lower_rate=_DEAR)
     for policy in _policies()[:4]:
-        yield shipped(
-            zoo.Learning(learner, _TENSE),
-            policy,
-            GroupCount(max_groups=1),
-            name="Dawa (phase 1)",
-            universe=_FOUR,
-            loose=_PRICES,
-            tail=1e-9,
-            unseen=1e-3,
-        )
+        learning = Learning(learner, _TENSE)
+        yield _partial(learning, policy, "Dawa (phase 1)", _FOUR, loose=_PRICES, tail=1e-9)
     yield from _whole()
     yield from _looks()
     yield from _trees()
@@ -69,79 +79,42 @@ def cases() -> Iterator[Line]:
     yield from _broken_marginals()
 
 
+def _one_way() -> tuple[Policy, Policy]:
+    return policies.addition_only(), policies.removal_only()
+
+
 def _policies() -> tuple[Policy, ...]:
-    return (
-        policies.bounded(),
-        policies.unbounded(),
-        policies.addition_only(),
-        policies.removal_only(),
-        policies.sensitive("minor"),
-    )
+    both = policies.bounded(), policies.unbounded()
+    return (*both, *_one_way(), policies.sensitive("minor"))
+
+
+def _partial(made: Any, policy: Policy, name: str, world: Universe, **more: Any) -> Line:
+    """Paths that are seldom taken are cut off."""
+    about = {"universe": world, "loose": _PHASES, "tail": 1e-8, "unseen": 1e-3, **more}
+    return shipped(made, policy, _ALL, name=name, **about)
+
+
+def _dawa(policy: Policy, name: str, **options: Any) -> Line:
+    about = {"tail": 1e-9} if name == "Dawa (ranges)" else {}
+    made = Dawa.for_policy(policy, epsilon=18, **options)
+    return _partial(made, policy, name, _TWO, epsilon=18, **about)
 
 
 def _whole() -> Iterator[Line]:
     for policy in _policies()[1:]:
-        yield shipped(
-            Dawa.for_policy(policy, epsilon=18, look_share=None),
-            policy,
-            GroupCount(max_groups=1),
-            epsilon=18,
-            universe=_TWO,
-            loose=_PHASES,
-            tail=1e-8,
-            unseen=1e-3,
-        )
-    for policy in (policies.addition_only(), policies.removal_only()):
-        yield shipped(
-            Dawa.for_policy(policy, epsilon=18, look_share=None, workload="ranges"),
-            policy,
-            GroupCount(max_groups=1),
-            epsilon=18,
-            name="Dawa (ranges)",
-            universe=_TWO,
-            loose=_PHASES,
-            tail=1e-9,
-            unseen=1e-3,
-        )
+        yield _dawa(policy, "Dawa", look_share=None)
+    for policy in _one_way():
+        yield _dawa(policy, "Dawa (ranges)", look_share=None, workload="ranges")
 
 
 def _looks() -> Iterator[Line]:
+    far: dict[str, Any] = {"loose": "reached far from where the decision turns", "tail": 1e-9}
     for policy in _policies()[:4]:
-        yield shipped(
-            zoo.Looking(_looking(), _TENSE),
-            policy,
-            GroupCount(max_groups=1),
-            name="Dawa (look)",
-            universe=_FOUR,
-            loose="reached far from where the decision turns",
-            tail=1e-9,
-            unseen=1e-3,
-        )
-    for policy in (policies.addition_only(), policies.removal_only()):
-        yield shipped(
-            Dawa.for_policy(policy, epsilon=18, look_share="1/3"),
-            policy,
-            GroupCount(max_groups=1),
-            epsilon=18,
-            name="Dawa (look and all)",
-            universe=_TWO,
-            loose=_PHASES,
-            tail=1e-8,
-            unseen=1e-3,
-        )
-
-    for policy in (policies.addition_only(), policies.removal_only()):
-        yield shipped(
-            Dawa.for_policy(policy, epsilon=18, look_share="1/3", workload="ranges"),
-            policy,
-            GroupCount(max_groups=1),
-            epsilon=18,
-            name="Dawa (look, ranges)",
-            universe=_TWO,
-            loose=_PHASES,
-            tail=1e-8,
-            unseen=1e-3,
-        )
+        yield _partial(Looking(_looking(), _TENSE), policy, "Dawa (look)", _FOUR, **far)
+    for policy in _one_way():
+        yield _dawa(policy, "Dawa (look and all)", look_share="1/3")
+    for policy in _one_way():
+        yield _dawa(policy, "Dawa (look, ranges)", look_share="1/3", workload="ranges")
 
 
 def _looking() -> Dawa:
@@ -160,16 +133,10 @@ def _trees() -> Iterator[Line]:
         (policies.removal_only(), _TWO, two),
         (policies.sensitive("minor"), _TWO, two),
     ):
-        yield shipped(
-            Hierarchical.for_policy(policy, epsilon=16, branching=2, shares=shares),
-            policy,
-            GroupCount(max_groups=1),
-            epsilon=16,
-            universe=world,
-            loose="answers of one level hide in those of another",
-            tail=1e-9 if policy.name in ("bounded", "sensitive") else 1e-11,
-            unseen=1e-3,
-        )
+        made = Hierarchical.for_policy(policy, epsilon=16, branching=2, shares=shares)
+        tail = 1e-9 if policy.name in ("bounded", "sensitive") else 1e-11
+        loose = "answers of one level hide in those of another"
+        yield _partial(made, policy, "", world, epsilon=16, loose=loose, tail=tail)
 
 
 def _zeros() -> Iterator[Line]:
@@ -183,7 +150,7 @@ def _zeros() -> Iterator[Line]:
     ):
         yield _with_open(
             name,
-            zoo.Released(mechanism),
+            Released(mechanism),
             mechanism.losses(policy),
             policy,
             epsilon=epsilon,
@@ -208,52 +175,28 @@ def _broken_partitions() -> Iterator[Line]:
     silent = Dawa(INFINITE, upper_rate=_DEAR, lower_rate=_DEAR)
     hasty = Dawa(16, upper_rate=_DEAR, lower_rate=_DEAR)
     flat = (0, 0, 0, 0)
+    half = Learning(hasty, (5, 6, 0, 0))
+    clipped = WrongLearning(partial(quiet_cells, rate=2, price=1), flat)
+    units = WrongLearning(partial(look_in_units, rate=2), _TENSE)
+    ties = WrongLearning(partial(ties_by_deviation, right=right), flat)
+    dpbench = "DAWA as distributed with DPBench"
+    look = "the noise of a look counts units of price for counts"
     for wrong, claim, flaw, seen in (
-        (zoo.Learning(silent, _TENSE), 8, "partition learnt without noise", "plain histograms"),
-        (
-            zoo.Learning(hasty, (5, 6, 0, 0)),
-            8,
-            "only the bucket's own cost is thought to move",
-            "noisy costs, half read",
-        ),
-        (
-            zoo.WrongLearning(partial(zoo.quiet_cells, rate=2, price=1), flat),
-            2,
-            "cells without noise, costs clipped at 0",
-            "DAWA as distributed with DPBench",
-        ),
-        (
-            zoo.WrongLearning(partial(zoo.look_in_units, rate=2), _TENSE),
-            2,
-            "the noise of a look counts units of price for counts",
-            "sensitivities in another unit",
-        ),
-        (
-            zoo.WrongLearning(partial(zoo.ties_by_deviation, right=right), flat),
-            8,
-            "equal prices decided by true deviations",
-            "sorts of sorted data",
-        ),
+        (Learning(silent, _TENSE), 8, "partition learnt without noise", "plain histograms"),
+        (half, 8, "only the bucket's own cost is thought to move", "noisy costs, half read"),
+        (clipped, 2, "cells without noise, costs clipped at 0", dpbench),
+        (units, 2, look, "sensitivities in another unit"),
+        (ties, 8, "equal prices decided by true deviations", "sorts of sorted data"),
     ):
         yield _added("Dawa (phase 1)", wrong, claim, flaw, seen, universe=_FOUR)
-    every = Wrong(partial(zoo.whole_rate_per_level, rate=4))
+    every = Wrong(partial(whole_rate_per_level, rate=4))
     yield _added("Hierarchical", every, 4, "every level at the whole rate", "trees", universe=_TWO)
 
 
 def _added(name: str, wrong: Any, claim: int, flaw: str, seen: str, *, universe: Universe) -> Line:
     """A broken one under addition only, where a record that is added costs ``claim``."""
-    policy = policies.addition_only()
-    return Line(
-        name,
-        policy,
-        wrong,
-        {edge: claim * edge.weight for edge in policy.edges},
-        query=GroupCount(max_groups=1),
-        universe=universe,
-        flaw=flaw,
-        seen=seen,
-        tail=1e-9,
-    )
+    about: dict[str, Any] = {"query": _ALL, "universe": universe, "tail": 1e-9}
+    return program(name, wrong, policies.addition_only(), claim, flaw=flaw, seen=seen, **about)
 
 
 def _broken_zeros() -> Iterator[Line]:
@@ -263,18 +206,11 @@ def _broken_zeros() -> Iterator[Line]:
         edge: right.open_rate * (edge.target == "open") for edge in policy.edges
     }
     two = Universe(groups=("a", "b"), units=2, max_groups=1)
+    small, certain = (partial(run, right=right) for run in (small_counts_dropped, certain_zeros))
     for run, flaw, seen in (
-        (zoo.raw_zeros, "zero cells taken from the raw open counts", "open means public"),
-        (
-            partial(zoo.small_counts_dropped, right=right),
-            "open counts clipped before noise",
-            "small-cell suppression",
-        ),
-        (
-            partial(zoo.certain_zeros, right=right),
-            "noise above open counts that rise",
-            "a symmetrised policy",
-        ),
+        (raw_zeros, "zero cells taken from the raw open counts", "open means public"),
+        (small, "open counts clipped before noise", "small-cell suppression"),
+        (certain, "noise above open counts that rise", "a symmetrised policy"),
     ):
         yield _with_open("Zeroed", run, claims, policy, flaw=flaw, seen=seen, universe=two)
 
@@ -289,7 +225,7 @@ def _with_open(
     tail: float = 1e-8,
     **options: Any,
 ) -> Line:
-    publish = zoo.WithOpen(run, options["universe"], known)
+    publish = WithOpen(run, options["universe"], known)
     return Line(name, policy, publish, claims, tail=tail, unseen=1e-3, **options)
 
 
@@ -306,6 +242,7 @@ _CUBE: Final = Universe(
         Record("absent"),
     ),
 )
+_OF_CUBE: Final[dict[str, Any]] = {"universe": _CUBE, "tail": 1e-7, "unseen": 1e-2}
 # An open record beside the one that moves, so that not every cell is taken for empty.
 _SEEN: Final = Universe(
     units=2,
@@ -316,6 +253,7 @@ _SEEN: Final = Universe(
         Record("open", frozenset("b")),
     ),
 )
+_CUT: Final[dict[str, Any]] = {"tail": 3e-8, "unseen": 1e-2}
 _LEARNT: Final = "of phase 1 only the buckets are seen"
 
 
@@ -349,16 +287,8 @@ def _two_phases(policy: Policy, query: GroupCount, epsilon: int, units: int) -> 
 def _sound(
     mechanism: Any, policy: Policy, query: GroupCount, universe: Universe, *, epsilon: int
 ) -> Line:
-    return shipped(
-        mechanism,
-        policy,
-        query,
-        universe=universe,
-        tail=3e-8,
-        unseen=1e-2,
-        loose=_LEARNT,
-        epsilon=epsilon,
-    )
+    about: dict[str, Any] = {"universe": universe, "epsilon": epsilon, **_CUT}
+    return shipped(mechanism, policy, query, loose=_LEARNT, **about)
 
 
 def _zeroed() -> Iterator[Line]:
@@ -366,17 +296,8 @@ def _zeroed() -> Iterator[Line]:
     secret = policies.sensitive("private")
     both = zeros(AGrid, share="1/4").for_policy(secret, epsilon=18, records=1, columns=2)
     one = replace(both, algorithm=replace(cast("AGrid", both.algorithm), side=1))
-    yield Line(
-        "AGridz",
-        secret,
-        partial(zoo.zeroed, one),
-        one.losses(secret),
-        epsilon=18,
-        universe=_SEEN,
-        tail=1e-7,
-        unseen=1e-2,
-        loose=_LEARNT,
-    )
+    about: dict[str, Any] = {"universe": _SEEN, "loose": _LEARNT, **_CUT, "tail": 1e-7}
+    yield Line("AGridz", secret, partial(zeroed, one), one.losses(secret), epsilon=18, **about)
 
 
 def _marginals() -> Iterator[Line]:
@@ -389,19 +310,11 @@ def _marginals() -> Iterator[Line]:
     added = policies.addition_only()
     trio = Marginals.for_policy(added, sizes=(2, 2, 2), epsilon=18, share="2/3")
     for name, run, claim in (
-        ("Marginals (the tree)", partial(zoo.tree_of, trio), 12),
-        ("Marginals (its tables)", partial(zoo.tables_of, trio), 6),
+        ("Marginals (the tree)", partial(tree_of, trio), 12),
+        ("Marginals (its tables)", partial(tables_of, trio), 6),
     ):
-        yield program(
-            name,
-            run,
-            added,
-            claim,
-            universe=_CUBE,
-            tail=1e-7,
-            unseen=1e-2,
-            loose="short of it by what was cut" if claim == 6 else _LEARNT,
-        )
+        loose = "short of it by what was cut" if claim == 6 else _LEARNT
+        yield program(name, run, added, claim, loose=loose, **_OF_CUBE)
 
 
 def _broken_marginals() -> Iterator[Line]:
@@ -410,20 +323,10 @@ def _broken_marginals() -> Iterator[Line]:
     bare = replace(trio, pairing=Counts(INFINITE, INFINITE))
     once = replace(trio, measuring=Counts(6, INFINITE))
     for run, claim, flaw, seen in (
-        (partial(zoo.tree_of, bare), 12, "the tree of the true pairs", "Chow and Liu as it is"),
-        (partial(zoo.tables_of, once), 6, "each table at the price of all", "one record, one cell"),
+        (partial(tree_of, bare), 12, "the tree of the true pairs", "Chow and Liu as it is"),
+        (partial(tables_of, once), 6, "each table at the price of all", "one record, one cell"),
     ):
-        yield program(
-            "Marginals",
-            run,
-            added,
-            claim,
-            universe=_CUBE,
-            flaw=flaw,
-            seen=seen,
-            tail=1e-7,
-            unseen=1e-2,
-        )
+        yield program("Marginals", run, added, claim, flaw=flaw, seen=seen, **_OF_CUBE)
 
 
 def _broken_phases() -> Iterator[Line]:
@@ -432,9 +335,9 @@ def _broken_phases() -> Iterator[Line]:
     levels = Ahp.for_policy(free, epsilon=8, share="1/5")
     grid = replace(AGrid.for_policy(free, epsilon=8, records=1, columns=2), side=1)
     one_way = Ahp(Counts(4, INFINITE), Counts(4, INFINITE))
-    raw_grid = zoo.RawGrid(1, grid.learning, grid.measuring, columns=2)
-    raw_sums = zoo.RawReconciled(1, grid.learning, grid.measuring, columns=2)
-    raw_clusters = zoo.RawClusters(clusters.learning, clusters.measuring)
+    raw_grid = RawGrid(1, grid.learning, grid.measuring, columns=2)
+    raw_sums = RawReconciled(1, grid.learning, grid.measuring, columns=2)
+    raw_clusters = RawClusters(clusters.learning, clusters.measuring)
     mesh, sums, swap = "adaptive meshes", "totals held invariant", "a swap taken for one change"
     for right, wrong, policy, flaw, seen in (
         (clusters, raw_clusters, both, "clusters of the true counts", "sorted before the noise"),
@@ -462,3 +365,195 @@ def _half(right: Ahp | AGrid) -> Ahp | AGrid:
     """The same with half the noise in phase 2."""
     rates = right.measuring
     return replace(right, measuring=Counts(2 * rates.upper_rate, 2 * rates.lower_rate))
+
+
+_OPEN = GroupCount(counted=frozenset({"open"}))
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """Right: the first phase on its own, on the data's counts above some that everyone knows."""
+
+    algorithm: TwoPhase
+    known: tuple[int, ...]
+
+    def release(self, values: IntArray, *, noise: Noise) -> IntArray:
+        """The bucket of each cell."""
+        return self.algorithm.learn(values + self.known, noise=noise).labels
+
+    def loss(self, shift: Shift) -> Loss:
+        """The algorithm's own for its first phase."""
+        return self.algorithm.learn_loss(shift)
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """Right: the decision of a look on its own, on the data's counts above some that are known."""
+
+    algorithm: Dawa
+    known: tuple[int, ...]
+
+    def release(self, values: IntArray, *, noise: Noise) -> bool:
+        """Whether neighbours seem alike."""
+        return self.algorithm.alike(values + self.known, noise=noise)
+
+    def loss(self, shift: Shift) -> Loss:
+        """The look's own."""
+        asked = self.algorithm.look
+        return INFINITE if asked is None else asked.ask_rate * (shift.rise + shift.fall)
+
+
+@dataclass(frozen=True, slots=True)
+class WithOpen:
+    """A program on records: counts of all and of the open ones, and what ``run`` makes of them.
+
+    known: open records that are in every data set.
+    """
+
+    run: Callable[[IntArray, IntArray, Noise], Any]
+    world: Universe
+    known: tuple[int, ...]
+
+    def __call__(self, data: Data, noise: Noise) -> Any:
+        """What it publishes."""
+        counts = self.world.count(data, _ALL) + self.known
+        return self.run(counts, self.world.count(data, _OPEN) + self.known, noise)
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """Right: the recipe as shipped, as a function of both histograms."""
+
+    mechanism: Zeroed
+
+    def __call__(self, counts: IntArray, opened: IntArray, noise: Noise) -> Any:
+        """Its estimates."""
+        return self.mechanism.release(counts, opened, noise=noise)
+
+
+@dataclass(frozen=True, slots=True)
+class WrongLearning:
+    """A first phase that is wrong, in the shape of a mechanism; it states no loss."""
+
+    run: Callable[[IntArray, Noise], BoolArray]
+    known: tuple[int, ...]
+
+    def release(self, values: IntArray, *, noise: Noise) -> IntArray:
+        """The bucket of each cell."""
+        return np.cumsum(self.run(values + self.known, noise)) - 1
+
+
+def quiet_cells(counts: IntArray, noise: Noise, *, rate: int, price: int) -> BoolArray:
+    """Cells as buckets cost their price and have no noise; other costs are clipped at 0."""
+    noisy = (
+        np.maximum(cost + noise.two_sided(rate, rate, cost.size), 0) for cost in deviations(counts)
+    )
+    return cheapest(np.zeros_like(counts), noisy, Prices(1, price, price))
+
+
+def look_in_units(counts: IntArray, noise: Noise, *, rate: int) -> BoolArray:
+    """A count moves the least price by 20 units, and its noise is as if that were 1."""
+    price = least(counts.size, deviations(counts), Prices(20, 16, 16))
+    alike = price + int(noise.two_sided(rate, rate, 1)[0]) < 58
+    return np.array([True, *[alike] * (counts.size - 1)])
+
+
+def ties_by_deviation(counts: IntArray, noise: Noise, *, right: Dawa) -> BoolArray:
+    """Right noise, but the true deviation, not a rule, says which of two equal prices wins."""
+    costs = list(deviations(counts))
+    half = right.learn_rate * Fraction(1, 2)
+    cells = -2 * noise.geometric(right.learn_rate, counts.size)
+    noisy = [2 * (cost - noise.geometric(half, cost.size)) + np.minimum(cost, 1) for cost in costs]
+    return cheapest(cells, noisy, Prices(1, 2, 2))
+
+
+def whole_rate_per_level(counts: IntArray, noise: Noise, *, rate: int) -> Any:
+    """A tree whose every level is measured as if it were the only one."""
+    levels = [
+        (sums + noise.two_sided(rate, rate, sums.size)).astype(np.float64)
+        for sums in tree_sums(counts, 2)
+    ]
+    return consistent(levels, [1.0] * len(levels), 2)
+
+
+def raw_zeros(_counts: IntArray, opened: IntArray, _noise: Noise) -> Any:
+    """Cells without an open record are shown as such."""
+    return opened == 0
+
+
+def small_counts_dropped(
+    _counts: IntArray, opened: IntArray, noise: Noise, *, right: Zeroed
+) -> Any:
+    """Open counts below 2 are clipped to 0 before noise: one record may move them by 2."""
+    return right.empty(np.where(opened < 2, 0, opened), noise=noise)
+
+
+def certain_zeros(_counts: IntArray, opened: IntArray, noise: Noise, *, right: Zeroed) -> Any:
+    """Noise on both sides, so that an empty cell may show a count; zeros are taken at 0 exactly."""
+    return opened + noise.two_sided(right.open_rate, INFINITE, opened.size) == 0
+
+
+class RawClusters(Ahp):
+    """AHP whose clusters come from the true counts: no noise in phase 1."""
+
+    def learn(self, counts: IntArray, *, noise: Noise) -> Partition:  # noqa: ARG002 - the flaw
+        """The clusters of the true counts."""
+        return Partition(self.group(counts))
+
+
+class RawGrid(AGrid):
+    """AGrid whose fine cells follow the true coarse counts."""
+
+    def learn(self, counts: IntArray, *, noise: Noise) -> GridPartition:
+        """Noisy coarse counts beside a partition that was learnt without noise."""
+        shape = (counts.size // (self.columns or 1), self.columns or 1)
+        cells = coarse_cells(shape, self.side).ravel()
+        true = Partition(cells).totals(counts)
+        coarse = self.learning.noisy(true, noise=noise).astype(np.float64)
+        labels, parents = refine(shape, self.side, self.parts(true.astype(np.float64)))
+        return GridPartition(labels.ravel(), coarse, parents)
+
+
+class RawReconciled(AGrid):
+    """AGrid that makes its fine counts add up to the true coarse ones."""
+
+    def measure(
+        self, counts: IntArray, partition: Partition, *, noise: Noise
+    ) -> NDArray[np.float64]:
+        """Reconciled with what phase 1 did not publish."""
+        shape = (counts.size // (self.columns or 1), self.columns or 1)
+        cells = coarse_cells(shape, self.side).ravel()
+        true = Partition(cells).totals(counts).astype(np.float64)
+        parents = partition.parents if isinstance(partition, GridPartition) else cells
+        told = GridPartition(partition.labels, true, parents)
+        return AGrid.measure(self, counts, told, noise=noise)
+
+
+def _value(record: Record) -> frozenset[str]:
+    return record.value if isinstance(record.value, frozenset) else frozenset()
+
+
+def zeroed(mechanism: Zeroed, data: Data, noise: Noise) -> NDArray[np.float64]:
+    """Right: all records and the open ones, as the recipe takes them."""
+    both = (data, tuple(record for record in data if record.kind == "open"))
+    counts, opened = (
+        np.array([sum(group in _value(r) for r in part) for group in ("a", "b")], dtype=np.int64)
+        for part in both
+    )
+    return mechanism.release(counts, opened, noise=noise)
+
+
+def tree_of(mechanism: Marginals, data: Data, noise: Noise) -> Edges:
+    """Right if the mechanism is: what phase 1 publishes."""
+    return mechanism.learn(_codes(data), noise=noise)
+
+
+def tables_of(mechanism: Marginals, data: Data, noise: Noise) -> tuple[NDArray[np.float64], ...]:
+    """Right if the mechanism is: what phase 2 publishes of one tree."""
+    return mechanism.measure(_codes(data), ((0, 1), (1, 2)), noise=noise)
+
+
+def _codes(data: Data) -> IntArray:
+    """Records whose cell is named by their codes, such as "011"."""
+    cells = [cell for record in data for cell in _value(record)]
+    return np.array([[int(code) for code in cell] for cell in cells], dtype=np.int64).reshape(-1, 3)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from onesided import policy as policies
 from onesided.linear import (
     Bins,
+    Dense,
+    EdgeCounts,
+    Grid,
     Haar,
     Hierarchy,
     Identity,
@@ -22,14 +26,19 @@ from onesided.linear import (
     edge_counts,
     grid_blocks,
     kron,
+    moves_of,
     row_prefix,
+    sensitivity,
     staggered,
+    strategy_shifts,
     summed_area,
 )
+from onesided.linear.kit import Totals
 from onesided.mechanism import Linear
-from onesided.policy import Policy, Record
+from onesided.noise import IntArray, Noise
+from onesided.numbers import INFINITE, Loss
+from onesided.policy import Graph, Neighbourhood, Policy, Record, Shift
 from onesided.verify import Line, Universe
-from onesided_proofs.zoo import linear as zoo
 
 _LINE = ("a", "b", "c")
 _FOUR = ("a", "b", "c", "d")
@@ -73,12 +82,9 @@ def _on_a_square() -> Iterator[Line]:
     for radius in (1, "1.5"):
         policy = policies.neighbourhood(radius=radius, places=_SQUARE)
         for strategy in (
-            row_prefix((2, 2)),
-            summed_area((2, 2)),
-            Quadtree((2, 2)),
-            kron(Haar(2), Haar(2)),
+            row_prefix((2, 2)), summed_area((2, 2)), Quadtree((2, 2)), kron(Haar(2), Haar(2)),
             grid_blocks((2, 2), 2),
-        ):
+        ):  # fmt: skip
             yield _case(strategy, policy, _FOUR)
 
 
@@ -114,51 +120,28 @@ def _broken() -> Iterator[Line]:
     wide = policies.neighbourhood(radius=2, places=line)
     tree = policies.graph([("a", "b"), ("b", "c")])
     edges = edge_counts(tree, _LINE)
+    square = policies.neighbourhood(radius=1, places=_SQUARE)
+    joined, moving = policies.graph([("0", "1"), ("1", "2")]), policies.unbounded()
+    pair, digits, heads = _LINE[:2], ("0", "1", "2"), "code for bounded DP on open data"
+    along = "sensitivity over neighbours in a row only"
+    slope = "tents priced by their middle, where cells add up to less"
+    scaled = "weighted sums scaled to their largest"
+    told = "the total told though records come and go"
+    cells, printed = "totals told of cells that a move joins", "published district totals"
     for wrong, policy, names, flaw, seen in (
-        (
-            zoo.rows_only((2, 2), 6),
-            policies.neighbourhood(radius=1, places=_SQUARE),
-            _FOUR,
-            "sensitivity over neighbours in a row only",
-            "one-dimensional code run on a grid",
-        ),
-        (zoo.no_sources(3, 6), late, _LINE, "sources forgotten", "bounded code on open data"),
-        (zoo.wide_radius(wide, 3, 6), wide, _LINE, "radius read as a diameter", "map widgets"),
-        (
-            zoo.uneven_tents(2, 6),
-            policies.unbounded(),
-            _LINE[:2],
-            "tents priced by their middle, where cells add up to less",
-            "weighted sums scaled to their largest",
-        ),
-        (zoo.one_way(edges, 6), tree, _LINE, "a tree's moves taken one way", "directed trees"),
-        (
-            zoo.open_total(policies.unbounded(), 2, 6),
-            policies.unbounded(),
-            _LINE[:2],
-            "the total told though records come and go",
-            "code for bounded DP on open data",
-        ),
-        (
-            zoo.leaky_total(policies.graph([("0", "1"), ("1", "2")]), 3, 6),
-            policies.graph([("0", "1"), ("1", "2")]),
-            ("0", "1", "2"),
-            "totals told of cells that a move joins",
-            "published district totals",
-        ),
+        (rows_only((2, 2), 6), square, _FOUR, along, "one-dimensional code run on a grid"),
+        (no_sources(3, 6), late, _LINE, "sources forgotten", "bounded code on open data"),
+        (wide_radius(wide, 3, 6), wide, _LINE, "radius read as a diameter", "map widgets"),
+        (uneven_tents(2, 6), moving, pair, slope, scaled),
+        (one_way(edges, 6), tree, _LINE, "a tree's moves taken one way", "directed trees"),
+        (open_total(moving, 2, 6), moving, pair, told, heads),
+        (leaky_total(joined, 3, 6), joined, digits, cells, printed),
     ):
         right = Linear.for_policy(
             policy, strategy=wrong.strategy, workload=wrong.workload, epsilon=6, cells=names
         )
-        yield Line(
-            "Linear",
-            policy,
-            wrong,
-            right.losses,
-            universe=Universe(groups=names, units=1, max_groups=1),
-            flaw=flaw,
-            seen=seen,
-        )
+        world = Universe(groups=names, units=1, max_groups=1)
+        yield Line("Linear", policy, wrong, right.losses, universe=world, flaw=flaw, seen=seen)
 
 
 def _case(
@@ -185,7 +168,7 @@ def _case(
     return Line(
         f"Linear ({type(strategy).__name__})",
         policy,
-        mechanism if whole else zoo.Measured(mechanism),
+        mechanism if whole else Measured(mechanism),
         mechanism.losses,
         epsilon=_EPSILON,
         universe=Universe(groups=names, units=1, max_groups=1),
@@ -193,3 +176,82 @@ def _case(
         unseen=_UNSEEN,
         loose=_FAR,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Right: the noisy answers of a strategy, from which all else follows."""
+
+    mechanism: Linear
+
+    def release(self, values: IntArray, *, noise: Noise) -> tuple[IntArray, IntArray | None]:
+        """What the mechanism measures, and the totals that it tells as they are."""
+        return self.mechanism.noisy(values, noise=noise), self.mechanism.totals(values)
+
+    def loss(self, shift: Shift) -> Loss:
+        """The mechanism's own."""
+        return self.mechanism.loss(shift)
+
+
+def rows_only(shape: tuple[int, int], epsilon: int) -> Linear:
+    """Prefix sums of each row, whose noise knows of steps along a row, not of steps down."""
+    line = moves_of(policies.neighbourhood(radius=1), Grid(shape[1]))
+    along = sensitivity(strategy_shifts(Prefix(shape[1]), line))
+    strategy, rate = row_prefix(shape), Fraction(epsilon, along)
+    return Linear(strategy, strategy, rate, rate)
+
+
+def no_sources(n: int, epsilon: int) -> Linear:
+    """The wrong way round for its source: sums of all cells after, where people enter last."""
+    still = policies.neighbourhood(radius=1)
+    made = Linear.for_policy(
+        still, strategy=Suffix(n), workload=Suffix(n), epsilon=epsilon, cells=Grid(n)
+    )
+    return replace(made, public=None)
+
+
+def wide_radius(policy: Neighbourhood, n: int, epsilon: int) -> Linear:
+    """A radius of r is read as a disc r across, half as far as it reaches."""
+    narrow = policies.neighbourhood(radius=policy.radius / 2, sources=policy.sources)
+    return Linear.for_policy(
+        narrow, strategy=Suffix(n), workload=Suffix(n), epsilon=epsilon, cells=Grid(n)
+    )
+
+
+def one_way(tree: EdgeCounts, epsilon: int) -> Linear:
+    """Noise above the truth alone, on a tree whose moves go up and down."""
+    return Linear(tree, tree, epsilon, INFINITE)
+
+
+def uneven_tents(n: int, epsilon: int) -> Linear:
+    """A tent that is higher at its first cell, whose own weight stays: priced by the last cell."""
+    rows = Tents(n, 1).dense()
+    rows[-1, 0] += 2
+    rate = Fraction(epsilon, int(rows[:, -1].sum()))
+    return Linear(Dense(rows), Identity(n), rate, rate)
+
+
+def open_total(policy: Policy, n: int, epsilon: int) -> Linear:
+    """The total of all cells is told, though records come and go."""
+    priced = Linear.for_policy(policy, workload=Identity(n), epsilon=epsilon, strategy=Identity(n))
+    return replace(priced, public=Totals([0] * n))
+
+
+def leaky_total(policy: Graph, n: int, epsilon: int) -> Linear:
+    """Two totals are told, of cells that one of the policy's moves joins."""
+    return replace(
+        Linear.for_policy(
+            policy, workload=Identity(n), epsilon=epsilon, strategy=Identity(n), cells=Grid(n)
+        ),
+        public=Totals([0, *[1] * (n - 1)]),
+    )
+
+
+def counted_twice(table: Linear) -> Linear:
+    """What is measured is measured twice, at the price of once."""
+    return replace(table, strategy=Stack([table.strategy, table.strategy]))
+
+
+def free_total(table: Linear, n: int) -> Linear:
+    """The total of all cells is told beside them, and was never charged."""
+    return replace(table, public=Totals([0] * n))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from onesided import policy as policies
 from onesided.mechanism import CubeCounts, CubeEstimates, CubeThresholds
+from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount
 from onesided.verify import Line, Universe, in_place_of, shipped
-from onesided_proofs.zoo import many_counts as zoo
+from onesided_proofs._worlds import wrong
 
 _ONE = Universe(groups=("a",), units=2)
 _AB = Universe(groups=("a", "b"), units=2)
@@ -41,12 +43,40 @@ def _broken() -> Iterator[Line]:
     policy = policies.presence(max_groups=2)
     right = CubeCounts.for_policy(policy, epsilon=5)
     for run, flaw, seen in (
-        (zoo.without_descents, "the level is a sum of geometrics alone", "K-norm on the reals"),
-        (zoo.one_level, "the level is one geometric", "the radius without its dimension"),
-        (zoo.same_for_all, "one noise for all counts", "a common offset"),
-        (zoo.without_zero, "one geometric too few", "n where n + 1 is due"),
-        (zoo.half_noise, "half the noise", "ε doubled"),
+        (without_descents, "the level is a sum of geometrics alone", "K-norm on the reals"),
+        (one_level, "the level is one geometric", "the radius without its dimension"),
+        (same_for_all, "one noise for all counts", "a common offset"),
+        (without_zero, "one geometric too few", "n where n + 1 is due"),
+        (half_noise, "half the noise", "ε doubled"),
     ):
         yield in_place_of(
-            right, zoo.Wrong(run, right), policy, flaw, seen, universe=_AB, tail=_TAIL
+            right, wrong(run, right=right), policy, flaw, seen, universe=_AB, tail=_TAIL
         )
+
+
+def without_descents(values: IntArray, noise: Noise, right: CubeCounts) -> Any:
+    """The level as a sum of geometrics alone: as of a simplex, and drawn in a cube."""
+    level = int(noise.geometric(right.noise_rate, values.size + 1).sum())
+    return values + noise.uniform(level + 1, values.size)
+
+
+def one_level(values: IntArray, noise: Noise, right: CubeCounts) -> Any:
+    """The level as one geometric: small cubes are far too likely."""
+    level = int(noise.geometric(right.noise_rate, 1)[0])
+    return values + noise.uniform(level + 1, values.size)
+
+
+def same_for_all(values: IntArray, noise: Noise, right: CubeCounts) -> Any:
+    """One noise for all counts: their differences are told."""
+    return values + noise.geometric(right.noise_rate, 1)
+
+
+def without_zero(values: IntArray, noise: Noise, right: CubeCounts) -> Any:
+    """Each count's noise is below the level, which may not be 0: off by one."""
+    level = 1 + int(noise.geometric(right.noise_rate, values.size).sum())
+    return values + noise.uniform(level, values.size)
+
+
+def half_noise(values: IntArray, noise: Noise, right: CubeCounts) -> Any:
+    """At twice the rate."""
+    return CubeCounts(right.noise_rate * 2).release(values, noise=noise)

@@ -19,6 +19,7 @@ from onesided import policy as policies
 from onesided.monitor import Batch, Machine, rules_for
 from onesided.monitor.kit import Recorder, Rules, StepAnswer
 from onesided.noise import BoolArray, FreshNoise, Noise
+from onesided.policy import Policy
 from onesided.verify import Data, Line, Universe
 
 _TAIL = 1e-11
@@ -157,8 +158,7 @@ class _MarksOfTheOldest(Machine):
     @property
     def resting(self) -> BoolArray:
         cutoff = (self.clock or 0) - (self.rules.window or 0)
-        still: BoolArray = self._marks[0] - (self.rules.window or 0) + 1 > cutoff
-        return still
+        return np.asarray(self._marks[0] - (self.rules.window or 0) + 1 > cutoff)
 
 
 class _NeverResting(Machine):
@@ -254,14 +254,8 @@ def cases() -> Iterator[Line]:
     yield _case("Monitor, a person over one window", person, _cells("a", 2, 3), covered=2, claim=4)
     # Two batches at one time: two answers each at 2 and at 4, and never more than 2 m in all.
     many = Stream(rules=_rules("a", window=2, charges=2, epsilon=4), times=(2, 2, 3, 4, 4))
-    yield _case(
-        "Monitor, a person over one window, two charges",
-        many,
-        _cells("a", 2, 3),
-        covered=2,
-        claim=8,
-        tail=1e-13,
-    )
+    name, more = "Monitor, a person over one window, two charges", _cells("a", 2, 3)
+    yield _case(name, many, more, covered=2, claim=8, tail=1e-13)
     map_ = Stream(rules=_map("a"), times=(1, 2, 3), others=("a@2",))
     yield _of_visits("Monitor, safe places and alarms", map_, cells)
     late = replace(map_, times=(1, 3, 2))
@@ -280,17 +274,13 @@ def _broken() -> Iterator[Line]:
     place = Stream(rules=_rules("a", window=2), times=(1, 2, 3), others=("a@2",))
     cells = _cells("a", 1, 2)
     two = Stream(rules=_rules("ab", window=2, covered=1), times=(1,))
-    yield _case(
-        "Monitor", two, ("a@1", "b@1"), covered=2, flaw="ε not divided by the places per person"
-    )
+    flaw = "ε not divided by the places per person"
+    yield _case("Monitor", two, ("a@1", "b@1"), covered=2, flaw=flaw)
+    read = "ADP-2021, Algorithm 3, where visits may vanish"
     for kind, flaw, seen in (
         (_MarksOfTheOldest, "marks dropped when the first batch expires", ""),
         (_NeverResting, "publishes while marked records remain", ""),
-        (
-            _RestingByRecords,
-            "a rest ends with the last marked record",
-            "ADP-2021, Algorithm 3, where visits may vanish",
-        ),
+        (_RestingByRecords, "a rest ends with the last marked record", read),
     ):
         yield _case("Monitor", replace(place, machine=kind), cells, flaw=flaw, seen=seen)
     map_ = Stream(rules=_map("a"), times=(1, 2), others=())
@@ -301,27 +291,17 @@ def _broken() -> Iterator[Line]:
         name = "Monitor, safe places and alarms"
         yield _of_visits(name, replace(map_, machine=wrong), _cells("a", 1, 2), flaw=flaw)
     capped = Stream(rules=_rules("ab", window=1), times=(1, 2), machine=_LimitPerWindow)
-    yield _case(
-        "Monitor, at most one answer per window",
-        capped,
-        ("a@1", "b@2"),
-        covered=2,
-        flaw="ε min(c, ℓ0) with c counted per window",
-        seen="a reading of ADP-2021, Algorithm 2 for streams",
-    )
+    name, flaw = "Monitor, at most one answer per window", "ε min(c, ℓ0) with c counted per window"
+    seen = "a reading of ADP-2021, Algorithm 2 for streams"
+    yield _case(name, capped, ("a@1", "b@2"), covered=2, flaw=flaw, seen=seen)
     lost = replace(place, machine=_MarksLost, crash=1)
     yield _case("Monitor", lost, cells, flaw="marks lost in a crash")
     again = replace(place, recorder=_DrawnAgain, crash=0, times=(1,), others=())
     yield _case("Monitor", again, ("a@1",), flaw="drawn again after a crash")
     person = Stream(rules=_rules("a", window=2), times=(2, 3, 4))
-    yield _case(
-        "Monitor, a person over one window",
-        person,
-        _cells("a", 2, 3),
-        covered=2,
-        flaw="two charges at a place counted as one",
-        seen="ADP-2021, Theorem 14 read for persons",
-    )
+    flaw, seen = "two charges at a place counted as one", "ADP-2021, Theorem 14 read for persons"
+    name, more = "Monitor, a person over one window", _cells("a", 2, 3)
+    yield _case(name, person, more, covered=2, flaw=flaw, seen=seen)
 
 
 def _rules(
@@ -330,33 +310,18 @@ def _rules(
     window: int | None,
     covered: int = 1,
     charges: int = 1,
-    max_answers: int | None = None,
     epsilon: int = 2,
+    policy: Policy | None = None,
+    **more: int | None,
 ) -> Rules:
-    return rules_for(
-        list(places),
-        place="place",
-        at_most=0,
-        window=window,
-        epsilon=epsilon,
-        policy=policies.presence(max_groups=covered),
-        charges=charges,
-        max_answers=max_answers,
-    )
+    given: dict[str, Any] = {"at_most": 0, "max_answers": None, **more}
+    kept = policy or policies.presence(max_groups=covered)
+    asked: dict[str, Any] = {"window": window, "epsilon": epsilon, "charges": charges}
+    return rules_for(list(places), place="place", policy=kept, **asked, **given)
 
 
 def _map(places: str, *, charges: int = 1) -> Rules:
-    return rules_for(
-        list(places),
-        place="place",
-        at_most=0,
-        at_least=1,
-        window=2,
-        epsilon=2,
-        policy=_VISITS,
-        charges=charges,
-        max_answers=None,
-    )
+    return _rules(places, window=2, charges=charges, policy=_VISITS, at_least=1)
 
 
 def _of_visits(name: str, stream: Stream, cells: tuple[str, ...], *, flaw: str = "") -> Line:

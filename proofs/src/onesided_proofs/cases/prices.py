@@ -17,8 +17,8 @@ from onesided.noise import Noise
 from onesided.numbers import Loss
 from onesided.policy import Edge, GroupCount, Record, Shift
 from onesided.verify import Data, Line, Row, Rows, Table, Tables, Universe, subsets
+from onesided_proofs.cases import promises
 from onesided_proofs.cases.sessions import Asked, has_engine, table_of_rows
-from onesided_proofs.zoo import promises as zoo
 
 _OPEN: Final = GroupCount(max_groups=2, counted=frozenset({"open"}))
 _BY_HAND: Final = "in prices that are reckoned by hand"
@@ -82,7 +82,7 @@ def _ten_shares(flaw: str = "") -> Line:
     unit = plan.mechanism.shared.unit * (2 if flaw else 1)
     # What the mechanism loses for each value that goes or comes, by its own proof.
     moves = ((x, y, max(1, unit * _changed(x, y))) for x, y, _ in _VALUES.moves(policy))
-    run = zoo.Composed((zoo.Teller.by(_VALUES, moves),))
+    run = promises.Composed((promises.Teller.by(_VALUES, moves),))
     claims: dict[Edge, Loss] = {edge: plan.charge[edge.name]}
     return Line(
         "session: ten quantiles", policy, run, claims, universe=_VALUES, epsilon=4, tail=1e-16,

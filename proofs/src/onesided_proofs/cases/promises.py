@@ -1,46 +1,28 @@
 """What follows from one promise for another policy, and from several promises together.
 
 Each line has releases that lose, along every move of the policies they were made for, exactly what
-they are charged there, and everything along all other moves (``zoo.promises.Teller``). Moves are
+they are charged there, and everything along all other moves (``Teller``). Moves are
 those of tables, so that a promise which takes a move for another one is broken by what is seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final
+from itertools import product
+from typing import Any, Final, Protocol, cast
 
 from onesided import accounting as acc
 from onesided import policy as policies
 from onesided.accounting import Bound
 from onesided.errors import PolicyError
-from onesided.numbers import INFINITE, Loss, Number
-from onesided.policy import Guarantee, Policy
-from onesided.verify import Line, Row, Tables, subsets
-from onesided_proofs.zoo import promises as zoo
-from onesided_proofs.zoo.promises import (
-    BOTH,
-    EPSILON,
-    FACTS,
-    FULL,
-    GONE,
-    GROUPS,
-    ILL,
-    KINDS,
-    LEAVING,
-    MEMBER,
-    MINORS,
-    NEARER,
-    PRESENCE,
-    TWO,
-    WIDE,
-    line,
-    prices,
-    running,
-    weights,
-)  # fmt: skip
+from onesided.ledger import Ledger, Unit
+from onesided.noise import Noise
+from onesided.numbers import INFINITE, Infinite, Loss, Number
+from onesided.policy import Edge, Guarantee, Policy
+from onesided.session import total_guarantee
+from onesided.verify import Line, Row, Rows, Table, Tables, subsets
 
 
 def cases() -> Iterator[Line]:
@@ -59,7 +41,7 @@ def cases() -> Iterator[Line]:
     for policy in asked:
         for stay, come in ((3, None), (None, 2), (3, 2), (5, 2)):
             told = acc.from_dp(policy, **_given(stay, come))
-            run = zoo.private(TWO, replace=stay, come=come)
+            run = private(TWO, replace=stay, come=come)
             name = f"from_dp: {policy.name}, {stay or 'none'} and {come or 'none'}"
             silent = come is None and any(
                 "absent" in w for e in policy.edges for w in policy.ways(e)
@@ -68,7 +50,7 @@ def cases() -> Iterator[Line]:
     home = Tables(possible=(frozenset(), *_MARKED), units=2, homes=("h", "h"), registers=_REGISTERS)
     for table in (None, "register"):
         view = policies.view("minor", over="home", members=2, table=table)
-        run, told = zoo.private(home, replace=3, come=None), acc.from_dp(view, replace=Bound(3))
+        run, told = private(home, replace=3, come=None), acc.from_dp(view, replace=Bound(3))
         yield line(f"from_dp: view, {table}", view, told.epsilon, run, silent=table is not None)
     extended = policies.extended_sensitive("minor")
     run = running(KINDS, (extended, dict.fromkeys(prices(extended), Fraction(2))))
@@ -142,7 +124,7 @@ def _relaxing(
     one: Policy, two: Policy, world: Tables, *, held: bool, silent: bool = False, how: str = ""
 ) -> Line:
     told = weights(one) if held else dict.fromkeys(weights(one), INFINITE)
-    run = zoo.Composed((zoo.Teller.of(world, two, weights(two)),))
+    run = Composed((Teller.of(world, two, weights(two)),))
     name = f"relaxes: {one.name}, {two.name}{how}"
     return line(name, one, told, run, loose=NEARER if held else "", silent=silent)
 
@@ -171,8 +153,8 @@ def _sums() -> Iterator[Line]:
     (silent, *rest) = prices(LEAVING)
     fewer = {edge: Bound(1) for edge in rest}
     told = acc.compose_under(LEAVING, [fewer])
-    run = zoo.Composed(
-        (zoo.Teller.of(KINDS, LEAVING, dict.fromkeys(rest, Fraction(1)) | {silent: INFINITE}),)
+    run = Composed(
+        (Teller.of(KINDS, LEAVING, dict.fromkeys(rest, Fraction(1)) | {silent: INFINITE}),)
     )
     yield line("compose_under: an edge that is not named", LEAVING, told.epsilon, run)
     heavy = policies.custom(kinds=["s", "o"], edges=[("s", "s", 3), ("s", "o")],
@@ -214,8 +196,8 @@ def _composed_deltas() -> Line:
     told = acc.compose_under(
         FULL, [{e: Bound(1, "1/8" if e == last else 0) for e in prices(FULL)} for _ in "ab"]
     )
-    one = zoo.Teller.of(TWO, FULL, dict.fromkeys(prices(FULL), Fraction(1)))
-    run = zoo.Composed(tuple(zoo.Leaking(one, Fraction(1, 8)) for _ in "ab"))
+    one = Teller.of(TWO, FULL, dict.fromkeys(prices(FULL), Fraction(1)))
+    run = Composed(tuple(Leaking(one, Fraction(1, 8)) for _ in "ab"))
     leaving = policies.addition_only()
     made = line("compose_under, with δ", leaving, {"record -> absent": told.epsilon[last]}, run)
     return replace(made, delta=float(told.delta.get(last, 0)), loose="two leaks hide no less")
@@ -232,17 +214,17 @@ def _amplified() -> Iterator[Line]:
     leave, come = (edge.name for edge in unbounded.edges)
     for epsilon in (2, None):
         held = INFINITE if epsilon is None else Fraction(epsilon)
-        inner = zoo.Teller.of(_ONE, unbounded, {leave: Fraction(2), come: held})
+        inner = Teller.of(_ONE, unbounded, {leave: Fraction(2), come: held})
         share = Fraction(1, 4)
         told = {
             leave: acc.amplify_addition(Bound(2), p=share).epsilon,
             come: acc.amplify_removal(Bound(held), p=share).epsilon,
         }
-        run = zoo.Composed((zoo.Sampled(inner, share),))
+        run = Composed((Sampled(inner, share),))
         yield line(f"amplified, ε = {held}", unbounded, told, run, loose=_SHAPE)
     both = acc.two_sided_by_sampling(Bound(2), p="1/4")
-    inner = zoo.Teller.of(_ONE, policies.addition_only(), {leave: Fraction(2)})
-    run = zoo.Composed((zoo.Sampled(inner, Fraction(1, 4)),))
+    inner = Teller.of(_ONE, policies.addition_only(), {leave: Fraction(2)})
+    run = Composed((Sampled(inner, Fraction(1, 4)),))
     yield line("two_sided_by_sampling", unbounded, both.epsilon, run, loose=_SHAPE)
 
 
@@ -260,16 +242,16 @@ def _parts() -> Iterator[Line]:
     for held in (charged, charged[::-1]):
         for policy in (BOTH, policies.unbounded(), policies.addition_only()):
             told = acc.parallel(policy, [_bounds(one) for one in held])
-            run = zoo.side_by_side(_SINGLE, held)
+            run = side_by_side(_SINGLE, held)
             yield line(f"parallel: {policy.name}", policy, told.epsilon, run)
     # Whoever drops the one group may come to lie in the part of the other.
     (gone,) = (edge.name for edge in PRESENCE.edges)
     told = acc.parallel(PRESENCE, [{gone: Bound(2)}, {gone: Bound(3)}])
-    run = zoo.side_by_side(TWO, charged, PRESENCE)
+    run = side_by_side(TWO, charged, PRESENCE)
     yield line("parallel: presence", PRESENCE, told.epsilon, run, silent=True)
     silent: tuple[dict[str, Loss], ...] = tuple({stay: Fraction(1)} for _ in "ab")
     told = acc.parallel(BOTH, [_bounds(one) for one in silent])
-    run = zoo.side_by_side(_SINGLE, silent)
+    run = side_by_side(_SINGLE, silent)
     yield line("parallel: parts of any size", BOTH, told.epsilon, run, silent=True)
 
 
@@ -330,17 +312,281 @@ def _broken() -> Iterator[Line]:
     yield line("&", light, dict.fromkeys(weights(light), Fraction(2 * EPSILON)), run,
                 flaw="the shorter distance in place of the longer")  # fmt: skip
     yield line("from_dp", WIDE, dict.fromkeys(weights(WIDE), Fraction(3)),
-                zoo.private(TWO, replace=3, come=None),
+                private(TWO, replace=3, come=None),
                 flaw="nobody leaves unless an edge is called absent")  # fmt: skip
     yield line("from_dp", BOTH, dict.fromkeys(weights(BOTH), Fraction(2)),
-                zoo.private(TWO, replace=None, come=2),
+                private(TWO, replace=None, come=2),
                 flaw="replacement at the price of leaving")  # fmt: skip
     stay, leave, come = "record -> record", "record -> absent", "absent -> record"
     held = ({stay: Fraction(4), leave: Fraction(2), come: Fraction(5)},
             {stay: Fraction(1), leave: Fraction(3), come: Fraction(1)})  # fmt: skip
     for flaw, due in (("the largest of the parts", 4), ("from one part to the next alone", 4)):
-        yield line("parallel", BOTH, {stay: Fraction(due)}, zoo.side_by_side(_SINGLE, held),
+        yield line("parallel", BOTH, {stay: Fraction(due)}, side_by_side(_SINGLE, held),
                     flaw=flaw)  # fmt: skip
     run = running(TWO, (PRESENCE, weights(PRESENCE)))
     yield line("closed_under", WIDE, weights(WIDE), run,
                 flaw="a visit hidden, and not the one that implies it")  # fmt: skip
+
+
+EPSILON: Final = 2
+NOTHING: Final = "nothing is promised"
+NEARER: Final = "some of its moves are shorter under the other policy"
+BY_HAND: Final = "in promises that are reckoned by hand"
+MINOR: Final = frozenset({"minor"})
+GROUPS: Final = Tables(possible=subsets([Row("a"), Row("b"), Row("c")]))
+TWO: Final = Tables(possible=subsets([Row("a"), Row("b")]))
+KINDS: Final = Tables(possible=subsets([Row("a"), Row("a", MINOR), Row("b")], most=2))
+MARKS: Final = (frozenset[str](), MINOR, frozenset({"ill"}), frozenset({"minor", "ill"}))
+FACTS: Final = Tables(
+    possible=subsets([Row("b", MARKS[3]), *(Row("a", marks) for marks in MARKS)], most=1)
+)
+PRESENCE, WIDE = policies.presence(max_groups=1), policies.presence(max_groups=2)
+BOTH: Final = policies.bounded()
+MINORS, ILL = policies.sensitive("minor"), policies.sensitive("ill")
+MEMBER: Final = policies.custom(kinds=["r", "absent"], edges=[("r", "r", 2), ("r", "absent")])
+FULL: Final = policies.custom(kinds=["r", "absent"], edges=[("r", "r"), ("r", "absent")])
+GONE: Final = policies.graph([("a", "absent", 2), ("a", "b")], directed=True)
+LEAVING: Final = policies.custom(
+    kinds=["s", "o", "absent"],
+    edges=[("s", "s"), ("s", "o"), ("s", "absent", 2)],
+    rules=[("s", "minor")],
+    default="o",
+)
+
+Far = dict[tuple[Table, Table], Loss]
+_NONE: Rows = frozenset()
+
+
+class Release(Protocol):
+    """Something of a table that is told with noise."""
+
+    @property
+    def world(self) -> Tables:
+        """The tables that it knows."""
+        ...
+
+    def __call__(self, data: Table, noise: Noise) -> Any:
+        """The answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Teller:
+    """Picks a table S at random, and says yes of X with the chance e^-d(S, X) / 2.
+
+    d is the length of the shortest way from S to X, by moves at their prices, and infinite without
+    one. Along a move X -> Y at the price e, d(S, Y) <= d(S, X) + e: a yes loses no more than e, and
+    all of it for S = X where no way is shorter than the move. A no loses ln 2 at most, which is
+    below every price. Along any other move whoever sees a yes for S = X may know that it was not Y.
+    """
+
+    world: Tables
+    tables: tuple[Table, ...]
+    far: Far
+
+    @classmethod
+    def of(cls, world: Tables, policy: Policy, prices: Mapping[str, Loss]) -> Teller:
+        """At the price of each edge of the policy."""
+        moves = ((x, y, prices[edge.name]) for x, y, edge in world.moves(policy))
+        return cls.by(world, moves)
+
+    @classmethod
+    def by(cls, world: Tables, moves: Iterator[tuple[Table, Table, Loss]]) -> Teller:
+        """At the least price of each move."""
+        tables = tuple(world.data_sets())
+        far: Far = {
+            (one, two): Fraction(0) if one == two else INFINITE
+            for one, two in product(tables, repeat=2)
+        }
+        for one, two, price in moves:
+            far[one, two] = min(far[one, two], price)
+        for via, one, two in product(tables, repeat=3):
+            far[one, two] = min(far[one, two], far[one, via] + far[via, two])
+        return cls(world, tables, far)
+
+    def __call__(self, data: Table, noise: Noise) -> tuple[int, bool]:
+        """S, and yes or no."""
+        place = int(noise.uniform(len(self.tables), 1)[0])
+        length = self.far[self.tables[place], data]
+        if isinstance(length, Infinite) or not noise.bernoulli(Fraction(1, 2), 1)[0]:
+            return place, False
+        return place, not length or bool(noise.bernoulli_exp(length, 1)[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Composed:
+    """Several releases of one table, one after the other."""
+
+    releases: Sequence[Release]
+
+    @property
+    def world(self) -> Tables:
+        """The tables that the first one knows."""
+        return self.releases[0].world
+
+    def __call__(self, data: Table, noise: Noise) -> Any:
+        """All answers."""
+        return tuple(release(data, noise) for release in self.releases)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaking:
+    """Tells the table itself with the chance ``delta``."""
+
+    inner: Release
+    delta: Fraction
+
+    @property
+    def world(self) -> Tables:
+        """As the release."""
+        return self.inner.world
+
+    def __call__(self, data: Table, noise: Noise) -> Any:
+        """The answer, or the place of the table among all."""
+        if noise.bernoulli(self.delta, 1)[0]:
+            return list(self.world.data_sets()).index(data)
+        return self.inner(data, noise)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampled:
+    """Each unit is kept with the chance ``share`` before anything is told."""
+
+    inner: Teller
+    share: Fraction
+
+    @property
+    def world(self) -> Tables:
+        """As the release on the sample."""
+        return self.inner.world
+
+    def __call__(self, data: Table, noise: Noise) -> Any:
+        """The answer on the sample."""
+        kept = data
+        for place in range(len(data.units)):
+            if not noise.bernoulli(self.share, 1)[0]:
+                kept = kept.changed(place, _NONE)
+        return self.inner(kept, noise)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A release on the units whose first group it is; all others are not there for it."""
+
+    inner: Teller
+    group: str
+    world: Tables
+
+    def __call__(self, data: Table, noise: Noise) -> Any:
+        """The answer on the part."""
+        own = data
+        for place, rows in enumerate(data.units):
+            if min((row.group for row in rows), default="") != self.group:
+                own = own.changed(place, _NONE)
+        return self.inner(own, noise)
+
+
+def private(world: Tables, *, replace: int | None, come: int | None) -> Composed:
+    """Differential privacy at these prices; what has none is hidden by way of the other alone."""
+    moves: list[tuple[Table, Table, Loss]] = []
+    for policy, price in ((policies.bounded(), replace), (policies.unbounded(), come)):
+        if price is not None:
+            moves += [(x, y, Fraction(price)) for x, y, _ in world.moves(policy)]
+    return Composed((Teller.by(world, iter(moves)),))
+
+
+def side_by_side(
+    world: Tables, prices: Sequence[Mapping[str, Loss]], inside: Policy | None = None
+) -> Composed:
+    """One release for each group, at its own prices of ``source -> target``.
+
+    inside: along whose moves alone units change within a part, or leave it.
+    """
+    parts = []
+    for group, held in zip("ab", prices, strict=True):
+        possible = tuple(
+            rows for rows in world.possible if min((r.group for r in rows), default=group) == group
+        )
+        own = Tables(possible=possible)
+        named = {
+            "record -> record": policies.bounded(),
+            "record -> absent": policies.addition_only(),
+        }
+        named["absent -> record"] = policies.removal_only()
+        moves = [
+            (x, y, price)
+            for edge, price in held.items()
+            for x, y, _ in own.moves(inside or named[edge])
+        ]
+        parts.append(Part(Teller.by(own, iter(moves)), group, world))
+    return Composed(tuple(parts))
+
+
+def stated(
+    accounts: Sequence[tuple[Policy, Mapping[str, Loss]]],
+    asked: Policy | None = None,
+    *,
+    deltas: Sequence[Fraction] = (),
+    worse: int | None = None,
+    **options: Any,
+) -> Guarantee:
+    """The total of a ledger that holds these accounts, each charged once, of a budget of 9.
+
+    deltas: the δ of each account's charge, on the edge ``worse`` twice as much; three
+        times as much may be charged.
+    """
+    with Ledger.open(None) as ledger:
+        for at, (policy, charge) in enumerate(accounts):
+            delta = dict.fromkeys(charge, deltas[at] if deltas else Fraction(0))
+            most = {edge: min(Fraction(1), 3 * one) for edge, one in delta.items()}
+            if worse is not None:
+                delta[list(charge)[worse]] *= 2
+            account = ledger.account(
+                policy_id=policy.identity,
+                policy_toml=policy.to_toml(),
+                policy_name=policy.name,
+                budget={edge: max(Fraction(9), one) for edge, one in charge.items()},
+                delta_budget=most,
+                unit=Unit("person", "integer"),
+                further=True,
+            )
+            account.open()
+            finite = {edge: one for edge, one in charge.items() if not isinstance(one, Infinite)}
+            account.spend(finite, delta=delta, label="a charge")
+        return total_guarantee(ledger, asked, **options)
+
+
+def line(
+    name: str, asked: Policy, told: Mapping[str, Loss], run: Composed, loose: str = "", *,
+    silent: bool = False, flaw: str = "",
+) -> Line:  # fmt: skip
+    """What is told of each edge, against what ``run`` loses.
+
+    Less than could be told is wrong, too: a sound line must reach its claim on some edge, and
+    ``silent`` ones promise nothing on any.
+    """
+    claims: dict[Edge, Loss] = {edge: told[edge.name] for edge in asked.edges}
+    if silent and all(claim == INFINITE for claim in claims.values()):
+        loose = NOTHING
+    about = {"flaw": flaw, "seen": BY_HAND} if flaw else {"loose": loose}
+    return Line(name, asked, run, claims, universe=run.world, tail=1e-16, **about)  # type: ignore[arg-type]
+
+
+def weights(policy: Policy) -> dict[str, Loss]:
+    """ε times each edge's weight."""
+    return {edge.name: EPSILON * edge.weight for edge in policy.edges}
+
+
+def prices(policy: Policy, first: int = 1) -> dict[str, Loss]:
+    """Another price for each edge."""
+    return {edge.name: Fraction(first + 2 * at) for at, edge in enumerate(policy.edges)}
+
+
+def running(world: Tables, *accounts: tuple[Policy, Mapping[str, Loss]]) -> Composed:
+    """The releases of accounts that were charged so."""
+    return Composed(tuple(Teller.of(world, policy, held) for policy, held in accounts))
+
+
+def policy_of(told: Guarantee) -> Policy:
+    """The policy that a guarantee is for."""
+    return cast("Policy", told.made_for)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -21,29 +22,19 @@ _MANY = "reached with more values and candidates than this world has"
 
 def cases() -> Iterator[Line]:
     """The sound first."""
-    for policy in (
-        policies.bounded(),
-        policies.unbounded(),
-        policies.addition_only(),
-        policies.removal_only(),
-        policies.sensitive("minor"),
-        policies.extended_sensitive("minor"),
-        policies.presence(max_groups=1),
-    ):
+    some: dict[str, Any] = {"epsilon": _EPSILON, "max_groups": 1}
+    one_way = policies.addition_only(), policies.removal_only()
+    kinds = policies.sensitive("minor"), policies.extended_sensitive("minor")
+    whole = policies.bounded(), policies.unbounded()
+    for policy in (*whole, *one_way, *kinds, policies.presence(max_groups=1)):
         for q, groups, units in (("1/2", "abc", 3), ("1/3", "abc", 3), ("9/10", "abcd", 2)):
-            yield shipped(
-                NoisyMaxQuantile.for_policy(
-                    policy, q=q, candidates=len(groups), epsilon=_EPSILON, max_groups=1
-                ),
-                policy,
-                _QUERY,
-                name=f"NoisyMaxQuantile, q = {q}",
-                universe=Universe(groups=tuple(groups), units=units, max_groups=1),
-                epsilon=_EPSILON,
-                loose=_MANY,
-                tail=1e-11,
-            )
-        yield from _more(policy)
+            made = NoisyMaxQuantile.for_policy(policy, q=q, candidates=len(groups), **some)
+            world = Universe(groups=tuple(groups), units=units, max_groups=1)
+            yield _sound(made, policy, f"NoisyMaxQuantile, q = {q}", world)
+        # Ranks from above, and three quantiles at once.
+        rank = NoisyMaxRank.for_policy(policy, above=1, candidates=3, **some)
+        yield _sound(rank, policy, "NoisyMaxRank, 1 above", _THREE)
+        yield _sound(_three(policy), policy, "SeveralQuantiles, three", _TWO)
     yield from _broken()
     yield from _broken_ranks()
     yield from _broken_several()
@@ -52,28 +43,12 @@ def cases() -> Iterator[Line]:
 _TWO = Universe(groups=("a", "b", "c"), units=2, max_groups=1)
 
 
-def _more(policy: policies.Policy) -> Iterator[Line]:
-    """Ranks from above, and three quantiles at once."""
-    yield shipped(
-        NoisyMaxRank.for_policy(policy, above=1, candidates=3, epsilon=_EPSILON, max_groups=1),
-        policy,
-        _QUERY,
-        name="NoisyMaxRank, 1 above",
-        universe=Universe(groups=("a", "b", "c"), units=3, max_groups=1),
-        epsilon=_EPSILON,
-        loose=_MANY,
-        tail=1e-11,
-    )
-    yield shipped(
-        _three(policy),
-        policy,
-        _QUERY,
-        name="SeveralQuantiles, three",
-        universe=_TWO,
-        epsilon=_EPSILON,
-        loose=_MANY,
-        tail=1e-11,
-    )
+_THREE = replace(_TWO, units=3)
+
+
+def _sound(made: Any, policy: policies.Policy, name: str, world: Universe) -> Line:
+    about: dict[str, Any] = {"epsilon": _EPSILON, "loose": _MANY, "tail": 1e-11}
+    return shipped(made, policy, _QUERY, name=name, universe=world, **about)
 
 
 def _three(policy: policies.Policy) -> SeveralQuantiles:
@@ -86,19 +61,21 @@ def _broken_several() -> Iterator[Line]:
     policy = policies.unbounded()
     right = _three(policy)
 
-    def control(wrong: object, flaw: str, seen: str) -> Line:
-        return in_place_of(right, wrong, policy, flaw, seen, query=_QUERY, universe=_TWO, tail=1e-9)
+    flaw = "each share at all of ε, as if one value lay in one part alone"
+    seen = "in recursions that forget to pay for their levels"
+    yield _control(right, replace(right, unit=right.unit * 3), flaw, seen, _TWO)
+    flaw = "a run of candidates without values is as likely as one of them, in every part"
+    yield _control(right, _RunsAlike(right), flaw, _INTERVALS, _TWO)
 
-    yield control(
-        replace(right, unit=right.unit * 3),
-        "each share at all of ε, as if one value lay in one part alone",
-        "in recursions that forget to pay for their levels",
-    )
-    yield control(
-        _RunsAlike(right),
-        "a run of candidates without values is as likely as one of them, in every part",
-        "in quantiles by the exponential mechanism over intervals, widths forgotten",
-    )
+
+_MONOTONE = "in scores called monotone that are not"
+_INTERVALS = "in quantiles by the exponential mechanism over intervals, widths forgotten"
+
+
+def _control(right: Any, wrong: object, flaw: str, seen: str, world: Universe) -> Line:
+    """Under unbounded, which takes a value away or lets one come."""
+    about: dict[str, Any] = {"query": _QUERY, "universe": world, "tail": 1e-9}
+    return in_place_of(right, wrong, policies.unbounded(), flaw, seen, **about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,43 +104,20 @@ class _AsOne:
 def _broken_ranks() -> Iterator[Line]:
     policy = policies.unbounded()
     right = NoisyMaxRank.for_policy(policy, above=1, candidates=3, epsilon=_EPSILON)
-    yield in_place_of(
-        right,
-        replace(right, noise_rate=right.noise_rate * 2),
-        policy,
-        "priced as if a value more took all candidates the same way",
-        "in scores called monotone that are not",
-        query=_QUERY,
-        universe=Universe(groups=("a", "b", "c"), units=3, max_groups=1),
-        tail=1e-9,
-    )
+    twice = replace(right, noise_rate=right.noise_rate * 2)
+    flaw = "priced as if a value more took all candidates the same way"
+    yield _control(right, twice, flaw, _MONOTONE, _THREE)
 
 
 def _broken() -> Iterator[Line]:
     policy = policies.unbounded()
-    universe = Universe(groups=("a", "b", "c"), units=3, max_groups=1)
     right = NoisyMaxQuantile.for_policy(policy, q="1/2", candidates=3, epsilon=_EPSILON)
-
-    def control(wrong: object, flaw: str, seen: str) -> Line:
-        return in_place_of(
-            right, wrong, policy, flaw, seen, query=_QUERY, universe=universe, tail=1e-9
-        )
-
-    yield control(
-        replace(right, noise_rate=right.noise_rate * 2),
-        "priced as if all distances moved the same way",
-        "in scores called monotone that are not",
-    )
-    yield control(
-        _RunsAsOne(right),
-        "a run of candidates without values is as likely as one of them",
-        "in quantiles by the exponential mechanism over intervals, widths forgotten",
-    )
-    yield control(
-        _TiesByOrder(right),
-        "takes the lowest of the candidates that are nearest, without noise",
-        "where a tie was broken by the data",
-    )
+    flaw, seen = "priced as if all distances moved the same way", _MONOTONE
+    yield _control(right, replace(right, noise_rate=right.noise_rate * 2), flaw, seen, _THREE)
+    flaw = "a run of candidates without values is as likely as one of them"
+    yield _control(right, _RunsAsOne(right), flaw, _INTERVALS, _THREE)
+    flaw = "takes the lowest of the candidates that are nearest, without noise"
+    yield _control(right, _TiesByOrder(right), flaw, "where a tie was broken by the data", _THREE)
 
 
 @dataclass(frozen=True, slots=True)

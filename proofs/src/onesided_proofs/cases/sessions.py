@@ -24,9 +24,11 @@ from onesided import session as questions
 from onesided.engine.kit import units_of
 from onesided.mechanism import Counts
 from onesided.noise import Noise
-from onesided.policy import ABSENT, Policy, Record
+from onesided.policy import Policy, Record
 from onesided.session.kit import prepared
 from onesided.verify import Data, Line, Row, Table, Tables, Universe, subsets
+from onesided_proofs import _worlds as worlds
+from onesided_proofs._worlds import of_kinds
 
 _PLACES: Final = ("p", "q")
 _SHARED: Final = "shared between sides, places or parts that are never needed at once"
@@ -36,6 +38,10 @@ _UNITS: Final[dict[str, object]] = {
     "most": ("max", "v"),
     "total": ("sum", "v", (-1, 1)),
 }
+# Of a wrong line that is enumerated as the others are.
+_WRONG: Final[dict[str, Any]] = {
+    "epsilon": _EPSILON, "tail": 1e-8, "unseen": 1e-3, "sealed": False,
+}  # fmt: skip
 _ENGINES: Final = ("duckdb", "polars")
 _NONE: Final = "?"  # in place of a value, where there is none
 
@@ -209,9 +215,8 @@ def _selections() -> Iterator[Line]:
         yield _line(policy, questions.TopK(k=1, **asked), world)
         yield _line(policy, questions.AtMost(threshold=0, **asked), world)
         yield _line(policy, questions.Above(threshold=0, max_answers=1, **asked), world)
-    yield _line(
-        two, questions.Above(threshold=0, max_answers=1, adaptive=True, **asked), world, "adaptive"
-    )
+    stream = questions.Above(threshold=0, max_answers=1, adaptive=True, **asked)
+    yield _line(two, stream, world, "adaptive")
     whole, each = {"all": _PLACES}, {"one": _PLACES, "other": _PLACES[:1]}
     for policy, of, words in (
         (two, whole, "1 compound"),
@@ -244,21 +249,16 @@ def _values() -> Iterator[Line]:
         nearest = questions.Quantile("v", candidates=[0, 1, 2], epsilon=_EPSILON)
         yield _line(policy, nearest, world)
     # The bounds of squares about 0; and who is in no row of the condition adds nothing.
-    yield _line(
-        added,
-        questions.Variance("v", epsilon=_EPSILON, bounds=(-1, 2)),
-        _world(added, -1, 2),
-        "of -1 .. 2",
-    )
+    squares = questions.Variance("v", epsilon=_EPSILON, bounds=(-1, 2))
+    yield _line(added, squares, _world(added, -1, 2), "of -1 .. 2")
     some = _totals(1, 3, where="v > 1")
     yield _line(both, some, _world(both, 1, 3), "of some")
     # Whoever loses one of several rows at a place stays there with another sum.
     dropped = policies.presence(max_groups=1)
     for low, high in ((0, 2), (-1, 2)):
         here = _totals(low, high, by="place", keys=_PLACES)
-        yield _line(
-            dropped, here, _world(dropped, low, high, many=True), f"of several {low} .. {high}"
-        )
+        world = _world(dropped, low, high, many=True)
+        yield _line(dropped, here, world, f"of several {low} .. {high}")
     yield from _both_ends()
     yield from _of_rows()
     yield from _by_place()
@@ -355,19 +355,16 @@ def _weighed_as_totals() -> Line:
     """Wrong: a mean of what is left is taken to fall where rows are dropped, as a total does."""
     policy = _dropped(1)
     places: dict[str, Any] = {"by": "place", "keys": _PLACES}
-    return Line(
-        "session: Count weighted",
-        policy,
-        Mispriced(policy, _totals(0, 3, **places), read=_weighted(policy)),
-        dict.fromkeys(policy.edges, Fraction(_EPSILON)),
-        universe=_world(policy, 1, 3, many=True),
-        epsilon=_EPSILON,
-        tail=1e-8,
-        unseen=1e-3,
-        sealed=False,
-        flaw="noise above alone, where who drops a row of a small weight weighs more",
-        seen="where a unit's mean is priced as its total",
-    )
+    wrong = Mispriced(policy, _totals(0, 3, **places), read=_weighted(policy))
+    flaw = "noise above alone, where who drops a row of a small weight weighs more"
+    world, seen = _world(policy, 1, 3, many=True), "where a unit's mean is priced as its total"
+    return _flawed("session: Count weighted", policy, wrong, world, flaw=flaw, seen=seen)
+
+
+def _flawed(name: str, policy: Policy, run: Any, world: Universe, **about: Any) -> Line:
+    """A wrong program that is said to lose ε along every edge, enumerated as the others are."""
+    claims = dict.fromkeys(policy.edges, Fraction(_EPSILON))
+    return Line(name, policy, run, claims, universe=world, **{**_WRONG, **about})
 
 
 def _dropped(most: int) -> Policy:
@@ -416,10 +413,7 @@ def _by_value(*epsilons: int) -> questions.Several:
 
 def _of_single_rows(policy: Policy) -> Universe:
     """Each row is a unit, at one of two places."""
-    absent = [Record(ABSENT)] if ABSENT in policy.kinds else []
-    kinds = [kind for kind in policy.kinds if kind != ABSENT]
-    held = [Record(kind, frozenset({f"{at}0"})) for kind in kinds for at in _PLACES]
-    return Universe(units=1, values=(*absent, *held))
+    return Universe(units=1, values=of_kinds(policy, [frozenset({f"{at}0"}) for at in _PLACES]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,18 +464,8 @@ def _parts_at_the_largest() -> Iterator[Line]:
         ),
     )
     for policy, program, universe, flaw, seen in broken:
-        yield Line(
-            "Counts of disjoint parts",
-            policy,
-            program,
-            dict.fromkeys(policy.edges, Fraction(_EPSILON)),
-            universe=universe,
-            epsilon=_EPSILON,
-            tail=1e-8,
-            unseen=1e-3,
-            flaw=flaw,
-            seen=seen,
-        )
+        name = "Counts of disjoint parts"
+        yield _flawed(name, policy, program, universe, flaw=flaw, seen=seen, sealed=True)
 
 
 def _two(**shared: Any) -> questions.Several:
@@ -496,11 +480,7 @@ def _world(policy: Policy, low: int, high: int, *, many: bool = False) -> Univer
     least = 0 if isinstance(policy, policies.Presence) else 1
     held = [frozenset(some) for size in range(least, 3) for some in combinations(cells, size)]
     held = [one for one in held if many or len({cell[0] for cell in one}) == len(one)]
-    kinds = [kind for kind in policy.kinds if kind != ABSENT]
-    absent = [Record(ABSENT)] if ABSENT in policy.kinds else []
-    return Universe(
-        units=1, values=(*absent, *(Record(kind, value) for kind in kinds for value in held))
-    )
+    return Universe(units=1, values=of_kinds(policy, held))
 
 
 @dataclass(frozen=True, slots=True)
@@ -552,19 +532,7 @@ def table_of(data: Data) -> Any:
 
 def table_of_rows(found: Iterable[tuple[int, str, str, int | None]]) -> Any:
     """A table of persons, their kinds, places and values."""
-    rows, names = list(found), ("person", "kind", "place", "v")
-    if find_spec("polars"):
-        import polars as pl  # noqa: PLC0415 - optional, and slow to load
-
-        types = (pl.Int64, pl.String, pl.String, pl.Int64)
-        return pl.DataFrame(rows, schema=dict(zip(names, types, strict=True)), orient="row")
-    import duckdb  # noqa: PLC0415 - optional, and slow to load
-
-    known = duckdb.connect()
-    known.execute("CREATE TABLE rows (person BIGINT, kind VARCHAR, place VARCHAR, v BIGINT)")
-    if rows:
-        known.executemany("INSERT INTO rows VALUES (?, ?, ?, ?)", rows)
-    return known.table("rows")
+    return worlds.table_of(found, person="BIGINT", kind="VARCHAR", place="VARCHAR", v="BIGINT")
 
 
 def _line(
@@ -596,12 +564,8 @@ def _line(
 
 def _per_unit() -> Iterator[Line]:
     """Units as rows, made of one or two rows each."""
-    for policy in (
-        policies.addition_only(),
-        policies.removal_only(),
-        policies.bounded(),
-        policies.unbounded(),
-    ):
+    one_way = policies.addition_only(), policies.removal_only()
+    for policy in (*one_way, policies.bounded(), policies.unbounded()):
         world = _world(policy, 0, 2, many=True)
         for asked, what in (
             (questions.Count(by="n", keys=(1, 2), max_groups=1, epsilon=_EPSILON), "by rows"),
@@ -619,18 +583,11 @@ _WEIGHED = questions.Mean(
 
 def _weighed_as_one() -> Iterator[Line]:
     """Wrong: twice the rate, as if every unit moved both sums by one span and not by two."""
+    flaw = "priced at the weight 1, where 2 are the most"
     for policy in (policies.addition_only(), policies.bounded()):
-        yield _line(
-            policy,
-            replace(_WEIGHED, epsilon=2 * _EPSILON),
-            _world(policy, 0, 2, many=True),
-            "weighted",
-            claims=_EPSILON,
-            made=_units,
-            loose="",
-            flaw="priced at the weight 1, where 2 are the most",
-            seen="weights multiplied in after the price",
-        )
+        asked, world = replace(_WEIGHED, epsilon=2 * _EPSILON), _world(policy, 0, 2, many=True)
+        about = {"flaw": flaw, "seen": "weights multiplied in after the price", "loose": ""}
+        yield _line(policy, asked, world, "weighted", claims=_EPSILON, made=_units, **about)
 
 
 def _units(session: questions.Session) -> questions.Session:
@@ -648,11 +605,9 @@ def _possible() -> Iterator[Line]:
     """A condition that is unknown where a value is missing, read in both ways."""
     held = [frozenset(some) for some in ((), ("p1",), ("p2",), ("p?",), ("p?", "q2"))]
     for policy in (_dropped(1), policies.addition_only(), policies.bounded()):
-        kind = next(kind for kind in policy.kinds if kind != ABSENT)
-        absent = [Record(ABSENT)] if ABSENT in policy.kinds else []
         least = 0 if isinstance(policy, policies.Presence) else 1
-        own = (Record(kind, some) for some in held if len(some) >= least)
-        world = Universe(units=1, values=(*absent, *own))
+        own = of_kinds(policy, (some for some in held if len(some) >= least))
+        world = Universe(units=1, values=own)
         more: dict[str, Any] = {} if least == 0 else {"max_groups": 2}
         for unknown in ("possible", "recorded"):
             asked: dict[str, Any] = {"by": "place", "keys": _PLACES, "epsilon": _EPSILON, **more}
@@ -725,53 +680,19 @@ def _priced_for_open(
     shared: dict[str, Any] = {"epsilon": _EPSILON, "max_groups": 1}
     places = {name: given for name, given in asked.items() if name in ("by", "keys")}
     priced, told = questions.Count(counted="open", **places, **shared), read(**asked, **shared)
-    return Line(
-        f"session: {type(told).__name__} {what}",
-        policy,
-        Mispriced(policy, priced, read=told),
-        dict.fromkeys(policy.edges, Fraction(_EPSILON)),
-        universe=world,
-        epsilon=_EPSILON,
-        tail=1e-8,
-        unseen=1e-3,
-        sealed=False,
-        flaw=wrong[0],
-        seen=wrong[1],
-    )
-
-
-def _priced_as_one_row(
-    policy: Policy, asked: Callable[[int], Any], low: int, high: int, name: str
-) -> Line:
-    """Wrong: two rows of a unit count, at the price of one."""
-    return Line(
-        f"session: {name} of two rows at the price of one",
-        policy,
-        Mispriced(policy, asked(1), read=asked(2)),
-        dict.fromkeys(policy.edges, Fraction(_EPSILON)),
-        universe=_world(policy, low, high, many=True),
-        epsilon=_EPSILON,
-        tail=1e-8,
-        unseen=1e-3,
-        sealed=False,
-        flaw="priced for one row of a unit, where two count",
-        seen="in sessions that count rows of units",
-    )
+    name = f"session: {type(told).__name__} {what}"
+    run = Mispriced(policy, priced, read=told)
+    return _flawed(name, policy, run, world, flaw=wrong[0], seen=wrong[1])
 
 
 def _broken() -> Iterator[Line]:
     policy, world = policies.addition_only(), Universe(groups=_PLACES, units=1)
     flawed: dict[str, Any] = {"seen": "in sessions that add up by hand", "loose": ""}
-    yield _line(
-        policy, _two(), world, claims=_EPSILON, flaw="two answers at the price of one", **flawed
-    )
+    flaw = "two answers at the price of one"
+    yield _line(policy, _two(), world, claims=_EPSILON, flaw=flaw, **flawed)
     # Noise on all counts at once hides all of them at ε; drawn for each apart it hides each.
-    apart = questions.Several(
-        [
-            questions.Count(epsilon=_EPSILON, by="place", keys=(place,), max_groups=2)
-            for place in _PLACES
-        ]
-    )
+    place = partial(questions.Count, epsilon=_EPSILON, by="place", max_groups=2)
+    apart = questions.Several([place(keys=(one,)) for one in _PLACES])
     flaw = "noise for all counts, drawn for each of them apart"
     yield _line(policy, apart, world, claims=_EPSILON, flaw=flaw, **flawed)
     yield from _parts_at_the_largest()
@@ -782,18 +703,15 @@ def _broken() -> Iterator[Line]:
     flaw = "a unit that loses a row keeps another row of its own"
     flawed |= {"flaw": flaw, "seen": "where rows become units under presence"}
     yield _line(dropped, asked, _world(dropped, 0, 2), "per unit", made=_unpriced, **flawed)
+    # Two rows of a unit count, at the price of one.
     rows: dict[str, Any] = {"of": "rows", "epsilon": _EPSILON}
-    yield _priced_as_one_row(
-        policies.addition_only(),
-        lambda most: questions.Sum("v", bounds=(0, 2), max_rows=most, **rows),
-        1,
-        2,
-        "Sum",
-    )
-    yield _priced_as_one_row(
-        policies.bounded(),
-        lambda most: questions.Quantile("v", candidates=[0, 1], max_rows=most, **rows),
-        0,
-        1,
-        "Quantile",
-    )
+    flaw = "priced for one row of a unit, where two count"
+    for policy, name, asked_of, low, high in (
+        (policies.addition_only(), "Sum", partial(questions.Sum, "v", bounds=(0, 2)), 1, 2),
+        (policies.bounded(), "Quantile", partial(questions.Quantile, "v", candidates=[0, 1]), 0, 1),
+    ):
+        run = Mispriced(policy, asked_of(max_rows=1, **rows), read=asked_of(max_rows=2, **rows))
+        about = {"flaw": flaw, "seen": "in sessions that count rows of units"}
+        title = f"session: {name} of two rows at the price of one"
+        world = _world(policy, low, high, many=True)
+        yield _flawed(title, policy, run, world, **about)

@@ -1,4 +1,7 @@
-"""Counts in the shuffle model: what leaves the shuffler, with and without people who collude."""
+"""Counts in the shuffle model: what leaves the shuffler, with and without people who collude.
+
+The wrong ones are at a rate of 4 for two senders.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from onesided import policy as policies
 from onesided.mechanism.local import ShuffledCounts
 from onesided.noise import IntArray, Noise
 from onesided.numbers import Loss
 from onesided.policy import Policy, Shift
 from onesided.verify import Data, Line, Universe
-from onesided_proofs.zoo import shuffled as zoo
 
 _NAME: Final = "ShuffledCounts"
 _MOVED: Final = Shift(rise=0, fall=1)
@@ -69,9 +74,9 @@ def cases() -> Iterator[Line]:
     flawed: dict[str, Any] = {"seen": _HAND, **_WAYS}
     claims = {edge: Fraction(4) for edge in policy.edges}
     for run, flaw in (
-        (zoo.coins, "each adds a token by a coin: the noise has an end"),
-        (zoo.halves, "two geometric variables at twice the rate, for one"),
-        (zoo.two_marks, "some noise has a mark of its own"),
+        (coins, "each adds a token by a coin: the noise has an end"),
+        (halves, "two geometric variables at twice the rate, for one"),
+        (two_marks, "some noise has a mark of its own"),
     ):
         yield Line(_NAME, policy, _Wrong(run), claims, flaw=flaw, **flawed)
     flawed["universe"] = _ONE
@@ -83,9 +88,41 @@ def cases() -> Iterator[Line]:
 
 
 def _away(data: Data, noise: Noise) -> Any:
-    return zoo.away([bool(record.value) for record in data if record.kind != "absent"], noise)
+    return away([bool(record.value) for record in data if record.kind != "absent"], noise)
 
 
 def _line(policy: Policy, program: Any, loss: Loss, what: str = "", **options: Any) -> Line:
     claims = dict.fromkeys(policy.edges, loss)
     return Line(f"{_NAME} {what}".strip(), policy, program, claims, **{**_WAYS, **options})
+
+
+_RATE = 4
+_HALF = Fraction(1, 2)
+
+
+def coins(rows: list[list[int]], noise: Noise) -> IntArray:
+    """Each sender adds a token with a chance of a half: with none added the truth shows."""
+    return _total(rows, noise.bernoulli(_HALF, len(rows)))
+
+
+def halves(rows: list[list[int]], noise: Noise) -> IntArray:
+    """Each sender adds a geometric variable at twice the rate: together they are none at half."""
+    return _total(rows, noise.geometric(2 * _RATE, len(rows)))
+
+
+def two_marks(rows: list[list[int]], noise: Noise) -> IntArray:
+    """A second kind of token for noise of the first sender: the shuffler hides that no more."""
+    pair = ShuffledCounts(_RATE, senders=2)
+    first, second = pair.tokens([0], noise=noise), pair.tokens(rows[1], noise=noise)
+    return np.array([rows[0][0] + int(second[0]), int(first[0])], dtype=np.int64)
+
+
+def away(members: list[bool], noise: Noise) -> Any:
+    """Only those who are there send, so a missing sender is seen by missing noise."""
+    pair = ShuffledCounts(_RATE, senders=2)
+    return sum(int(pair.tokens([1], noise=noise)[0]) for _ in members)
+
+
+def _total(rows: list[list[int]], added: NDArray[Any]) -> IntArray:
+    total = sum(row[0] for row in rows) + int(added.sum())
+    return np.array([total], dtype=np.int64)

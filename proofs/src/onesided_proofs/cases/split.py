@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
+
+import numpy as np
 
 from onesided import policy as policies
 from onesided.mechanism import Counts
 from onesided.mechanism.histograms import OpenShape, SplitHistogram
-from onesided.numbers import INFINITE, Loss
-from onesided.policy import Edge, GroupCount, Policy, Record
-from onesided.verify import Line, Universe, shipped
-from onesided_proofs.zoo import split as zoo
+from onesided.mechanism.histograms.kit import Parts
+from onesided.noise import IntArray, Noise
+from onesided.numbers import INFINITE
+from onesided.policy import GroupCount, Policy, Record
+from onesided.verify import Data, Line, Universe, shipped
 
 _SENSITIVE: Final = policies.sensitive("hidden")
 _TIERS: Final = policies.tiers({"strict": (1, "strict"), "mild": (2, "mild"), "open": INFINITE})
@@ -74,69 +78,33 @@ def _open_counts() -> Iterator[Line]:
 def _broken_splits() -> Iterator[Line]:
     right = SplitHistogram.for_policy(_SENSITIVE, epsilon=6)
     for run, flaw, seen in (
-        (
-            partial(zoo.zeros_kept, right=right),
-            "sensitive zeros stay zero",
-            "the recipe on the wrong part",
-        ),
-        (
-            partial(zoo.clipped_first, right=right),
-            "open counts clipped before the noise",
-            "by who is near",
-        ),
-        (
-            partial(zoo.noise_above_open, right=right),
-            "noise above open counts",
-            "the presence policy's side",
-        ),
+        (zeros_kept, "sensitive zeros stay zero", "the recipe on the wrong part"),
+        (clipped_first, "open counts clipped before the noise", "by who is near"),
+        (noise_above_open, "noise above open counts", "the presence policy's side"),
     ):
-        yield _broken(right, run, _SENSITIVE, flaw, seen)
+        yield _broken(right, partial(run, right=right), flaw, seen)
     forgot = SplitHistogram(3, 6, open_rate=3)
-    yield _broken(
-        right,
-        zoo.Measured(forgot),
-        _SENSITIVE,
-        "sensitive counts charged without their rise",
-        "a budget for open records only",
-    )
+    flaw = "sensitive counts charged without their rise"
+    yield _broken(right, Measured(forgot), flaw, "a budget for open records only")
 
 
 def _broken_shapes() -> Iterator[Line]:
     right = OpenShape((2, 2), ((2, 2, 5), (4, 4, 4)), block=2)
+    cells = '"sensitive keeps their number", but not in the cells'
     for run, flaw, seen in (
-        (
-            partial(zoo.raw_partition, right=right),
-            "partition from the true open counts",
-            "DAWA on open data",
-        ),
-        (
-            partial(zoo.raw_shape, right=right),
-            "spread by the true open shape",
-            "a public prior that is not",
-        ),
-        (
-            partial(zoo.raw_choice, right=right),
-            "rates chosen by the true counts",
-            "tuning on the data",
-        ),
-        (
-            partial(zoo.exact_number, right=right),
-            "the number of all records as it is",
-            '"sensitive keeps their number", but not in the cells',
-        ),
-        (
-            partial(zoo.second_look, right=right),
-            "the second look is charged as the rest",
-            "refining an answer",
-        ),
+        (raw_partition, "partition from the true open counts", "DAWA on open data"),
+        (raw_shape, "spread by the true open shape", "a public prior that is not"),
+        (raw_choice, "rates chosen by the true counts", "tuning on the data"),
+        (exact_number, "the number of all records as it is", cells),
+        (second_look, "the second look is charged as the rest", "refining an answer"),
     ):
-        yield _broken(right, run, _SENSITIVE, flaw, seen)
+        yield _broken(right, partial(run, right=right), flaw, seen)
 
 
 def _sound(mechanism: Any, policy: Policy, world: Universe, **options: Any) -> Line:
     """Everything that is drawn for is checked, not only what is made of it."""
     name = options.pop("name", type(mechanism).__name__)
-    program = zoo.TwoParts(zoo.Measured(mechanism), policy, world)
+    program = TwoParts(Measured(mechanism), policy, world)
     options.setdefault("tail", 1e-13)
     return Line(name, policy, program, mechanism.losses(policy), universe=world, **options)
 
@@ -145,16 +113,102 @@ def _shape(mechanism: OpenShape, policy: Policy, world: Universe, tail: float = 
     return _sound(mechanism, policy, world, loose=_PATHS, tail=tail, unseen=1e-3)
 
 
-def _broken(right: Any, run: zoo.Run, policy: Policy, flaw: str, seen: str) -> Line:
-    claims: Mapping[Edge, Loss] = right.losses(policy)
-    return Line(
-        type(right).__name__,
-        policy,
-        zoo.TwoParts(run, policy, _TWO),
-        claims,
-        universe=_TWO,
-        flaw=flaw,
-        seen=seen,
-        tail=1e-8,
-        unseen=1e-2,
-    )
+def _broken(right: Any, run: Run, flaw: str, seen: str) -> Line:
+    program, claims = TwoParts(run, _SENSITIVE, _TWO), right.losses(_SENSITIVE)
+    about: dict[str, Any] = {"flaw": flaw, "seen": seen, "tail": 1e-8, "unseen": 1e-2}
+    return Line(type(right).__name__, _SENSITIVE, program, claims, universe=_TWO, **about)
+
+
+Run = Callable[[IntArray, IntArray, Noise], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TwoParts:
+    """A function of both histograms and noise, as a program on records."""
+
+    run: Run
+    policy: Policy
+    world: Universe = field(default_factory=Universe)
+
+    def __call__(self, data: Data, noise: Noise) -> Any:
+        """Count the records of each part, and run."""
+        parts = Parts.of(self.policy)
+        hidden = self.world.count(data, GroupCount(counted=parts.sensitive))
+        free = self.world.count(data, GroupCount(counted=parts.open))
+        return self.run(hidden, free, noise)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Everything that a shipped mechanism draws noise for, not only what is made of it."""
+
+    mechanism: OpenShape | SplitHistogram
+
+    def __call__(self, hidden: IntArray, free: IntArray, noise: Noise) -> Any:
+        """Both parts measured."""
+        if isinstance(self.mechanism, OpenShape):
+            return self.mechanism.measure(hidden, free, noise=noise)
+        return self.mechanism.release(hidden, free, noise=noise)
+
+
+def zeros_kept(hidden: IntArray, free: IntArray, noise: Noise, *, right: SplitHistogram) -> Any:
+    """Sensitive counts of 0 get no noise: "no record, nothing to hide"."""
+    released = right.release(hidden, free, noise=noise)
+    return np.where(hidden == 0, 0, released.sensitive), released.open
+
+
+def clipped_first(hidden: IntArray, free: IntArray, noise: Noise, *, right: SplitHistogram) -> Any:
+    """Open counts are cut to 0 where anybody sensitive is, before the noise."""
+    return right.release(hidden, np.where(hidden > 0, 0, free), noise=noise)
+
+
+def noise_above_open(
+    hidden: IntArray, free: IntArray, noise: Noise, *, right: SplitHistogram
+) -> Any:
+    """Open counts with noise above them, as presence has it: they rise along a move."""
+    above = noise.geometric(right.open_rate, free.size)
+    first = noise.two_sided(right.upper_rate, right.lower_rate, hidden.size)
+    return hidden + first, free + above
+
+
+def raw_partition(hidden: IntArray, free: IntArray, noise: Noise, *, right: OpenShape) -> Any:
+    """The partition is taken where true open counts are: cells with any are measured alone."""
+    option = right.options[0]
+    lower = free - noise.geometric(option.open, free.size)
+    labels = np.arange(free.size) if free.any() else np.zeros(free.size, dtype=np.int64)
+    totals = np.bincount(labels, hidden).astype(np.int64)
+    return lower, totals + noise.two_sided(option.upper, option.lower, totals.size)
+
+
+def raw_shape(hidden: IntArray, free: IntArray, noise: Noise, *, right: OpenShape) -> Any:
+    """A noisy total of all sensitive records, spread in the shape of the true open counts."""
+    option = right.options[0]
+    lower = free - noise.geometric(option.open, free.size)
+    total = int(hidden.sum()) + int(noise.two_sided(option.upper, option.lower, 1)[0])
+    return lower, total * free / max(int(free.sum()), 1)
+
+
+def raw_choice(hidden: IntArray, free: IntArray, noise: Noise, *, right: OpenShape) -> Any:
+    """The rates are chosen by the true number of sensitive records, and told."""
+    number = int(hidden.sum() > 0)
+    option = right.options[number]
+    lower = free - noise.geometric(option.open, free.size)
+    totals = hidden + noise.two_sided(option.upper, option.lower, hidden.size)
+    return number, lower, totals
+
+
+def second_look(hidden: IntArray, free: IntArray, noise: Noise, *, right: OpenShape) -> Any:
+    """The second look at open counts has the whole open rate, not what is left of it."""
+    option = right.options[0]
+    first = free - noise.geometric(right.look.open, free.size)
+    second = free - noise.geometric(option.open, free.size)
+    totals = hidden + noise.two_sided(option.upper, option.lower, hidden.size)
+    return np.maximum(first, second), totals
+
+
+def exact_number(hidden: IntArray, free: IntArray, noise: Noise, *, right: OpenShape) -> Any:
+    """The number of all records is told: none is added or removed, but some are in no cell."""
+    option = right.options[0]
+    lower = free - noise.geometric(option.open, free.size)
+    totals = hidden + noise.two_sided(option.upper, option.lower, hidden.size)
+    return int(hidden.sum()) + int(free.sum()), lower, totals

@@ -12,9 +12,10 @@ from onesided import policy as policies
 from onesided import session as questions
 from onesided.mechanism.kit import samples_for
 from onesided.noise import Noise
-from onesided.policy import ABSENT, Policy, Record
+from onesided.policy import Policy, Record
 from onesided.session.kit import prepared
 from onesided.verify import Data, Line, Universe
+from onesided_proofs._worlds import of_kinds
 from onesided_proofs.cases import sessions
 
 _EPSILON: Final = 12
@@ -48,28 +49,17 @@ def cases() -> Iterator[Line]:
     counted = _asked(counted="sensitive")
     yield _line(private, Beside(private, counted), "beside a free sample")
     added = policies.addition_only()
+    columns = Mispriced(added, _asked(pairs=[]), read=_asked())
+    added_later = "where pairs are added to a workload after it was priced"
+    spent = "where what is left over is not spent by the first"
+    gained = "where open units are counted, and what they gain is forgotten"
+    free = "a sample taken for free beside margins of everybody"
+    twice, beside = Beside(private, counted, times=2), Beside(private, wide)
+    measured = "a margin that is measured, and not charged"
     for policy, program, what, flaw, seen in (
-        (
-            added,
-            Mispriced(added, _asked(pairs=[]), read=_asked()),
-            "priced by its columns",
-            "a margin that is measured, and not charged",
-            "where pairs are added to a workload after it was priced",
-        ),
-        (
-            private,
-            Beside(private, counted, times=2),
-            "beside two samples",
-            "the free sample taken twice",
-            "where what is left over is not spent by the first",
-        ),
-        (
-            private,
-            Beside(private, wide),
-            "of everybody beside a sample",
-            "a sample taken for free beside margins of everybody",
-            "where open units are counted, and what they gain is forgotten",
-        ),
+        (added, columns, "priced by its columns", measured, added_later),
+        (private, twice, "beside two samples", "the free sample taken twice", spent),
+        (private, beside, "of everybody beside a sample", free, gained),
     ):
         yield _line(policy, program, what, flaw=flaw, seen=seen, claims=_EPSILON)
 
@@ -144,6 +134,4 @@ def _world(policy: Policy, rows: int) -> Universe:
     least, most = (0, 2) if policy.covers else (1, 1)
     held = [frozenset(some) for n in range(least, most + 1) for some in combinations(cells, n)]
     held += [frozenset(("p1", "q1")), frozenset(("p0", "q1"))] if rows > 1 else []
-    absent = [Record(ABSENT)] if ABSENT in policy.kinds and not policy.covers else []
-    kinds = [kind for kind in policy.kinds if kind != ABSENT]
-    return Universe(units=1, values=(*absent, *(Record(k, one) for k in kinds for one in held)))
+    return Universe(units=1, values=of_kinds(policy, held))

@@ -13,8 +13,7 @@ from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Policy, Record
 from onesided.session.kit import prepared
 from onesided.verify import Line, Universe
-from onesided_proofs.cases import sessions
-from onesided_proofs.zoo import linear as zoo
+from onesided_proofs.cases import linear, sessions
 
 _CELLS: Final = ("a", "b")
 _EPSILON: Final = 12
@@ -35,9 +34,9 @@ def cases() -> Iterator[Line]:
     added = policies.addition_only()
     right = _table(added, "margins")
     for wrong, flaw, seen in (
-        (zoo.counted_twice(right), "the margin counted twice", "a total printed on each page"),
+        (linear.counted_twice(right), "the margin counted twice", "a total printed on each page"),
         (
-            zoo.free_total(right, len(_CELLS)),
+            linear.free_total(right, len(_CELLS)),
             "a total not in the budget",
             "published totals beside noisy cells",
         ),
@@ -60,7 +59,7 @@ def _line(policy: Policy, mechanism: Linear, what: str) -> Line:
     return Line(
         f"Table ({what})",
         policy,
-        zoo.Measured(mechanism),
+        linear.Measured(mechanism),
         mechanism.losses,
         epsilon=_EPSILON,
         universe=Universe(groups=_CELLS, units=1, max_groups=1),

@@ -11,8 +11,8 @@ from onesided import policy as policies
 from onesided.numbers import Loss
 from onesided.policy import Guarantee, Policy
 from onesided.verify import Line, Row, Tables, subsets
-from onesided_proofs.zoo import promises as zoo
-from onesided_proofs.zoo.promises import (
+from onesided_proofs.cases import promises
+from onesided_proofs.cases.promises import (
     BOTH,
     FACTS,
     FULL,
@@ -69,7 +69,7 @@ def cases() -> Iterator[Line]:
         (policies.graph([("a", "b")]), (BOTH,), TWO),
     ):
         accounts = _charged(own)
-        yield _total(zoo.stated(accounts, policy), accounts, world)
+        yield _total(promises.stated(accounts, policy), accounts, world)
     for policy, own, world in (
         (addition, (BOTH,), TWO),
         (WIDE, (BOTH,), TWO),
@@ -84,7 +84,7 @@ def cases() -> Iterator[Line]:
         (MINORS, (_UNRULED,), KINDS),
     ):
         accounts = _charged(own)
-        yield _total(zoo.stated(accounts, policy), accounts, world, silent=True)
+        yield _total(promises.stated(accounts, policy), accounts, world, silent=True)
     yield from _together()
     yield from _unaccepted()
     yield from _deltas()
@@ -94,13 +94,11 @@ def cases() -> Iterator[Line]:
 def _together() -> Iterator[Line]:
     """For the intersection of the accounts' own policies."""
     for own, world in (
-        ((MINORS, ILL), FACTS),
-        ((MINORS, LEAVING), KINDS),
-        ((MINORS & ILL, ILL), FACTS),
+        ((MINORS, ILL), FACTS), ((MINORS, LEAVING), KINDS), ((MINORS & ILL, ILL), FACTS),
         ((BOTH, FULL), TWO),
-    ):
+    ):  # fmt: skip
         accounts = _charged(own)
-        yield _total(zoo.stated(accounts), accounts, world, "together")
+        yield _total(promises.stated(accounts), accounts, world, "together")
         if not any(len(one.parts) > 1 for one in own):
             summed = policies.together(*accounts)
             run = running(world, *accounts)
@@ -111,7 +109,7 @@ def _unaccepted() -> Iterator[Line]:
     """Presence takes units away, which another policy may not hide; or that is accepted."""
     accounts = [(MINORS, prices(MINORS)), (PRESENCE, prices(PRESENCE, 2))]
     run = running(KINDS, *accounts)
-    told = zoo.stated(accounts, accept_unprotected=True)
+    told = promises.stated(accounts, accept_unprotected=True)
     yield _total(told, accounts, KINDS, "accepted")
     summed = policies.together(*accounts, accept_unprotected=True)
     yield line("together: accepted", policy_of(summed), summed.epsilon, run)
@@ -120,12 +118,12 @@ def _unaccepted() -> Iterator[Line]:
     others = policies.custom(kinds=["s", "o", "absent"], default="o", rules=[("s", "minor")],
                              edges=[("s", "s"), ("s", "o"), ("o", "absent")])  # fmt: skip
     for name, found, held in (
-        ("total_guarantee", zoo.stated(accounts), accounts),
-        ("total_guarantee of one", zoo.stated(accounts[:1], MINORS & PRESENCE), accounts[:1]),
+        ("total_guarantee", promises.stated(accounts), accounts),
+        ("total_guarantee of one", promises.stated(accounts[:1], MINORS & PRESENCE), accounts[:1]),
         ("together", policies.together(*accounts), accounts),
         (
             "total_guarantee, where others leave",
-            zoo.stated([(others, prices(others))], others & PRESENCE),
+            promises.stated([(others, prices(others))], others & PRESENCE),
             [(others, prices(others))],
         ),
     ):
@@ -135,14 +133,14 @@ def _unaccepted() -> Iterator[Line]:
         yield line(f"{name}: not accepted", PRESENCE, {edge.name: worst}, run, silent=True)
     # Whoever leaves under presence is hidden by both of these: there is nothing to accept.
     both = [(FULL, prices(FULL)), (PRESENCE, prices(PRESENCE, 2))]
-    yield _total(zoo.stated(both), both, TWO, "who leaves is hidden by both")
+    yield _total(promises.stated(both), both, TWO, "who leaves is hidden by both")
 
 
 def _deltas() -> Iterator[Line]:
     """Each account has a δ on each edge, and may come to spend more than it did."""
     accounts = [(MINORS, prices(MINORS)), (ILL, prices(ILL))]
     deltas = (Fraction(1, 8), Fraction(1, 16))
-    told = zoo.stated(accounts, deltas=deltas)
+    told = promises.stated(accounts, deltas=deltas)
     yield _leaking("with δ", told, accounts, FACTS, deltas)
     full = [(FULL, prices(FULL))]
     for name, asked, worse in (
@@ -150,9 +148,9 @@ def _deltas() -> Iterator[Line]:
         ("on the last edge", WIDE, 1),
         ("on its edges", FULL, 1),
     ):
-        told = zoo.stated(full, asked, deltas=deltas[:1], worse=worse)
+        told = promises.stated(full, asked, deltas=deltas[:1], worse=worse)
         yield _leaking(f"δ {name}", told, full, TWO, (2 * deltas[0],))
-    told = zoo.stated(full, deltas=deltas[:1], of="budget")
+    told = promises.stated(full, deltas=deltas[:1], of="budget")
     spare = [(FULL, dict.fromkeys(prices(FULL), Fraction(9)))]
     yield _leaking("all that may be charged", told, spare, TWO, (3 * deltas[0],))
 
@@ -162,8 +160,8 @@ def _leaking(
 ) -> Line:
     """Each account tells the table itself with the chance δ."""
     releases = running(world, *accounts).releases
-    leaks = [zoo.Leaking(one, delta) for one, delta in zip(releases, deltas, strict=True)]
-    run = zoo.Composed(tuple(leaks))
+    leaks = [promises.Leaking(one, delta) for one, delta in zip(releases, deltas, strict=True)]
+    run = promises.Composed(tuple(leaks))
     made = line(f"total_guarantee, {name}", policy_of(told), told.epsilon, run, loose=_LEAKS)
     return replace(made, delta=float(max(told.delta.values())))
 

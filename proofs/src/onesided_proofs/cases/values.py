@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +16,10 @@ from onesided.mechanism import Cumulative, Staircase, StairSums, Sums
 from onesided.mechanism.kit import rates_for
 from onesided.noise import IntArray, Noise
 from onesided.numbers import INFINITE
-from onesided.policy import ABSENT, GroupCount, Policy, Record
+from onesided.policy import GroupCount, Policy, Record
 from onesided.session.kit import Groups, SumNoise, value_shifts
 from onesided.verify import Data, Line, Universe, program, shipped
+from onesided_proofs._worlds import of_kinds
 
 _PLACES = ("p", "q")
 _EPSILON = 6
@@ -56,15 +58,11 @@ def cases() -> Iterator[Line]:
 
 def _sums_by_place() -> Iterator[Line]:
     """One sum per place, and people in one or both of them."""
+    kinds = policies.sensitive("minor"), policies.extended_sensitive("minor")
+    dropped = (policies.presence(max_groups=most) for most in (1, 2))
+    every = (policies.bounded(), policies.addition_only(), *kinds, *dropped)
     for low, high in ((0, 2), (-1, 2)):
-        for policy in (
-            policies.bounded(),
-            policies.addition_only(),
-            policies.sensitive("minor"),
-            policies.extended_sensitive("minor"),
-            policies.presence(max_groups=1),
-            policies.presence(max_groups=2),
-        ):
+        for policy in every:
             yield _sum(policy, (low, high), optional=True, by=True, most=2)
 
 
@@ -160,15 +158,10 @@ def _cumulative() -> Iterator[Line]:
     for policy in (*one_sided, *two_sided):
         for levels in (1, 2):
             rates = rates_for(policy, GroupCount(), Fraction(_EPSILON, levels))
-            yield shipped(
-                Cumulative(*rates, bins=2, levels=levels),
-                policy,
-                universe=Universe(units=1, max_groups=1),
-                name=f"Cumulative, {levels} levels",
-                tail=1e-11,
-                loose=_FEW,
-                epsilon=_EPSILON,
-            )
+            made = Cumulative(*rates, bins=2, levels=levels)
+            about: dict[str, Any] = {"universe": Universe(units=1, max_groups=1), "tail": 1e-11}
+            name = f"Cumulative, {levels} levels"
+            yield shipped(made, policy, name=name, loose=_FEW, epsilon=_EPSILON, **about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +208,9 @@ def _sum(
     noise = SumNoise.for_shifts(policy, groups, shifts, largest=max(high, -low), epsilon=_EPSILON)
     mechanism = noise.mechanism if stairs else noise.slopes
     claims = {edge: max(mechanism.loss(s) for s in many) for edge, many in shifts.items()}
-    over = " by place" if by else ""
+    over = f"{' by place' if by else ''}{'' if optional else ', everybody adds'}"
     return Line(
-        f"{_name(mechanism)} of {low} .. {high}{over}{'' if optional else ', everybody adds'}",
+        f"{type(mechanism).__name__} of {low} .. {high}{over}",
         policy,
         _Summing(mechanism, low, high, by),
         claims,
@@ -229,10 +222,6 @@ def _sum(
         loose=(_STAYS if isinstance(policy, policies.Presence) else _FEW) if by else _SPREAD,
         tail=1e-11,
     )
-
-
-def _name(mechanism: Sums | StairSums) -> str:
-    return type(mechanism).__name__
 
 
 def _groups(policy: Policy, *, by: bool, most: int) -> Groups:
@@ -260,9 +249,7 @@ def _records(
         for chosen in combinations(single, size)
         if len({one[0] for one in chosen}) == len(chosen)
     ]
-    kinds = [kind for kind in policy.kinds if kind != ABSENT]
-    absent = [Record(ABSENT)] if ABSENT in policy.kinds else []
-    return (*absent, *(Record(kind, value) for kind in kinds for value in held))
+    return of_kinds(policy, held)
 
 
 def _broken() -> Iterator[Line]:
@@ -276,34 +263,20 @@ def _broken() -> Iterator[Line]:
     yield _mispriced(policies.presence(max_groups=2), (-1, 2), one_sided, flaw=forgotten)
     forgotten = "squares priced as falls alone, since none is below 0"
     squares = Sums(Fraction(3, 2), INFINITE)
-    yield _mispriced(
-        policies.presence(max_groups=2), (-1, 2), squares, flaw=forgotten, squared=True
-    )
-    yield program(
-        "quantile",
-        _private_candidate,
-        policies.bounded(),
-        _EPSILON,
-        universe=Universe(
-            units=2, values=tuple(Record("record", frozenset({place})) for place in "abc")
-        ),
-        flaw="tells a value of somebody's, not a public candidate",
-        seen="in quantiles by the exponential mechanism over the data's own values",
-        tail=1e-9,
-    )
-    tree = Cumulative(8, 8, bins=3, levels=2)
-    policy = policies.bounded()
-    (edge,) = policy.edges
-    yield Line(
-        "Cumulative",
-        policy,
-        tree,
-        {edge: Fraction(16)},
-        universe=Universe(groups=("a", "b", "c"), units=1, max_groups=1),
-        flaw="charged for one level of runs and not for all",
-        seen="in trees of counts",
-        tail=1e-9,
-    )
+    dropped = policies.presence(max_groups=2)
+    yield _mispriced(dropped, (-1, 2), squares, flaw=forgotten, squared=True)
+    held = Universe(units=2, values=tuple(Record("record", frozenset({place})) for place in "abc"))
+    abc = Universe(groups=("a", "b", "c"), units=1, max_groups=1)
+    own, public = "tells a value of somebody's, not a public candidate", policies.bounded()
+    seen = "in quantiles by the exponential mechanism over the data's own values"
+    level = "charged for one level of runs and not for all"
+    run: Any
+    for name, run, epsilon, world, flaw, where in (
+        ("quantile", _private_candidate, _EPSILON, held, own, seen),
+        ("Cumulative", Cumulative(8, 8, bins=3, levels=2), 16, abc, level, "in trees of counts"),
+    ):
+        about: dict[str, Any] = {"universe": world, "flaw": flaw, "seen": where, "tail": 1e-9}
+        yield program(name, run, public, epsilon, **about)
 
 
 def _broken_shares() -> Iterator[Line]:
@@ -360,7 +333,7 @@ def _mispriced(
     most = 2 if by else 1
     groups = _groups(policy, by=by, most=most)
     return Line(
-        f"{'Squares' if squared else _name(mechanism)} of {low} .. {high}",
+        f"{'Squares' if squared else type(mechanism).__name__} of {low} .. {high}",
         policy,
         _Summing(mechanism, low, high, by=by, squared=squared),
         {edge: 6 * edge.weight for edge in policy.edges},

@@ -6,20 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from importlib.util import find_spec
 from typing import Any, Final
 
 from onesided import policy as policies
 from onesided import session as questions
 from onesided.mechanism import Counts, RecordSample
-from onesided.noise import Noise
+from onesided.noise import IntArray, Noise
 from onesided.numbers import INFINITE, Loss
 from onesided.policy import Edge, GroupCount, View
 from onesided.session.kit import prepared
 from onesided.verify import Households, Line, losses_of, shipped
 from onesided.verify.kit import Homes
+from onesided_proofs._worlds import table_of
 from onesided_proofs.cases.sessions import has_engine
-from onesided_proofs.zoo import views as zoo
 
 _EPSILON: Final = 6
 _OPEN: Final = frozenset({"open"})
@@ -41,7 +40,7 @@ def cases() -> Iterator[Line]:
     small = replace(homes, members=1)
     yield _counts(Households(policy=small, homes=("a", "a", "b", None)), _OPEN, name="and large")
     whole = Households(policy=homes)
-    coin = partial(zoo.homes_sampled, world=whole, sample=RecordSample(_EPSILON))
+    coin = partial(homes_sampled, world=whole, sample=RecordSample(_EPSILON))
     yield Line("sample of whole households", homes, coin, _costs(homes), universe=whole)
     if has_engine():
         for kind, first in ((questions.Count, ()), (questions.AtLeast, (1,))):
@@ -98,23 +97,8 @@ class OfHouseholds:
 
 
 def _table(rows: list[tuple[Any, ...]], names: tuple[str, ...]) -> Any:
-    """A table in the first engine that is there."""
-    if find_spec("polars"):
-        import polars as pl  # noqa: PLC0415 - optional, and slow to load
-
-        known = {"person": pl.Int64(), "marks": pl.Boolean()}
-        schema = {name: known.get(name, pl.String()) for name in names}
-        return pl.DataFrame(rows, schema=schema, orient="row")
-    import duckdb  # noqa: PLC0415 - optional, and slow to load
-
-    types = {"person": "BIGINT", "marks": "BOOLEAN"}
-    columns = ", ".join(f"{name} {types.get(name, 'VARCHAR')}" for name in names)
-    table = duckdb.connect()
-    table.execute(f"CREATE TABLE rows ({columns})")
-    if rows:
-        places = ", ".join("?" for _ in names)
-        table.executemany(f"INSERT INTO rows VALUES ({places})", rows)  # noqa: S608 - our names
-    return table.table("rows")
+    known = {"person": "BIGINT", "marks": "BOOLEAN"}
+    return table_of(rows, **{name: known.get(name, "VARCHAR") for name in names})
 
 
 def _session(world: Households, kind: Any, *first: int) -> Line:
@@ -136,10 +120,10 @@ def _broken(homes: View) -> Iterator[Line]:
     query = GroupCount(max_groups=1, counted=_OPEN, several_units=True)
     costs = _costs(homes)
     yield Line("Counts", homes, single, costs, query, flaw="members priced singly", **flawed)
-    coins = partial(zoo.members_sampled, world=world, sample=RecordSample(_EPSILON))
+    coins = partial(members_sampled, world=world, sample=RecordSample(_EPSILON))
     yield Line("RecordSample", homes, coins, costs, flaw="a coin for each member", **flawed)
     right = Counts.for_policy(homes, epsilon=_EPSILON, max_groups=1, counted=_OPEN)
-    each = zoo.Miscounted(right, world, each=True)
+    each = Miscounted(right, world, each=True)
     claims = losses_of(right, homes, query)
     yield Line("Counts", homes, each, claims, flaw="kinds by each person's own rows", **flawed)
     small = replace(homes, members=1)
@@ -147,7 +131,7 @@ def _broken(homes: View) -> Iterator[Line]:
     flawed = {"seen": _HAND, "universe": large}
     narrow = Counts.for_policy(small, epsilon=_EPSILON, max_groups=1, counted=_OPEN)
     claims = losses_of(narrow, small, query)
-    any_size = zoo.Miscounted(narrow, large)
+    any_size = Miscounted(narrow, large)
     yield Line("Counts", small, any_size, claims, flaw="large households may be open", **flawed)
 
 
@@ -155,3 +139,56 @@ def _costs(policy: View) -> dict[Edge, Loss]:
     """Nothing while a household stays sensitive, ε where it opens."""
     stays, opens = policy.edges
     return {stays: Fraction(0), opens: Fraction(_EPSILON)}
+
+
+Kept = tuple[tuple[Any, ...], ...]
+
+
+def homes_sampled(data: Homes, noise: Noise, *, world: Households, sample: RecordSample) -> Kept:
+    """Right: an open household has one coin, and all of it is published or nothing."""
+    homes = sorted({p.home for p in _open(data, world) if p.home is not None})
+    coins = sample.choose(len(homes), noise=noise)
+    kept = {home for home, coin in zip(homes, coins, strict=True) if coin}
+    return _rows(p for p in data.persons if p.home in kept)
+
+
+def members_sampled(data: Homes, noise: Noise, *, world: Households, sample: RecordSample) -> Kept:
+    """Each open person has a coin, though a household opens as a whole."""
+    persons = _open(data, world)
+    coins = sample.choose(len(persons), noise=noise)
+    return _rows(p for p, coin in zip(persons, coins, strict=True) if coin)
+
+
+@dataclass(frozen=True, slots=True)
+class Miscounted:
+    """Counts of open persons, of whom kinds are decided in another way than the policy's.
+
+    each: a person's own rows decide. whole: households of any size may be open.
+    """
+
+    mechanism: Any
+    world: Households
+    each: bool = False
+
+    def __call__(self, data: Homes, noise: Noise) -> Any:
+        """The mechanism on those counts."""
+        return self.mechanism.release(self._counts(data), noise=noise)
+
+    def _counts(self, data: Homes) -> IntArray:
+        world = self.world
+        if self.each:
+            alone = tuple(f"{place}" for place in range(len(data.persons)))
+            persons = tuple(p._replace(home=h) for p, h in zip(data.persons, alone, strict=True))
+            world, data = replace(world, homes=alone), data._replace(persons=persons)
+        else:
+            policy = replace(world.policy, members=len(data.persons))
+            world = replace(world, policy=policy)
+        return world.count(data, GroupCount(counted=frozenset({"open"})))
+
+
+def _open(data: Homes, world: Households) -> list[Any]:
+    return [p for at, p in enumerate(data.persons) if not world.sensitive(data, at)]
+
+
+def _rows(persons: Any) -> Kept:
+    return tuple(sorted((str(p.home), *sorted(p.groups)) for p in persons))

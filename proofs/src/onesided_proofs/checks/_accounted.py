@@ -454,8 +454,7 @@ def _ways_fault() -> str:
 
 
 def _mixed(kept: float, one: Law, two: Law) -> Law:
-    found: Law = kept * np.asarray(one) + (1 - kept) * np.asarray(two)
-    return found
+    return kept * np.asarray(one) + (1 - kept) * np.asarray(two)
 
 
 def _keeps(told: Bound, real: Law, other: Law, *, tight: bool = True) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
@@ -50,6 +50,7 @@ from onesided_proofs.checks._likely import likely
 
 _SURE: Final = Fraction(95, 100)
 _PAIR: Final = ((0, 3), (5, 20))
+_Read = Callable[[Any, IntArray], Said]
 _SIGNED: Final = ((-4, 7),)
 
 
@@ -64,10 +65,10 @@ def certificates() -> Iterator[Certificate]:
         yield _bounded("StairSums", StairSums(Staircase(2, largest=3), below=below), _SIGNED)
     yield from _maps()
     both = TruncatedCounts(1, width=3)
-    yield Certificate(
-        name="TruncatedCounts",
-        run=lambda truth, noise: both.release(truth, noise=noise),
-        read=lambda noisy, truth: of_interval(both.interval(noisy), truth),
+    yield _of(
+        "TruncatedCounts",
+        both,
+        lambda noisy, truth: of_interval(both.interval(noisy), truth),
         truths=far,
     )
     for rates in ((2, INFINITE), (2, 2)):
@@ -97,6 +98,15 @@ def certificates() -> Iterator[Certificate]:
         yield from likely()
 
 
+def _of(name: str, mechanism: Any, read: _Read, **more: Any) -> Certificate:
+    """What a mechanism publishes of the truth, as ``read`` tells it."""
+
+    def run(truth: IntArray, noise: Noise) -> Any:
+        return mechanism.release(truth, noise=noise)
+
+    return Certificate(name=name, run=run, read=read, **more)
+
+
 def _bounded(
     name: str, mechanism: Any, truths: tuple[Any, ...], *, confidence: Fraction = _SURE
 ) -> Certificate:
@@ -123,13 +133,7 @@ def _cumulative(mechanism: Cumulative) -> Certificate:
         )
         return of_interval(flat, np.cumsum(truth), together=True)
 
-    return Certificate(
-        name="Cumulative",
-        run=lambda truth, noise: mechanism.release(truth, noise=noise),
-        read=read,
-        truths=((9, 4),),
-        least=False,
-    )
+    return _of("Cumulative", mechanism, read, truths=((9, 4),), least=False)
 
 
 def _statements() -> Iterator[Certificate]:
@@ -144,28 +148,28 @@ def _statements() -> Iterator[Certificate]:
     yield replace(_sparse(coarse), name="AdaptiveSparseVector(1)", power=None)
     yield _of_compounds()
     keys = UnknownKeys(1, threshold=1)
-    yield Certificate(
-        name="UnknownKeys",
-        run=lambda truth, noise: keys.release(truth, noise=noise),
-        read=lambda told, truth: of_statement(told > 0, told <= truth, told == truth),
+    yield _of(
+        "UnknownKeys",
+        keys,
+        lambda told, truth: of_statement(told > 0, told <= truth, told == truth),
         truths=((0, 1), (2, 7)),
         power=keys.chance,
     )
     sample = RecordSample(1)
-    yield Certificate(
-        name="RecordSample",
-        run=lambda truth, noise: sample.release(truth, noise=noise),
-        read=lambda kept, truth: of_statement(kept > 0, kept <= truth, kept == truth),
+    yield _of(
+        "RecordSample",
+        sample,
+        lambda kept, truth: of_statement(kept > 0, kept <= truth, kept == truth),
         truths=((0, 4),),
     )
 
 
 def _at_most(mechanism: AtMost) -> Certificate:
     limit = mechanism.threshold
-    return Certificate(
-        name=f"AtMost({limit})",
-        run=lambda truth, noise: mechanism.release(truth, noise=noise),
-        read=lambda yes, truth: of_statement(yes, truth <= limit, truth == limit),
+    return _of(
+        f"AtMost({limit})",
+        mechanism,
+        lambda yes, truth: of_statement(yes, truth <= limit, truth == limit),
         truths=((limit, limit + 1), (0, limit + 2)),
         power=mechanism.power,
     )
@@ -185,10 +189,10 @@ def _sparse(mechanism: SparseVector | AdaptiveSparseVector) -> Certificate:
         right = ~told.answered | ((sign * told.values > sign * limit) & (far >= 0))
         return replace(said, certain=said.certain & right)
 
-    return Certificate(
-        name=f"SparseVector({limit}{', at least' * (sign < 0)})",
-        run=lambda truth, noise: mechanism.release(truth, noise=noise),
-        read=read,
+    return _of(
+        f"SparseVector({limit}{', at least' * (sign < 0)})",
+        mechanism,
+        read,
         truths=((limit, limit + 1), (0, limit + 2)),
         power=lambda count: chance(sign * count),
     )
@@ -220,12 +224,7 @@ def _selections() -> Iterator[Certificate]:
         own = truth[told.indices]
         return of_statement(np.ones(1, dtype=np.bool_), told.values >= own, told.values == own)
 
-    yield Certificate(
-        name="TopK",
-        run=lambda truth, noise: top.release(truth, noise=noise),
-        read=read,
-        truths=_PAIR,
-    )
+    yield _of("TopK", top, read, truths=_PAIR)
 
 
 def _broken() -> Iterator[Certificate]:
@@ -381,10 +380,10 @@ def _at_once() -> Iterator[Certificate]:
         confidence=_SURE,
     )
     limits = CubeThresholds(4, noise_rate=3)
-    right = Certificate(
-        name="CubeThresholds",
-        run=lambda truth, noise: limits.release(truth, noise=noise),
-        read=lambda told, truth: of_statement(told.certified, truth <= 4, truth == 4),
+    right = _of(
+        "CubeThresholds",
+        limits,
+        lambda told, truth: of_statement(told.certified, truth <= 4, truth == 4),
         truths=((4, 3), (2, 5)),
         power=lambda count: limits.power(4 - count, keys=2) if count <= 4 else 0.0,
     )
@@ -440,10 +439,10 @@ def _report(name: str, sent: Randomiser, *, moved: int = 0, close: float = 1.0) 
 def _quantiles() -> Iterator[Certificate]:
     """How many ranks an answer may miss by; and who is above each candidate, for certain."""
     right = NoisyMaxQuantile(1, q=_HALF, candidates=4)
-    yield Certificate(
-        name="NoisyMaxQuantile, ranks",
-        run=lambda truth, noise: right.release(truth, noise=noise),
-        read=lambda told, truth: _missed(right, told, truth, right.rank_error(confidence=_HALF)),
+    yield _of(
+        "NoisyMaxQuantile, ranks",
+        right,
+        lambda told, truth: _missed(right, told, truth, right.rank_error(confidence=_HALF)),
         truths=((3, 0, 2, 4), (0, 0, 0, 5)),
         confidence=_HALF,
         least=False,
@@ -462,10 +461,10 @@ def _quantiles() -> Iterator[Certificate]:
     )
     three = (Fraction(1, 4), _HALF, Fraction(3, 4))
     several = SeveralQuantiles(12, shares=three, candidates=3, fine=1)
-    yield Certificate(
-        name="SeveralQuantiles, ranks",
-        run=lambda truth, noise: several.release(truth, noise=noise),
-        read=lambda told, truth: _missed_each(several, told, truth),
+    yield _of(
+        "SeveralQuantiles, ranks",
+        several,
+        lambda told, truth: _missed_each(several, told, truth),
         truths=((3, 0, 2), (0, 4, 0)),
         confidence=_HALF,
         least=False,
@@ -505,13 +504,7 @@ def _beyond(mechanism: Cumulative, name: str) -> Certificate:
         flat = replace(bounds, lower=bounds.lower.ravel(), upper=bounds.upper.ravel())
         return of_interval(flat, truth.sum() - np.cumsum(truth), together=True)
 
-    return Certificate(
-        name=name,
-        run=lambda truth, noise: mechanism.release(truth, noise=noise),
-        read=read,
-        truths=((9, 14, 20),),
-        least=False,
-    )
+    return _of(name, mechanism, read, truths=((9, 14, 20),), least=False)
 
 
 def _broken_releases() -> Iterator[Certificate]:
@@ -543,10 +536,10 @@ def _broken_releases() -> Iterator[Certificate]:
     yield replace(_report("an interval a tenth as wide", urr, close=0.1), sound=False)
     ranks = NoisyMaxQuantile("1/100", q=_HALF, candidates=4)
     claimed = NoisyMaxQuantile(16, q=_HALF, candidates=4).rank_error(confidence=_HALF)
-    yield Certificate(
-        name="NoisyMaxQuantile, ranks of less noise",
-        run=lambda truth, noise: ranks.release(truth, noise=noise),
-        read=lambda told, truth: _missed(ranks, told, truth, claimed),
+    yield _of(
+        "NoisyMaxQuantile, ranks of less noise",
+        ranks,
+        lambda told, truth: _missed(ranks, told, truth, claimed),
         truths=((0, 0, 9, 0),),
         confidence=_HALF,
         least=False,

@@ -232,8 +232,7 @@ def _distances(q: Fraction, counts: IntArray) -> IntArray:
     over, under = q.as_integer_ratio()
     below = np.concatenate([[0], np.cumsum(counts)])
     target = over * int(counts.sum())
-    found: IntArray = np.maximum(under * below[:-1] - target, target - under * below[1:])
-    return found
+    return np.asarray(np.maximum(under * below[:-1] - target, target - under * below[1:]))
 
 
 class _Given:

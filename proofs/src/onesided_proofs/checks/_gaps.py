@@ -47,8 +47,7 @@ class NaiveLaplace:
     def _answer(self, count: int, units: NDArray[Any], signs: NDArray[Any]) -> NDArray[Any]:
         share = (units * 2.0**-self.bits).astype(self.dtype)
         noise = signs.astype(self.dtype) * self.dtype(self.scale) * np.log(share)
-        made: NDArray[Any] = self.dtype(count) + noise
-        return made
+        return np.asarray(self.dtype(count) + noise)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,29 @@ from onesided import policy as policies
 from onesided.errors import PolicyError
 from onesided.policy import ABSENT, Edge, GroupCount, Intersection, Policy, Record, Shift
 from onesided.verify import Row, Rows, Tables, subsets
+from onesided_proofs.cases.promises import (
+    BOTH,
+    FACTS,
+    FULL,
+    GONE,
+    GROUPS,
+    ILL,
+    LEAVING,
+    MARKS,
+    MEMBER,
+    MINOR,
+    MINORS,
+    PRESENCE,
+    TWO,
+    WIDE,
+)
 from onesided_proofs.checks._samplers import Sampled
-from onesided_proofs.zoo import promises as zoo
 
 _NAME: Final = "what policies say, by moves of tables"
 _A, _B = Row("a"), Row("b")
-_MINOR_A, _MINOR_B = Row("a", zoo.MINOR), Row("b", zoo.MINOR)
+_MINOR_A, _MINOR_B = Row("a", MINOR), Row("b", MINOR)
 _VISITS: Final = Tables(possible=subsets([_A, _B, _MINOR_A, _MINOR_B]))
-_MARKED: Final = tuple(tuple(Row(group, marks) for marks in zoo.MARKS) for group in "ab")
+_MARKED: Final = tuple(tuple(Row(group, marks) for marks in MARKS) for group in "ab")
 _MANY: Final = Tables(
     possible=(
         *subsets([*_MARKED[0], *_MARKED[1]], most=1),
@@ -44,13 +59,11 @@ def moved_checks() -> Iterator[Sampled]:
         ("shifts of counts", lambda: _first(starmap(_shifts_fault, _worlds()))),
     ):
         yield Sampled(_NAME, subject, found())
-    wrong = _shifts_fault(zoo.WIDE, zoo.GROUPS, told=zoo.PRESENCE.shifts)
+    wrong = _shifts_fault(WIDE, GROUPS, told=PRESENCE.shifts)
     yield Sampled(_NAME, "shifts of one group fewer", wrong, sound=False)
-    wrong = _edges_fault(zoo.WIDE & _ANY, zoo.GROUPS, told=zoo.WIDE)
+    wrong = _edges_fault(WIDE & _ANY, GROUPS, told=WIDE)
     yield Sampled(_NAME, "one part in place of both", wrong, sound=False)
-    wrong = _seen_fault(
-        zoo.MINORS, zoo.ILL, zoo.FACTS, told=((zoo.MINORS, zoo.MINORS), (zoo.ILL, zoo.ILL))
-    )
+    wrong = _seen_fault(MINORS, ILL, FACTS, told=((MINORS, MINORS), (ILL, ILL)))
     yield Sampled(_NAME, "records of one policy twice", wrong, sound=False)
 
 
@@ -60,62 +73,41 @@ def _first(faults: Iterable[str]) -> str:
 
 def _worlds() -> Iterator[tuple[Policy, Tables]]:
     for policy in (
-        zoo.BOTH,
-        _ADD,
-        _DROP,
-        _ANY,
-        zoo.PRESENCE,
-        zoo.WIDE,
-        zoo.MEMBER,
-        zoo.FULL,
-        zoo.PRESENCE & zoo.BOTH,
-    ):
-        yield policy, zoo.GROUPS
+        BOTH, _ADD, _DROP, _ANY, PRESENCE, WIDE, MEMBER, FULL, PRESENCE & BOTH,
+    ):  # fmt: skip
+        yield policy, GROUPS
     for policy in (
-        zoo.WIDE & zoo.BOTH,
-        zoo.BOTH & zoo.MEMBER,
-        zoo.FULL & zoo.MEMBER,
-        zoo.MEMBER & _ADD,
-        zoo.WIDE & zoo.MEMBER,
-        zoo.PRESENCE & _ADD,
-        zoo.WIDE & _ANY,
-        zoo.PRESENCE & zoo.FULL,
-        zoo.WIDE & zoo.PRESENCE,
-        _ANY & _DROP,
-        zoo.WIDE & zoo.FULL & zoo.MEMBER,
-        zoo.PRESENCE & zoo.BOTH & zoo.FULL,
-    ):
-        yield policy, zoo.GROUPS
+        WIDE & BOTH, BOTH & MEMBER, FULL & MEMBER, MEMBER & _ADD, WIDE & MEMBER, PRESENCE & _ADD,
+        WIDE & _ANY, PRESENCE & FULL, WIDE & PRESENCE, _ANY & _DROP, WIDE & FULL & MEMBER,
+        PRESENCE & BOTH & FULL,
+    ):  # fmt: skip
+        yield policy, GROUPS
     for policy in (
-        zoo.MINORS,
-        zoo.LEAVING,
+        MINORS,
+        LEAVING,
         policies.extended_sensitive("minor"),
-        zoo.MINORS & zoo.LEAVING,
-        zoo.LEAVING & zoo.FULL,
-        zoo.LEAVING & _ADD,
-        zoo.PRESENCE & zoo.MINORS,
-        zoo.WIDE & zoo.LEAVING,
+        MINORS & LEAVING,
+        LEAVING & FULL,
+        LEAVING & _ADD,
+        PRESENCE & MINORS,
+        WIDE & LEAVING,
         policies.proposition("minor"),
-        zoo.PRESENCE & policies.proposition("minor"),
+        PRESENCE & policies.proposition("minor"),
         policies.extended_sensitive("minor") & _ANY,
-        policies.tiers({"young": (1, "minor"), "rest": 2}) & zoo.MINORS,
+        policies.tiers({"young": (1, "minor"), "rest": 2}) & MINORS,
     ):
         yield policy, _VISITS
     for policy in (
-        zoo.MINORS & zoo.ILL,
-        zoo.MINORS & zoo.ILL & zoo.BOTH,
-        zoo.MINORS & policies.proposition("ill"),
-        zoo.PRESENCE & zoo.MINORS & zoo.ILL,
+        MINORS & ILL,
+        MINORS & ILL & BOTH,
+        MINORS & policies.proposition("ill"),
+        PRESENCE & MINORS & ILL,
     ):
         yield policy, _MANY
     for policy in (
-        zoo.GONE,
-        zoo.GONE & zoo.FULL,
-        _BOOK & zoo.GONE,
-        _BOOK & zoo.BOTH,
-        zoo.GONE & _ADD,
-    ):
-        yield policy, zoo.TWO
+        GONE, GONE & FULL, _BOOK & GONE, _BOOK & BOTH, GONE & _ADD,
+    ):  # fmt: skip
+        yield policy, TWO
 
 
 def _there(before: Rows, after: Rows) -> There:
@@ -313,22 +305,10 @@ def _wider_fault(policy: Policy, world: Tables) -> str:
 def _pairs() -> Iterator[tuple[Policy, Policy, Tables]]:
     tiers = policies.tiers({"young": (1, "minor"), "rest": 2})
     for one, two in (
-        (zoo.MINORS, zoo.ILL),
-        (zoo.MINORS, zoo.BOTH),
-        (zoo.MINORS, _ANY),
-        (zoo.BOTH, zoo.MEMBER),
-        (zoo.MEMBER, zoo.MINORS),
-        (zoo.LEAVING, zoo.ILL),
-        (zoo.LEAVING, zoo.MINORS),
-        (tiers, zoo.LEAVING),
-        (tiers, zoo.MINORS),
-        (zoo.LEAVING, zoo.MEMBER),
-        (_ADD, _DROP),
-        (zoo.PRESENCE, zoo.MINORS),
-        (zoo.PRESENCE, zoo.LEAVING),
-        (_ADD, zoo.PRESENCE),
-        (zoo.PRESENCE, zoo.WIDE),
-    ):
+        (MINORS, ILL), (MINORS, BOTH), (MINORS, _ANY), (BOTH, MEMBER), (MEMBER, MINORS),
+        (LEAVING, ILL), (LEAVING, MINORS), (tiers, LEAVING), (tiers, MINORS), (LEAVING, MEMBER),
+        (_ADD, _DROP), (PRESENCE, MINORS), (PRESENCE, LEAVING), (_ADD, PRESENCE), (PRESENCE, WIDE),
+    ):  # fmt: skip
         yield one, two, _MANY
         yield two, one, _MANY
 
@@ -385,17 +365,17 @@ def _unruled_fault() -> str:
         (one, ruled, free),
         (ruled, one, free),
         (ruled, ruled, same),
-        (one, zoo.BOTH, {("s", "record"), ("o", "record")}),
+        (one, BOTH, {("s", "record"), ("o", "record")}),
         (several[0], several[1], free),
         (several[0], several[2], free),
         (several[0], several[0], same),
-        (one & zoo.MINORS, zoo.ILL, set(product((one & zoo.MINORS).kinds, ("open", "sensitive")))),
-        (zoo.ILL, one & zoo.MINORS, set(product(("open", "sensitive"), (one & zoo.MINORS).kinds))),
+        (one & MINORS, ILL, set(product((one & MINORS).kinds, ("open", "sensitive")))),
+        (ILL, one & MINORS, set(product(("open", "sensitive"), (one & MINORS).kinds))),
     ):
         told = set(policies.possible_pairs(first, second))
         if told != due:
             return f"{first.parameters()} and {second.parameters()}: {told}, due {due}"
-    both: tuple[tuple[Policy, Policy], ...] = (zoo.MINORS, zoo.ILL), (zoo.PRESENCE, zoo.WIDE)
+    both: tuple[tuple[Policy, Policy], ...] = (MINORS, ILL), (PRESENCE, WIDE)
     for mine, yours in both:
         fewer = policies.joint_records(mine, yours, groups="abc", max_groups=1)
         if any(len(one.value) > 1 for one, _ in fewer):  # type: ignore[arg-type]
@@ -405,7 +385,7 @@ def _unruled_fault() -> str:
 
 def _joined_fault() -> str:
     """Whichever way policies are joined, every part is there once, and is kept with the name."""
-    some = zoo.MINORS, zoo.ILL, zoo.PRESENCE, zoo.BOTH
+    some = MINORS, ILL, PRESENCE, BOTH
     for first, second, third in permutations(some, 3):
         for joint in ((first & second) & third, first & (second & third), first & second & third):
             back = policies.from_toml(joint.to_toml())
@@ -421,18 +401,18 @@ def _joined_fault() -> str:
 def _rest_fault() -> str:
     """What a move may do to the other values of a unit: the least that all parts promise."""
     for policy, due in (
-        (zoo.PRESENCE & zoo.BOTH, "dropped"),
-        (zoo.BOTH & zoo.MEMBER, "replaced"),
-        (zoo.WIDE & zoo.PRESENCE, "dropped"),
-        (zoo.GONE & zoo.BOTH, None),
-        (_BOOK & zoo.PRESENCE, None),
+        (PRESENCE & BOTH, "dropped"),
+        (BOTH & MEMBER, "replaced"),
+        (WIDE & PRESENCE, "dropped"),
+        (GONE & BOTH, None),
+        (_BOOK & PRESENCE, None),
     ):
         if policy.other_values != due:
             return f"{policy.name} of {[p.name for p in policy.parts]}: {policy.other_values}"
     for policy, single in (
-        (zoo.GONE & zoo.BOTH, True),
-        (zoo.BOTH & zoo.GONE, True),
-        (zoo.PRESENCE & zoo.BOTH, False),
+        (GONE & BOTH, True),
+        (BOTH & GONE, True),
+        (PRESENCE & BOTH, False),
     ):
         if policy.single_valued != single:
             return f"{[p.name for p in policy.parts]} hold one value each: {policy.single_valued}"
@@ -441,7 +421,7 @@ def _rest_fault() -> str:
 
 def _unbounded_fault() -> str:
     """A unit in any number of groups comes or goes in all of them: refused, or a number named."""
-    kinds = zoo.PRESENCE & zoo.MINORS
+    kinds = PRESENCE & MINORS
     opened = frozenset({kind for kind in kinds.kinds if "open" in kind})
     try:
         told = kinds.shifts(GroupCount(counted=opened))
@@ -449,6 +429,6 @@ def _unbounded_fault() -> str:
         told = {}
     if told:
         return f"{told} is told of {kinds.name}"
-    (graph,) = {(s.rise, s.fall) for many in (_BOOK & zoo.PRESENCE).shifts(GroupCount()).values()
+    (graph,) = {(s.rise, s.fall) for many in (_BOOK & PRESENCE).shifts(GroupCount()).values()
                 for s in many}  # fmt: skip
     return "" if Shift(rise=graph[0], fall=graph[1]) == Shift(rise=0, fall=1) else f"{graph}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -45,16 +46,8 @@ def own_checks() -> Iterator[CheckResult]:
         fault = line.fault()
         measured = fault or "holds on every path, as often as is said"
         yield CheckResult("certificates", line.name, measured, not fault, line.sound)
-    yield from _alignments()
-    yield from _samplers()
-    yield from _charges()
-    yield from _accounted()
-    yield from _moved()
-    yield from _definitions()
-    yield from _repeats()
-    yield from _gaps()
-    yield from _floats()
-    yield from _draws()
+    for group in GROUPS.values():
+        yield from group()
     try:
         yield from _laws()
         yield from _audits()
@@ -62,46 +55,15 @@ def own_checks() -> Iterator[CheckResult]:
         yield CheckResult("law and audit", "left out", error.reason, accepted=True, sound=True)
 
 
-def _alignments() -> Iterator[CheckResult]:
-    """Proofs by alignment, each on every path of noise."""
-    for one in alignment_checks():
-        measured = one.fault or "same output on every path, at no more than is said"
-        yield CheckResult(one.name, one.subject, measured, not one.fault, one.sound)
+def _told(checks: Callable[[], Iterable[Any]], well: str) -> Iterator[CheckResult]:
+    """What each found, or that it went ``well``."""
+    for one in checks():
+        yield CheckResult(one.name, one.subject, one.fault or well, not one.fault, one.sound)
 
 
-def _samplers() -> Iterator[CheckResult]:
-    """Every sampler, which enumeration replaces: words at its thresholds, and its law."""
-    for one in sampler_checks():
-        measured = one.fault or "as the law says"
-        yield CheckResult(one.name, one.subject, measured, not one.fault, one.sound)
-
-
-def _charges() -> Iterator[CheckResult]:
+def _charges() -> Iterator[Any]:
     """What a real session adds up of its rows, and what its ledger holds after some questions."""
-    for one in (*charge_checks(), *added_checks(), *travelled_checks(), *arithmetic_checks()):
-        measured = one.fault or "all that was planned"
-        yield CheckResult(one.name, one.subject, measured, not one.fault, one.sound)
-
-
-def _accounted() -> Iterator[CheckResult]:
-    """What releases lose together, sampled or read the other way, by laws written out in full."""
-    for one in accounted_checks():
-        measured = one.fault or "as the laws say"
-        yield CheckResult(one.name, one.subject, measured, not one.fault, one.sound)
-
-
-def _moved() -> Iterator[CheckResult]:
-    """Shifts, edges, kinds and records of policies, by every move of small tables."""
-    for one in moved_checks():
-        measured = one.fault or "as its moves are"
-        yield CheckResult(one.name, one.subject, measured, not one.fault, one.sound)
-
-
-def _definitions() -> Iterator[CheckResult]:
-    """Parts that tiny worlds do not reach all of."""
-    for one in definition_checks():
-        measured = one.fault or "as defined"
-        yield CheckResult(one.name, one.subject, measured, not one.fault, one.sound)
+    yield from (*charge_checks(), *added_checks(), *travelled_checks(), *arithmetic_checks())
 
 
 def repeats(make: Callable[[], Noise], *, draws: int = 64) -> bool:
@@ -185,3 +147,19 @@ def _draws() -> Iterator[CheckResult]:
         differ = draws_differ(release, _SMALL, _LARGE)
         measured = "draws depend on the counts" if differ else "same draws for all counts"
         yield CheckResult("work does not depend on counts", subject, measured, not differ, sound)
+
+
+_ALIGNED: Final = "same output on every path, at no more than is said"
+# By name, in the order in which they are run.
+GROUPS: Final[dict[str, Callable[[], Iterator[CheckResult]]]] = {
+    "_alignments": partial(_told, alignment_checks, _ALIGNED),
+    "_samplers": partial(_told, sampler_checks, "as the law says"),
+    "_charges": partial(_told, _charges, "all that was planned"),
+    "_accounted": partial(_told, accounted_checks, "as the laws say"),
+    "_moved": partial(_told, moved_checks, "as its moves are"),
+    "_definitions": partial(_told, definition_checks, "as defined"),
+    "_repeats": _repeats,
+    "_gaps": _gaps,
+    "_floats": _floats,
+    "_draws": _draws,
+}

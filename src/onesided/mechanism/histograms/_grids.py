@@ -51,8 +51,7 @@ def clusters(values: IntArray, *, variance: float) -> IntArray:
             run = alike[first : first + step]
             _solve((distinct, times), variance, begins[run], lengths[run], starts)
         width *= 2
-    found: IntArray = (np.cumsum(starts) - 1)[places.ravel()]
-    return found
+    return (np.cumsum(starts) - 1)[places.ravel()]
 
 
 def _solve(
@@ -71,7 +70,9 @@ def _solve(
     weights = np.where(inside, times[places], 0).astype(np.float64)
     # Relative to the run's first value, so that squares lose no digits.
     offsets = np.where(inside, distinct[places] - distinct[begins][:, None], 0).astype(np.float64)
-    n, s, q = (_sums(weights * offsets**power) for power in range(3))
+    n, s, q = (
+        np.pad(np.cumsum(weights * offsets**power, axis=1), ((0, 0), (1, 0))) for power in range(3)
+    )
     best = np.zeros((rows.size, width + 1))
     last = np.zeros((rows.size, width + 1), dtype=np.int64)
     for end in range(1, width + 1):
@@ -87,18 +88,40 @@ def _solve(
         starts[begins + place] = True
 
 
-def _sums(parts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Running sums along each row, from 0."""
-    return np.pad(np.cumsum(parts, axis=1), ((0, 0), (1, 0)))
-
-
 # As in the implementation that DPBench ran (Hay et al. 2016): most of ε finds the clusters.
 SHARE: Final = "17/20"
 _CUT: Final = 0.35
 
 
+class _OfCounts(TwoPhase):
+    """Plain counts in both phases: of what is there, and of the buckets that they lead to."""
+
+    __slots__ = ()
+    learning: Counts
+    measuring: Counts
+
+    def learn_loss(self, shift: Shift) -> Loss:
+        """Exactly what the noisy counts of phase 1 lose."""
+        return self.learning.loss(shift)
+
+    def measure(
+        self, counts: IntArray, partition: Partition, *, noise: Noise
+    ) -> NDArray[np.float64]:
+        """Unbiased noisy totals of the buckets."""
+        return unbiased(self.measuring, partition.totals(counts), noise=noise)
+
+    def measure_loss(self, shift: Shift) -> Loss:
+        """What the noisy totals lose at most: no total moves by more than the counts in it."""
+        return self.measuring.loss(shift)
+
+    def _phases(self, shift: Shift) -> Together:
+        """Counts, and totals of what they grouped."""
+        phases = (self.learning, self.measuring)
+        return Together(tuple(Counted(o.upper_rate, o.lower_rate, shift) for o in phases))
+
+
 @dataclass(frozen=True, slots=True)
-class Ahp(TwoPhase):
+class Ahp(_OfCounts):
     """Estimates of all counts: cells with alike noisy counts share one measured total.
 
     learning, measuring: the noise of the two phases, as plain :class:`Counts`.
@@ -158,24 +181,9 @@ class Ahp(TwoPhase):
         values = np.where(noisy > cut, noisy, math.floor(middle))
         return clusters(values, variance=self.measuring.distribution.variance())
 
-    def learn_loss(self, shift: Shift) -> Loss:
-        """Exactly what the noisy counts lose."""
-        return self.learning.loss(shift)
-
-    def measure(
-        self, counts: IntArray, partition: Partition, *, noise: Noise
-    ) -> NDArray[np.float64]:
-        """Unbiased noisy totals of the buckets."""
-        return unbiased(self.measuring, partition.totals(counts), noise=noise)
-
-    def measure_loss(self, shift: Shift) -> Loss:
-        """What the noisy totals lose at most: no total moves by more than the counts in it."""
-        return self.measuring.loss(shift)
-
     def steps(self, shift: Shift) -> Together:
         """Counts, and totals of what they grouped."""
-        phases = (self.learning, self.measuring)
-        return Together(tuple(Counted(o.upper_rate, o.lower_rate, shift) for o in phases))
+        return self._phases(shift)
 
 
 def phases(policy: Policy, moves: Sequence[Move], share: Number) -> tuple[Counts, Counts]:
@@ -227,7 +235,7 @@ class GridPartition(Partition):
 
 
 @dataclass(frozen=True, slots=True)
-class AGrid(TwoPhase):
+class AGrid(_OfCounts):
     """Estimates of a two-dimensional histogram from an adaptive grid.
 
     side: coarse cells along each axis (fewer if the histogram is shorter); public.
@@ -290,10 +298,6 @@ class AGrid(TwoPhase):
         labels, parents = refine(shape, self.side, self.parts(coarse))
         return GridPartition(labels.reshape(counts.shape), coarse, parents)
 
-    def learn_loss(self, shift: Shift) -> Loss:
-        """What the noisy coarse counts lose."""
-        return self.learning.loss(shift)
-
     def measure(
         self, counts: IntArray, partition: Partition, *, noise: Noise
     ) -> NDArray[np.float64]:
@@ -312,17 +316,11 @@ class AGrid(TwoPhase):
         if above + each == 0:
             return fine
         both = (below * above + partition.coarse * parts * each) / (above + parts * each)
-        reconciled: NDArray[np.float64] = fine + ((both - below) / parts)[partition.parents]
-        return reconciled
-
-    def measure_loss(self, shift: Shift) -> Loss:
-        """What the noisy fine counts lose at most."""
-        return self.measuring.loss(shift)
+        return fine + ((both - below) / parts)[partition.parents]
 
     def steps(self, shift: Shift) -> Together:
         """Coarse counts, and then fine ones."""
-        phases = (self.learning, self.measuring)
-        return Together(tuple(Counted(o.upper_rate, o.lower_rate, shift) for o in phases))
+        return self._phases(shift)
 
     def parts(self, coarse: NDArray[np.float64]) -> IntArray:
         """Along each axis, how many fine cells each coarse one should have."""
@@ -334,7 +332,7 @@ class AGrid(TwoPhase):
 
 
 @dataclass(frozen=True, slots=True)
-class UniformGrid(TwoPhase):
+class UniformGrid(_OfCounts):
     """UG: a fixed grid of ``side`` by ``side`` cells, each counted with noise and spread evenly.
 
     Nothing is learnt. Promise: the loss is at most ``measuring.loss(shift)``, reached where the
@@ -377,16 +375,6 @@ class UniformGrid(TwoPhase):
         """0."""
         return Fraction(0)
 
-    def measure(
-        self, counts: IntArray, partition: Partition, *, noise: Noise
-    ) -> NDArray[np.float64]:
-        """Unbiased noisy counts of the cells."""
-        return unbiased(self.measuring, partition.totals(counts), noise=noise)
-
-    def measure_loss(self, shift: Shift) -> Loss:
-        """What the noisy counts lose at most."""
-        return self.measuring.loss(shift)
-
     def steps(self, shift: Shift) -> Counted:
         """Counts of the grid's cells."""
         return Counted(self.measuring.upper_rate, self.measuring.lower_rate, shift)
@@ -399,8 +387,7 @@ def coarse_cells(shape: tuple[int, int], side: int) -> IntArray:
     [[0, 0, 1, 1], [2, 2, 3, 3]]
     """
     rows, columns = (_strips(length, side)[0] for length in shape)
-    cells: IntArray = rows[:, None] * min(side, shape[1]) + columns
-    return cells
+    return rows[:, None] * min(side, shape[1]) + columns
 
 
 def refine(shape: tuple[int, int], side: int, parts: IntArray) -> tuple[IntArray, IntArray]:

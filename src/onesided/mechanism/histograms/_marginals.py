@@ -76,8 +76,7 @@ class TreeModel(NamedTuple):
             for (parent, _), table in zip(self.edges, self.tables, strict=True)
             if parent == root
         ]
-        root_shares: NDArray[np.float64] = _shares(np.sum(known, axis=0)[None])[0]
-        return root_shares
+        return np.asarray(_shares(np.sum(known, axis=0)[None])[0])
 
 
 def _given_parent(table: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -94,8 +93,7 @@ def _shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each row over its sum; a row of zeros is taken as even."""
     sums = counts.sum(axis=1, keepdims=True)
     even = np.full(counts.shape, 1 / counts.shape[1])
-    shares: NDArray[np.float64] = np.divide(counts, sums, out=even, where=sums > 0)
-    return shares
+    return np.asarray(np.divide(counts, sums, out=even, where=sums > 0))
 
 
 MAX_ATTRIBUTES: Final = 50

@@ -73,8 +73,7 @@ class View:
     @property
     def hidden(self) -> NDArray[np.bool_]:
         """Cells whose noisy open count was 0 or less."""
-        found: NDArray[np.bool_] = self.open == 0
-        return found
+        return np.asarray(self.open == 0)
 
 
 def scale(rate: Loss) -> float:
@@ -117,8 +116,7 @@ def _drawn_in(blocks: IntArray, law: TwoSidedGeometric) -> Floats:
     seen = blocks - law.mean()
     middle = float(seen.mean())
     sure = max(0.0, 1 - law.variance() / max(float(seen.var()), TINY))
-    drawn: Floats = np.maximum(middle + sure * (seen - middle), 0)
-    return drawn
+    return np.asarray(np.maximum(middle + sure * (seen - middle), 0))
 
 
 def _uneven(
@@ -187,7 +185,7 @@ def _cheapest(prices: Sequence[Floats], error: float) -> tuple[NDArray[np.bool_]
     """
     size = prices[0].size
     width = 1 << max(size - 1, 0).bit_length()
-    best, *sums = (_padded(one, width) for one in prices)
+    best, *sums = (np.append(one, np.zeros(width - size)) for one in prices)
     joined: list[NDArray[np.bool_]] = []
     while best.size > 1:
         apart = best.reshape(-1, 2).sum(axis=1)
@@ -204,10 +202,6 @@ def _cheapest(prices: Sequence[Floats], error: float) -> tuple[NDArray[np.bool_]
         starts = np.column_stack([starts, ~inside]).ravel()
         inside = np.repeat(inside, 2)
     return starts[:size], float(best[0])
-
-
-def _padded(values: Floats, width: int) -> Floats:
-    return np.concatenate([values, np.zeros(width - values.size)])
 
 
 def threshold(totals: Floats, option: Rates) -> float:
@@ -282,8 +276,7 @@ def records_put_back(missing: Missing) -> IntArray:
     taken = falling[before < wanted]
     whole = missing.found.copy()
     whole[taken] += density[taken]
-    counts: IntArray = np.diff(np.rint(np.cumsum(whole)), prepend=0).astype(np.int64)
-    return counts
+    return np.diff(np.rint(np.cumsum(whole)), prepend=0).astype(np.int64)
 
 
 def faint(lower: IntArray, law: TwoSidedGeometric, most: float) -> Floats:
@@ -311,8 +304,7 @@ def faint(lower: IntArray, law: TwoSidedGeometric, most: float) -> Floats:
         per_bucket=0.0,
         all=missing,
     )
-    found: Floats = np.minimum(densities(given), -law.mean()) * hidden
-    return found
+    return np.minimum(densities(given), -law.mean()) * hidden
 
 
 def densities(missing: Missing) -> Floats:
@@ -330,8 +322,7 @@ def densities(missing: Missing) -> Floats:
         like_found = node.like_found(otherwise=like_found)
         left = node.left(like_found=like_found)
         parts = np.column_stack([left, parts - left]).ravel()
-    found: Floats = np.asarray(parts[: missing.cells.size], dtype=np.float64)
-    return found
+    return np.asarray(parts[: missing.cells.size], dtype=np.float64)
 
 
 class Halves:
@@ -373,19 +364,16 @@ class Halves:
         true = self.parts**2 * uneven / max(float((self.parts[self.both] ** 2).sum()), TINY)
         apart = prior + rest * true / np.maximum(true + self.noise, TINY)
         apart = np.where(self.both, apart, self.parts)
-        halved: Floats = np.clip((self.parts + apart) / 2, 0, self.parts)
-        return halved
+        return np.clip((self.parts + apart) / 2, 0, self.parts)
 
 
 def _difference(pairs: Floats) -> Floats:
-    apart: Floats = pairs[:, 0] - pairs[:, 1]
-    return apart
+    return pairs[:, 0] - pairs[:, 1]
 
 
 def _lean(pairs: Floats) -> Floats:
     """How much more the left half has, as a part of both."""
-    lean: Floats = _difference(pairs) / np.maximum(pairs.sum(axis=1), TINY)
-    return lean
+    return np.asarray(_difference(pairs) / np.maximum(pairs.sum(axis=1), TINY))
 
 
 def _levels(missing: Missing) -> list[Level]:
@@ -605,8 +593,7 @@ class OpenShape:
         found = seen + hidden
         number = self._number(released)
         if chosen == "cells" or float(found.sum()) >= (1 - LEFT_OUT) * number:
-            rounded: IntArray = np.rint(found).astype(np.int64)
-            return rounded
+            return np.rint(found).astype(np.int64)
         law, below = TwoSidedGeometric(option.upper, option.lower), _below(option.open)
         seen = seen + faint(released.lower, below, number - float(found.sum()))
         hidden = self._sensitive(released, known, buckets, seen)

@@ -102,8 +102,7 @@ class _Law:
         lost = np.maximum(gap, 0) * min(self.above, 1e6) + np.maximum(-gap, 0) * min(
             self.below, 1e6
         )
-        told: FloatArray = math.log((1 - above) * (1 - below) / (1 - above * below)) - lost
-        return told
+        return math.log((1 - above) * (1 - below) / (1 - above * below)) - lost
 
     def spread_out(self, gap: FloatArray, variance: FloatArray) -> FloatArray:
         """The same of noise and a normal deviation of ``variance`` together."""
@@ -354,5 +353,4 @@ def _middle(values: FloatArray, weights: FloatArray) -> FloatArray:
     risen = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
     at = np.argmax(risen >= risen[:, -1:] * (0.5 - 1e-12), axis=1)
     row = np.arange(len(values))
-    found: FloatArray = values[row, order[row, at]]
-    return found
+    return np.asarray(values[row, order[row, at]])

@@ -255,8 +255,7 @@ class SplitHistogram:
         if self.holds is not None:
             cannot = np.array([one == "open" for one in self.holds]).reshape(hidden.shape)
             hidden = np.where(cannot, 0, hidden)
-        total: IntArray = np.maximum(free + hidden, 0)
-        return total
+        return np.maximum(free + hidden, 0)
 
     def loss(self, sensitive: Shift, open_: Shift) -> Loss:
         """Exactly what one move costs that shifts the two parts so."""

@@ -151,8 +151,7 @@ class TwoPhase(Fitted, ABC):
         each = np.asarray(totals, dtype=np.float64) / partition.sizes
         if self.clip:
             each = np.maximum(each, 0.0)
-        cells: FloatArray = each[partition.labels]
-        return cells
+        return each[partition.labels]
 
 
 def histogram_of(values: ArrayLike, *, dimensions: tuple[int, ...] = (1, 2)) -> IntArray:
@@ -270,8 +269,7 @@ class Zeroed:
     def empty(self, opened: IntArray, *, noise: Noise) -> BoolArray:
         """Cells whose noisy open count is not above 0; all that are truly 0 are among them."""
         drawn = noise.geometric(self.open_rate, opened.size).reshape(opened.shape)
-        none: BoolArray = opened <= drawn
-        return none
+        return opened <= drawn
 
     def loss(self, all_shift: Shift, open_shift: Shift) -> Loss:
         """``algorithm.loss(all_shift) + open_rate * rise`` of the open counts."""
@@ -407,5 +405,4 @@ def spread_over(
     each = np.asarray(totals, dtype=np.float64) / np.maximum(left, 1)
     if clip:
         each = np.maximum(each, 0.0)
-    cells: FloatArray = np.where(kept, each[labels], 0.0)
-    return cells
+    return np.where(kept, each[labels], 0.0)

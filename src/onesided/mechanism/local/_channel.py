@@ -210,8 +210,7 @@ class Channel(Randomiser):
         shares = shares_of(frequencies, len(self.alphabet))
         squares = self._weights**2 @ self._floats.T @ shares
         known = shares**2 if sampled else shares
-        found: FloatArray = (squares - known) / people
-        return found
+        return (squares - known) / people
 
     @cached_property
     def _floats(self) -> FloatArray:
@@ -246,14 +245,12 @@ class Channel(Randomiser):
         return count_places(outputs, len(self.outputs))
 
     def _frequencies(self, tally: Tally) -> FloatArray:
-        found: FloatArray = self._weights @ (tally.seen / tally.people)
-        return found
+        return self._weights @ (tally.seen / tally.people)
 
     def _widths(self) -> FloatArray:
         # Outputs that never occur cannot move anything.
         used = self._weights[:, self._floats.any(axis=0)]
-        found: FloatArray = used.max(axis=1) - used.min(axis=1)
-        return found
+        return np.asarray(used.max(axis=1) - used.min(axis=1))
 
     def _certain(self, tally: Tally) -> tuple[IntArray, IntArray]:
         """An output counts for a letter if only it gives it, against it if it never does."""
@@ -322,8 +319,7 @@ def _solved(count: int, least: Least) -> FloatArray:
     )
     if found.x is None:
         return np.full((count, count), 1 / count)
-    table: FloatArray = np.clip(found.x[:margin], 0, 1).reshape(count, count)
-    return table
+    return np.asarray(np.clip(found.x[:margin], 0, 1).reshape(count, count))
 
 
 def _exact(table: FloatArray, count: int, least: Least) -> Matrix:

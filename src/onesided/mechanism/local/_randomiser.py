@@ -173,16 +173,14 @@ def codes_of(values: Iterable[Any], places: Mapping[str, int]) -> IntArray:
     try:
         return np.fromiter((places[value] for value in known), dtype=np.int64, count=len(known))
     except (KeyError, TypeError):
-        where = next(i for i, value in enumerate(known) if not _known(value, places))
+        where = next(
+            i for i, value in enumerate(known) if not (isinstance(value, str) and value in places)
+        )
         raise DataError(
             f"The value {known[where]!r} at position {where} is not in the alphabet.",
             hint=f"The letters are {', '.join(list(places)[:12])}; nothing was drawn.",
             position=where,
         ) from None
-
-
-def _known(value: object, places: Mapping[str, int]) -> bool:
-    return isinstance(value, str) and value in places
 
 
 FORMAT: Final = "onesided-local/1"

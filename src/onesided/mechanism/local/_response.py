@@ -52,13 +52,11 @@ class Marked(Randomiser):
             spread = marked * (1 - marked)
         else:
             spread = shares * own * (1 - own) + (1 - shares) * other * (1 - other)
-        found: FloatArray = spread / (people * gap**2)
-        return found
+        return spread / (people * gap**2)
 
     def _frequencies(self, tally: Tally) -> FloatArray:
         own, other = self._chances()
-        found: FloatArray = (tally.seen / tally.people - other) / (own - other)
-        return found
+        return (tally.seen / tally.people - other) / (own - other)
 
     def _widths(self) -> FloatArray:
         own, other = self._chances()
@@ -348,8 +346,7 @@ class UnaryResponse(Marked):
         if (where := self._impossible(bits)) is not None:
             raise _two_holders(f"The report {list(answers)[where]!r}")
         times = np.fromiter(answers.values(), dtype=np.int64, count=len(answers))
-        found: IntArray = times @ bits.astype(np.int64)
-        return found
+        return times @ bits.astype(np.int64)
 
     def _read(self, batch: list[Report | str]) -> IntArray:
         """All texts at once where they are our own writer's, which makes them equally long."""
@@ -367,8 +364,7 @@ class UnaryResponse(Marked):
         ).all()
         if not ours or bits.max() > 1 or self._impossible(bits) is not None:
             return super()._read(batch)
-        seen: IntArray = bits.sum(axis=0, dtype=np.int64)
-        return seen
+        return np.asarray(bits.sum(axis=0, dtype=np.int64))
 
     def _seen(self, outputs: Any) -> IntArray:
         if outputs.ndim != 2 or outputs.shape[1] != len(self.alphabet):

@@ -61,8 +61,7 @@ class ShuffledCounts:
         Errors: DataError.
         """
         source = SecureNoise() if noise is None else noise
-        sent: IntArray = self._sent(_rows([groups], 1), source)[0]
-        return sent
+        return np.asarray(self._sent(_rows([groups], 1), source)[0])
 
     def release(self, table: ArrayLike, *, noise: Noise | None = None) -> IntArray:
         """What leaves the shuffler where every sender is honest: the tokens of each group.
@@ -70,8 +69,7 @@ class ShuffledCounts:
         table: a row of 0s and 1s for each sender, a column for each group. Errors: DataError.
         """
         rows = _rows(table, self.senders)
-        total: IntArray = self._sent(rows, SecureNoise() if noise is None else noise).sum(axis=0)
-        return total
+        return np.asarray(self._sent(rows, SecureNoise() if noise is None else noise).sum(axis=0))
 
     def loss(self, shift: Shift) -> Loss:
         """``upper_rate * fall``; INFINITE if a sender comes into a group."""
@@ -99,8 +97,7 @@ class ShuffledCounts:
 
     def _sent(self, rows: IntArray, noise: Noise) -> IntArray:
         added = polya(self.upper_rate, Fraction(1, self._relied_on), rows.size, noise=noise)
-        sent: IntArray = rows + added.reshape(rows.shape)
-        return sent
+        return rows + added.reshape(rows.shape)
 
 
 def polya(upper_rate: Loss, share: Fraction, size: int, *, noise: Noise) -> IntArray:
