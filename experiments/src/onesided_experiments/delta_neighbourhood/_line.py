@@ -29,17 +29,7 @@ from onesided.mechanism.histograms import Dawa, Hierarchical
 from onesided.mechanism.kit import rates_over
 from onesided.noise import NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import bounded, neighbourhood
-from onesided_experiments._model import (
-    Claim,
-    Experiment,
-    Figure,
-    Job,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    Verdict,
-)
+from onesided_experiments import _model as lab
 from onesided_experiments.delta_neighbourhood._data import LINES, found, of_lengths, read, squared
 from onesided_experiments.delta_neighbourhood._looks import curve, level
 
@@ -51,7 +41,7 @@ _LENGTHS: Final = [4**k for k in range(7)]
 _EACH: Final = 200
 
 
-def ours(*, delta: int, epsilon: str) -> list[Row]:
+def ours(*, delta: int, epsilon: str) -> list[lab.Row]:
     """The least predicted error among standard strategies; exact, and about no data."""
     ranges = sampled_ranges(_CELLS, _QUERIES, seed=1)
     probe = ranges.part(np.arange(0, _QUERIES, 8))
@@ -72,7 +62,7 @@ def ours(*, delta: int, epsilon: str) -> list[Row]:
     if best is None:
         return []
     error, name, strategy, spread, size = best
-    row: Row = {"part": "ours", "delta": delta, "epsilon": epsilon, "error": error}
+    row: lab.Row = {"part": "ours", "delta": delta, "epsilon": epsilon, "error": error}
     rows = [{**row, "strategy": name, "sensitivity": size}]
     if delta in (1, 16, 256):
         by = of_lengths(_CELLS, _LENGTHS, _EACH, seed=2)
@@ -85,16 +75,16 @@ def ours(*, delta: int, epsilon: str) -> list[Row]:
     return rows
 
 
-def standard(*, path: str, epsilon: str, repeats: int, seed: int) -> list[Row]:
+def standard(*, path: str, epsilon: str, repeats: int, seed: int) -> list[lab.Row]:
     """Three methods under standard neighbours, and prefix sums at δ = one cell, on real data."""
     truth, noise = read(path), NotPrivateSeededNoise(seed)
     ranges = sampled_ranges(_CELLS, _QUERIES, seed=1)
     by = of_lengths(_CELLS, _LENGTHS, _EACH, seed=2)
-    rows: list[Row] = []
+    rows: list[lab.Row] = []
     for name, release in _methods(epsilon).items():
         many = [release(truth, noise) for _ in range(repeats)]
         errors = [float(squared(ranges, one, truth).mean()) for one in many]
-        row: Row = {"part": "data", "data": Path(path).stem, "epsilon": epsilon, "method": name}
+        row: lab.Row = {"part": "data", "data": Path(path).stem, "epsilon": epsilon, "method": name}
         rows.append({**row, "repeats": repeats, "error": float(np.mean(errors))})
         lengths = np.mean([squared(by, one, truth) for one in many], axis=0)
         rows += [
@@ -127,7 +117,7 @@ def _methods(epsilon: str) -> dict[str, Callable[[Any, NotPrivateSeededNoise], A
     }
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """Our error needs no data; the others' does."""
     paths = found(setup.data, LINES, axes=1)
     if not paths:
@@ -135,9 +125,9 @@ def jobs(setup: Setup) -> list[Job]:
     epsilons = _EPSILONS[:1] if setup.quick else _EPSILONS
     deltas = (1, 64, 4096) if setup.quick else _DELTAS
     kept, repeats = (paths[:2], 2) if setup.quick else (paths, 10)
-    made = [Job(ours, {"delta": d, "epsilon": e}) for e in epsilons for d in deltas]
+    made = [lab.Job(ours, {"delta": d, "epsilon": e}) for e in epsilons for d in deltas]
     return made + [
-        Job(standard, {"path": str(path), "epsilon": e, "repeats": repeats, "seed": place})
+        lab.Job(standard, {"path": str(path), "epsilon": e, "repeats": repeats, "seed": place})
         for place, (path, e) in enumerate(
             ((path, e) for path in kept for e in epsilons), start=1000 * setup.seed
         )
@@ -148,7 +138,7 @@ _STANDARD = ("identity", "hierarchy", "DAWA")
 _GOAL = 100
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """Figures and verdicts."""
     epsilons = sorted({row["epsilon"] for row in rows}, key=float)
     panels = []
@@ -160,7 +150,7 @@ def result(rows: list[Row], _setup: Setup) -> Result:
             errors = _errors(rows, epsilon, method)
             curves.append(level(method, deltas, geometric_mean(errors.values())))
         panels.append(
-            Panel(
+            lab.Panel(
                 title=f"ε = {epsilon}",
                 x_label="δ (cells)",
                 y_label="mean squared error of a random range",
@@ -170,10 +160,10 @@ def result(rows: list[Row], _setup: Setup) -> Result:
             )
         )
     figures = {
-        "line_by_delta": Figure(title="Random ranges of 4,096 cells, by δ", panels=panels),
+        "line_by_delta": lab.Figure(title="Random ranges of 4,096 cells, by δ", panels=panels),
         "line_by_length": _by_length(rows),
     }
-    return Result(
+    return lab.Result(
         rows=rows,
         figures=figures,
         claims=lambda: [claim for e in epsilons for claim in _claims(rows, e)],
@@ -181,7 +171,7 @@ def result(rows: list[Row], _setup: Setup) -> Result:
     )
 
 
-def _by_length(rows: list[Row]) -> Figure:
+def _by_length(rows: list[lab.Row]) -> lab.Figure:
     panels = []
     epsilon = min((row["epsilon"] for row in rows), key=float)
     names = sorted({row["data"] for row in rows if row["part"] == "data by length"})
@@ -211,7 +201,7 @@ def _by_length(rows: list[Row]) -> Figure:
                     )
                 )
         panels.append(
-            Panel(
+            lab.Panel(
                 title=f"{name}, ε = {epsilon}",
                 x_label="length of the range (cells)",
                 y_label="mean squared error",
@@ -220,10 +210,10 @@ def _by_length(rows: list[Row]) -> Figure:
                 log_y=True,
             )
         )
-    return Figure(title="Error by length of the range", panels=panels)
+    return lab.Figure(title="Error by length of the range", panels=panels)
 
 
-def _errors(rows: list[Row], epsilon: str, method: str) -> dict[str, float]:
+def _errors(rows: list[lab.Row], epsilon: str, method: str) -> dict[str, float]:
     return {
         row["data"]: row["error"]
         for row in rows
@@ -231,7 +221,7 @@ def _errors(rows: list[Row], epsilon: str, method: str) -> dict[str, float]:
     }
 
 
-def _claims(rows: list[Row], epsilon: str) -> list[Claim]:
+def _claims(rows: list[lab.Row], epsilon: str) -> list[lab.Claim]:
     mine = {
         row["delta"]: row["error"]
         for row in rows
@@ -245,9 +235,9 @@ def _claims(rows: list[Row], epsilon: str) -> list[Claim]:
     unaided = geometric_mean(plain.values()) / widest
     gains = {name: error / mine[min(mine)] for name, error in best.items()}
     reached = sum(one >= _GOAL for one in gains.values())
-    verdict: Verdict = "holds" if reached == len(gains) else "holds in part"
+    verdict: lab.Verdict = "holds" if reached == len(gains) else "holds in part"
     return [
-        Claim(
+        lab.Claim(
             judges="ours",
             text=f"ε = {epsilon}: at δ = one cell the mean squared error of random ranges is at "
             f"least {_GOAL} times below the best standard method's.",
@@ -257,7 +247,7 @@ def _claims(rows: list[Row], epsilon: str) -> list[Claim]:
             "data sets",
             verdict=verdict if reached else "does not hold",
         ),
-        Claim(
+        lab.Claim(
             judges="ours",
             text=f"ε = {epsilon}: the gap closes to 1 as δ grows to the whole domain.",
             measured=f"best standard method over ours at δ = {max(mine):,} cells: {last:.2f} "
@@ -268,12 +258,12 @@ def _claims(rows: list[Row], epsilon: str) -> list[Claim]:
     ]
 
 
-def _isotonic(rows: list[Row], best: dict[str, float], epsilon: str) -> Claim:
+def _isotonic(rows: list[lab.Row], best: dict[str, float], epsilon: str) -> lab.Claim:
     smoothed = _errors(rows, epsilon, "isotonic")
     helps = [smoothed[name] / error for name, error in _errors(rows, epsilon, "ours").items()]
     better = {name: error / smoothed[name] for name, error in best.items()}
     both = sum(one >= _GOAL for one in better.values())
-    return Claim(
+    return lab.Claim(
         judges="ours",
         text=f"ε = {epsilon}: isotonic regression lowers the error further (section 5.5).",
         measured=f"{min(helps):.2f} to {max(helps):.2f} of the error of prefix sums, median "
@@ -294,7 +284,7 @@ _NOTES = (
 )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = lab.Experiment(
     name="line",
     title="1-D ranges, 4,096 cells (DPBench)",
     needs="dpbench1d",

@@ -10,20 +10,7 @@ from zlib import crc32
 import numpy as np
 
 from onesided.noise import NotPrivateSeededNoise
-from onesided_experiments._model import (
-    Claim,
-    Curve,
-    Experiment,
-    Figure,
-    Job,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    Verdict,
-    judge,
-)
+from onesided_experiments import _model as lab
 from onesided_experiments._repeat import measured
 from onesided_experiments.osdp import _looks
 from onesided_experiments.osdp._place_hour import ALGORITHMS, by_day, by_visit, errors_of, visits_of
@@ -50,34 +37,34 @@ _OURS: Final = (
 SOURCES: Final = (PEOPLEFLOW, NEW_YORK, GEOLIFE)
 _MEASURES: Final = {"mean": "MRE", "median": "Rel50", "high": "Rel95"}
 LOOKS: Final = {
-    "zeros": Look(name="0 everywhere", colour="black", marker="none", dashed=True),
-    "Laplace": Look(name="Laplace", colour="grey", marker="none"),
-    "DAWA": Look(name="DAWA", colour="black", marker="square"),
-    "OsdpRR": Look(name="OsdpRR", colour="sky", marker="triangle", dashed=True),
-    "OsdpLaplace": Look(name="OsdpLaplace", colour="yellow", marker="none"),
-    "OsdpLaplaceL1": Look(name="OsdpLaplaceL1", colour="orange", marker="diamond"),
-    "hybrid": Look(name="hybrid (two-sided where zones are sensitive)", colour="purple"),
-    "DAWAz": Look(name="DAWAz, totals stay", colour="vermillion", marker="square"),
-    "DAWAz, as printed": Look(
+    "zeros": lab.Look(name="0 everywhere", colour="black", marker="none", dashed=True),
+    "Laplace": lab.Look(name="Laplace", colour="grey", marker="none"),
+    "DAWA": lab.Look(name="DAWA", colour="black", marker="square"),
+    "OsdpRR": lab.Look(name="OsdpRR", colour="sky", marker="triangle", dashed=True),
+    "OsdpLaplace": lab.Look(name="OsdpLaplace", colour="yellow", marker="none"),
+    "OsdpLaplaceL1": lab.Look(name="OsdpLaplaceL1", colour="orange", marker="diamond"),
+    "hybrid": lab.Look(name="hybrid (two-sided where zones are sensitive)", colour="purple"),
+    "DAWAz": lab.Look(name="DAWAz, totals stay", colour="vermillion", marker="square"),
+    "DAWAz, as printed": lab.Look(
         name="DAWAz, line 9 as printed", colour="vermillion", marker="cross", dashed=True
     ),
-    "DAWAz, not rescaled": Look(
+    "DAWAz, not rescaled": lab.Look(
         name="DAWAz, not rescaled", colour="vermillion", marker="triangle", dashed=True
     ),
-    "ours: DAWA that looks first": Look(
+    "ours: DAWA that looks first": lab.Look(
         name="ours: DAWA that looks first", colour="grey", marker="diamond"
     ),
-    "ours: DAWAz, zeros left out": Look(
+    "ours: DAWAz, zeros left out": lab.Look(
         name="ours: DAWAz, zeros left out", colour="vermillion", marker="diamond"
     ),
-    "ours: split": Look(name="ours: split histogram", colour="blue"),
-    "ours: open shape": Look(name="ours: open shape", colour="green", marker="triangle"),
+    "ours: split": lab.Look(name="ours: split histogram", colour="blue"),
+    "ours: open shape": lab.Look(name="ours: open shape", colour="green", marker="triangle"),
 }
 
 
 def measure(
     *, source: Source, path: Path, reading: str, policy: int, repeats: int, seed: int
-) -> list[Row]:
+) -> list[lab.Row]:
     """Every algorithm at every ε, under one policy."""
     trace = read(source, path)
     visits = visits_of(trace)
@@ -85,7 +72,7 @@ def measure(
         parts, chosen = by_visit(visits, policy, seed)
     else:
         parts, chosen = by_day(visits, trace, policy, seed)
-    base: Row = {
+    base: lab.Row = {
         "dataset": source.name,
         "reading": reading,
         "policy": policy,
@@ -104,14 +91,14 @@ def measure(
                 errors_of(parts.everybody, algorithm(parts, epsilon, noise)) for _ in range(repeats)
             ]
             errors = dict(zip(_MEASURES, zip(*found, strict=True), strict=True))
-            row: Row = {**base, "epsilon": epsilon, "method": name}
+            row: lab.Row = {**base, "epsilon": epsilon, "method": name}
             for measure_name, values in errors.items():
                 row |= measured(measure_name, np.asarray(values))
             rows.append(row)
     return rows
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """One per data set, reading of the policy, and policy."""
     repeats, shares = (2, QUICK_SHARES) if setup.quick else (10, SHARES)
     made = []
@@ -119,12 +106,13 @@ def jobs(setup: Setup) -> list[Job]:
         for reading in ("visit", "day") if source is PEOPLEFLOW else ("visit",):
             shared = {"source": source, "path": path, "reading": reading, "repeats": repeats}
             made += [
-                Job(measure, {**shared, "policy": policy, "seed": setup.seed}) for policy in shares
+                lab.Job(measure, {**shared, "policy": policy, "seed": setup.seed})
+                for policy in shares
             ]
     return made
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """Figure 4: mean relative error at two ε. Figure 5: percentiles at ε = 1."""
     four = [("mean", epsilon) for epsilon in _looks.EPSILONS]
     five = [(name, "1") for name in ("median", "high")]
@@ -145,10 +133,10 @@ def result(rows: list[Row], _setup: Setup) -> Result:
         "DAWAz in three readings of its line 9: as printed (erratum 9), left out, and so that "
         "totals stay. DAWA always makes a partition, as in its paper; ours looks first.",
     ]
-    return Result(rows=rows, figures=figures, claims=lambda: claims(rows), notes=notes)
+    return lab.Result(rows=rows, figures=figures, claims=lambda: claims(rows), notes=notes)
 
 
-def _figure(rows: Sequence[Row], title: str, shown: Sequence[tuple[str, str]]) -> Figure:
+def _figure(rows: Sequence[lab.Row], title: str, shown: Sequence[tuple[str, str]]) -> lab.Figure:
     """The paper's algorithms, and ours beside them, on one scale."""
     panels = []
     for name, reading in list(dict.fromkeys((row["dataset"], row["reading"]) for row in rows)):
@@ -160,7 +148,7 @@ def _figure(rows: Sequence[Row], title: str, shown: Sequence[tuple[str, str]]) -
             top = 1.25 * max(y for curves in pair for curve in curves for y in curve.y)
             # Below the least error that is not 0, the axis is linear: zeros have their place.
             panels += [
-                Panel(
+                lab.Panel(
                     title=f"{whose}\n{name}, by {reading}, ε = {epsilon}",
                     x_label=_looks.X_LABEL,
                     y_label=f"relative error, {_MEASURES[value]}",
@@ -172,12 +160,14 @@ def _figure(rows: Sequence[Row], title: str, shown: Sequence[tuple[str, str]]) -
                 )
                 for whose, curves in zip(("the paper's", "ours"), pair, strict=True)
             ]
-    return Figure(title=title, panels=panels, columns=4)
+    return lab.Figure(title=title, panels=panels, columns=4)
 
 
-def _curve(rows: Sequence[Row], method: str, value: str, tried: Sequence[int]) -> Curve:
+def _curve(rows: Sequence[lab.Row], method: str, value: str, tried: Sequence[int]) -> lab.Curve:
     by_policy = {row["policy"]: row for row in rows if row["method"] == method}
-    return Curve(look=LOOKS[method], x=range(len(tried)), y=[by_policy[p][value] for p in tried])
+    return lab.Curve(
+        look=LOOKS[method], x=range(len(tried)), y=[by_policy[p][value] for p in tried]
+    )
 
 
 DP: Final = ("Laplace", "DAWA")
@@ -191,7 +181,7 @@ Case = tuple[str, str]
 class _Table:
     """Errors by data set and reading, ε, method and policy."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[lab.Row]) -> None:
         self.cases: list[Case] = list(dict.fromkeys((r["dataset"], r["reading"]) for r in rows))
         self.methods = list(dict.fromkeys(row["method"] for row in rows))
         self._rows = {
@@ -213,7 +203,7 @@ class _Table:
         )
 
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
+def claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     """One verdict for each sentence of section 6.3.3.1 that can be tried."""
     table = _Table(rows)
     held, said = {}, []
@@ -236,7 +226,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
             "At ε = 1 DP is better if less than 25 % are open.",
         ),
         _clipped_at_small_epsilon(table),
-        Claim(
+        lab.Claim(
         judges="corrected",
         text="At ε = 1 OSDP improves on DAWA in Rel50 and Rel95, even with half the records open.",
         measured="best OSDP / DAWA, Rel50 at P99, P90, P75, P50, then Rel95: " + "; ".join(said),
@@ -254,8 +244,8 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     return [*found, *(_ours(table, method) for method in ours)]
 
 
-def _verdict(held: dict[Case, list[bool]]) -> Verdict:
-    return judge([one for many in held.values() for one in many])
+def _verdict(held: dict[Case, list[bool]]) -> lab.Verdict:
+    return lab.judge([one for many in held.values() for one in many])
 
 
 def _against(
@@ -264,7 +254,7 @@ def _against(
     policies: Sequence[int],
     compare: Callable[[float, float], bool],
     text: str,
-) -> Claim:
+) -> lab.Claim:
     held, said = {}, []
     for case in table.cases:
         pairs = [
@@ -277,10 +267,12 @@ def _against(
             for one, (osdp, dp) in zip(policies, pairs, strict=True)
         )
         said.append(f"{case[0]} by {case[1]}: {each}")
-    return Claim(judges="corrected", text=text, measured="; ".join(said), verdict=_verdict(held))
+    return lab.Claim(
+        judges="corrected", text=text, measured="; ".join(said), verdict=_verdict(held)
+    )
 
 
-def _clipped_at_small_epsilon(table: _Table) -> Claim:
+def _clipped_at_small_epsilon(table: _Table) -> lab.Claim:
     """The mark of 25 % again, for OsdpLaplaceL1 and for what the paper calls so here."""
     held, said = {}, []
     for case in table.cases:
@@ -291,7 +283,7 @@ def _clipped_at_small_epsilon(table: _Table) -> Claim:
         held[case] = [not lost[p] for p in _MOSTLY_OPEN] + [lost[p] for p in _MOSTLY_SENSITIVE]
         worse = ", ".join(f"P{policy}" for policy, worse in lost.items() if worse)
         said.append(f"{case[0]} by {case[1]}: DP better at {worse or 'none'}")
-    return Claim(
+    return lab.Claim(
         judges="corrected",
         text="At ε = 0.01 OsdpLaplaceL1 (or the hybrid) is better than DP above 25 %, worse below.",
         measured="; ".join(said),
@@ -299,7 +291,7 @@ def _clipped_at_small_epsilon(table: _Table) -> Claim:
     )
 
 
-def _zeros_at_small_epsilon(table: _Table, reading: Rescaling) -> Claim:
+def _zeros_at_small_epsilon(table: _Table, reading: Rescaling) -> lab.Claim:
     policies = (*_MOSTLY_OPEN, 25, *_MOSTLY_SENSITIVE)
     pool = (*DP, *(*OSDP[:-1], NAMES[reading]))
     held, said = {}, []
@@ -310,7 +302,7 @@ def _zeros_at_small_epsilon(table: _Table, reading: Rescaling) -> Claim:
         ]
         held[case] = [ratio <= 1.5 for ratio in ratios]
         said.append(f"{case[0]} by {case[1]}: " + ", ".join(f"{ratio:.2f}" for ratio in ratios))
-    return Claim(
+    return lab.Claim(
         judges=JUDGES[reading],
         text="At ε = 0.01 DAWAz is highly competitive under all policies (within 1.5 of the best; "
         f"line 9 {reading}).",
@@ -319,7 +311,7 @@ def _zeros_at_small_epsilon(table: _Table, reading: Rescaling) -> Claim:
     )
 
 
-def _factor(table: _Table, epsilon: str, text: str) -> Claim:
+def _factor(table: _Table, epsilon: str, text: str) -> lab.Claim:
     """Erratum 9 on real data: the factor that keeps totals, as printed, or none."""
     held, said = {}, []
     for case in table.cases:
@@ -327,7 +319,7 @@ def _factor(table: _Table, epsilon: str, text: str) -> Claim:
         ours, printed, none = (sum(one) / len(one) for one in means)
         held[case] = [printed > max(ours, none)]
         said.append(f"{case[0]} by {case[1]}: {ours:.2f}, {printed:.2f}, {none:.2f}")
-    return Claim(
+    return lab.Claim(
         judges="corrected",
         text=f"(erratum 9) {text}",
         measured="MRE over P99 to P50 with |B|/(|B|-|Z∩B|), printed |B|/|Z∩B|, none: "
@@ -336,7 +328,7 @@ def _factor(table: _Table, epsilon: str, text: str) -> Claim:
     )
 
 
-def _zeros_against_hybrid(table: _Table, reading: Rescaling) -> Claim:
+def _zeros_against_hybrid(table: _Table, reading: Rescaling) -> lab.Claim:
     held, said = {}, []
     for case in table.cases:
         ratios = [
@@ -346,7 +338,7 @@ def _zeros_against_hybrid(table: _Table, reading: Rescaling) -> Claim:
         ]
         held[case] = [ratio > 1 for ratio in ratios]
         said.append(f"{case[0]} by {case[1]}: " + ", ".join(f"{ratio:.2f}" for ratio in ratios))
-    return Claim(
+    return lab.Claim(
         judges=JUDGES[reading],
         text="At ε = 1 DAWAz is worse than OsdpLaplaceL1 (or the hybrid), for policies are by "
         f"value (line 9 {reading}).",
@@ -355,7 +347,7 @@ def _zeros_against_hybrid(table: _Table, reading: Rescaling) -> Claim:
     )
 
 
-def _ours(table: _Table, method: str) -> Claim:
+def _ours(table: _Table, method: str) -> lab.Claim:
     """Against the best of the paper's algorithms, chosen anew for every policy by looking."""
     said, held = [], {}
     for case in table.cases:
@@ -368,15 +360,15 @@ def _ours(table: _Table, method: str) -> Claim:
             held[*case, epsilon] = [ratio <= 1 for ratio in ratios]
             each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
             said.append(f"{case[0]} by {case[1]} at ε = {epsilon}: {each}")
-    return Claim(
+    return lab.Claim(
         judges="ours",
         text=f"({method}) no worse in MRE than the best of the paper's algorithms.",
         measured="ours / best, P99 to P1: " + "; ".join(said),
-        verdict=judge([one for many in held.values() for one in many]),
+        verdict=lab.judge([one for many in held.values() for one in many]),
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = lab.Experiment(
     name="fig4-5",
     title="Figures 4 and 5: people by zone and hour",
     needs="checkins/peopleflow_tokyo_traces.parquet, checkins/foursquare_nyc_filtered.parquet, "
