@@ -317,7 +317,7 @@ def draw(found: dict[Curve, list[tuple[int, float]]]) -> None:
     for curve, points in found.items():
         lines = panels.setdefault(PANELS.get(curve.grows, "keys, bins, cells, places"), [])
         colour, marker = LINES[curve.what]
-        look = Look(name=curve.what, colour=colour, marker=marker)
+        look = Look(curve.what, colour, marker)
         sizes, times = zip(*points, strict=True)
         lines.append(Line(look=look, x=sizes, y=times))
     figure = Figure(

@@ -26,7 +26,7 @@ Judged = Literal["as run", "corrected", "ours"]
 Verdict = Literal["holds", "holds in part", "does not hold", "not comparable"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Look:
     """How a method is drawn, in every figure of a paper."""
 
@@ -144,7 +144,7 @@ class Job:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Experiment:
     """One figure or table. No jobs means that its data were not found."""
 

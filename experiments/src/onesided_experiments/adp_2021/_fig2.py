@@ -275,9 +275,5 @@ def _ours(rows: Sequence[Row]) -> Claim:
 
 
 EXPERIMENT = Experiment(
-    name="fig2",
-    title="Figure 2: top-k with values on click data",
-    needs="clicks/*.parquet",
-    jobs=jobs,
-    result=result,
+    "fig2", "Figure 2: top-k with values on click data", "clicks/*.parquet", jobs, result
 )

@@ -314,9 +314,5 @@ def _curve(rows: Sequence[Row], method: str, estimate: str) -> dict[str, Row]:
 
 
 EXPERIMENT = Experiment(
-    name="fig3",
-    title="Figure 3: sparse vector with values on click data",
-    needs="clicks/*.parquet",
-    jobs=jobs,
-    result=result,
+    "fig3", "Figure 3: sparse vector with values on click data", "clicks/*.parquet", jobs, result
 )

@@ -18,9 +18,9 @@ WINDOW: Final = 10
 THRESHOLDS: Final = (5, 10)
 EPSILONS: Final = ("0.5", "1", "2")
 LOOKS: Final = {
-    "0.5": lab.Look(name="ε = 0.5", colour="vermillion", marker="cross"),
-    "1": lab.Look(name="ε = 1", colour="blue", marker="square"),
-    "2": lab.Look(name="ε = 2", colour="green"),
+    "0.5": lab.Look("ε = 0.5", "vermillion", "cross"),
+    "1": lab.Look("ε = 1", "blue", "square"),
+    "2": lab.Look("ε = 2", "green"),
 }
 
 
@@ -156,9 +156,5 @@ _NOTES = (
 )
 
 EXPERIMENT = lab.Experiment(
-    name="fig4",
-    title="Figure 4: false negatives of one place by its count",
-    needs="no data",
-    jobs=jobs,
-    result=result,
+    "fig4", "Figure 4: false negatives of one place by its count", "no data", jobs, result
 )

@@ -28,12 +28,12 @@ READINGS: Final = {
     "marked": "as printed: marked places rest",
 }
 _LOOKS: Final = {
-    "0.5": lab.Look(name="ε = 0.5", colour="vermillion", marker="square"),
-    "1": lab.Look(name="ε = 1", colour="blue"),
-    "2": lab.Look(name="ε = 2", colour="green", marker="triangle"),
+    "0.5": lab.Look("ε = 0.5", "vermillion", "square"),
+    "1": lab.Look("ε = 1", "blue"),
+    "2": lab.Look("ε = 2", "green", "triangle"),
 }
-_SAFE: Final = lab.Look(name="published as safe (certain)", colour="blue")
-_HOT: Final = lab.Look(name="not published as safe", colour="orange", marker="diamond")
+_SAFE: Final = lab.Look("published as safe (certain)", "blue")
+_HOT: Final = lab.Look("not published as safe", "orange", "diamond")
 
 
 def measure(*, source: Source, path: Path, epsilon: str, quick: bool, seed: int) -> list[lab.Row]:
@@ -126,7 +126,7 @@ def _counts_figure(found: Sequence[Places]) -> lab.Figure:
     panels = []
     for places in found:
         counts = np.bincount(places.counts(0).clip(max=20), minlength=21)
-        look = lab.Look(name="places", colour="blue")
+        look = lab.Look("places", "blue")
         panels.append(
             lab.Panel(
                 title=places.name,
@@ -236,9 +236,5 @@ def _small(rows: Sequence[lab.Row], reading: str) -> lab.Claim:
 
 
 EXPERIMENT = lab.Experiment(
-    name="fig5-7",
-    title="Figures 1 and 5 to 7: all places at one time",
-    needs="checkins/*.parquet",
-    jobs=jobs,
-    result=result,
+    "fig5-7", "Figures 1 and 5 to 7: all places at one time", "checkins/*.parquet", jobs, result
 )

@@ -100,8 +100,8 @@ def jobs(setup: lab.Setup) -> list[lab.Job]:
 
 def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """Certified shares by true count, beside the formula."""
-    ours = lab.Look(name="certified, measured", colour="blue")
-    formula = lab.Look(name="1 − e^−a(t+1−f)", colour="orange", marker="none", dashed=True)
+    ours = lab.Look("certified, measured", "blue")
+    formula = lab.Look("1 − e^−a(t+1−f)", "orange", "none", dashed=True)
     panels = []
     for level in LEVELS:
         mine = [row for row in rows if row["at_most"] == level and row["asked"]]
@@ -158,9 +158,9 @@ _NOTES = (
 )
 
 EXPERIMENT = lab.Experiment(
-    name="stream",
-    title="Beyond the paper: a monitored stream, decision by decision",
-    needs="checkins/foursquare_nyc_filtered.parquet",
-    jobs=jobs,
-    result=result,
+    "stream",
+    "Beyond the paper: a monitored stream, decision by decision",
+    "checkins/foursquare_nyc_filtered.parquet",
+    jobs,
+    result,
 )

@@ -22,58 +22,45 @@ MEASURES: Final = ("mse", "precision")
 READINGS: Final[tuple[Judged, ...]] = ("as run", "corrected", "ours")
 EPSILON: Final = "0.5"
 
-_ADP: Final = Look(name="ADP, less mean", colour="blue")
-_RAW: Final = Look(name="ADP, raw value", colour="sky", dashed=True)
+_ADP: Final = Look("ADP, less mean", "blue")
+_RAW: Final = Look("ADP, raw value", "sky", dashed=True)
 _AS_RUN: Final = {
     ("free gap, as run", "combined"): Look(
-        name="free gap, as run (twice the noise)", colour="vermillion", marker="cross"
+        "free gap, as run (twice the noise)", "vermillion", "cross"
     ),
     ("asymmetric, as run", "none"): _RAW,
     ("asymmetric, as run", "mean"): _ADP,
     ("free gap, adaptive, as run", "mean"): Look(
-        name="free gap, as run (twice the noise)", colour="vermillion", marker="cross"
+        "free gap, as run (twice the noise)", "vermillion", "cross"
     ),
     ("asymmetric, adaptive, as run", "mean"): _ADP,
 }
 _CORRECTED: Final = {
-    ("free gap", "combined"): Look(
-        name="free gap, at its best (monotone)", colour="vermillion", marker="square"
-    ),
+    ("free gap", "combined"): Look("free gap, at its best (monotone)", "vermillion", "square"),
     ("free gap, general", "combined"): Look(
-        name="free gap, general noise", colour="black", marker="cross", dashed=True
+        "free gap, general noise", "black", "cross", dashed=True
     ),
     ("free gap, one-sided policy", "combined"): Look(
-        name="free gap priced for the one-sided policy",
-        colour="orange",
-        marker="square",
-        dashed=True,
+        "free gap priced for the one-sided policy", "orange", "square", dashed=True
     ),
     ("free gap, adaptive", "mean"): Look(
-        name="free gap, adaptive, half of ε to find", colour="orange", marker="cross", dashed=True
+        "free gap, adaptive, half of ε to find", "orange", "cross", dashed=True
     ),
     ("free gap, adaptive, gaps", "mean"): Look(
-        name="free gap, adaptive, all ε to find", colour="grey", marker="cross", dashed=True
+        "free gap, adaptive, all ε to find", "grey", "cross", dashed=True
     ),
     ("asymmetric", "none"): _RAW,
     ("asymmetric", "mean"): _ADP,
-    ("asymmetric", "median"): Look(
-        name="ADP, less median", colour="green", marker="triangle", dashed=True
-    ),
+    ("asymmetric", "median"): Look("ADP, less median", "green", "triangle", dashed=True),
 }
 _OURS: Final = {
     ("asymmetric", "mean"): _ADP,
-    ("asymmetric", "shrunk"): Look(
-        name="ours: less what noise alone selects", colour="green", marker="diamond"
-    ),
-    ("asymmetric, few groups", "mean"): Look(
-        name="ours: ADP with ε/min(k, ℓ0)", colour="purple", marker="diamond"
-    ),
+    ("asymmetric", "shrunk"): Look("ours: less what noise alone selects", "green", "diamond"),
+    ("asymmetric, few groups", "mean"): Look("ours: ADP with ε/min(k, ℓ0)", "purple", "diamond"),
     ("asymmetric, adaptive", "mean"): Look(
-        name="ours: adaptive, whole numbers", colour="black", marker="cross", dashed=True
+        "ours: adaptive, whole numbers", "black", "cross", dashed=True
     ),
-    ("free gap, few groups", "combined"): Look(
-        name="free gap with ℓ0", colour="grey", marker="square", dashed=True
-    ),
+    ("free gap, few groups", "combined"): Look("free gap with ℓ0", "grey", "square", dashed=True),
 }
 LOOKS: Final[Mapping[Judged, Mapping[tuple[str, str], Look]]] = {
     "as run": _AS_RUN,

@@ -15,9 +15,9 @@ from onesided_experiments.adp_2022._power import Point
 
 ALPHAS: Final = {"fig2": "0", "fig3": "0.001"}
 _LOOKS: Final = {
-    "safe": lab.Look(name="safe", colour="blue"),
-    "dangerous": lab.Look(name="dangerous", colour="vermillion", marker="diamond"),
-    "obscure": lab.Look(name="obscure", colour="grey", marker="cross"),
+    "safe": lab.Look("safe", "blue"),
+    "dangerous": lab.Look("dangerous", "vermillion", "diamond"),
+    "obscure": lab.Look("obscure", "grey", "cross"),
 }
 
 
@@ -194,9 +194,9 @@ def _said(found: dict[str, float]) -> str:
 
 
 EXPERIMENT = lab.Experiment(
-    name="fig2-3",
-    title="Figures 2 and 3: maps of safe, dangerous and obscure places",
-    needs="checkins/*.parquet",
-    jobs=jobs,
-    result=result,
+    "fig2-3",
+    "Figures 2 and 3: maps of safe, dangerous and obscure places",
+    "checkins/*.parquet",
+    jobs,
+    result,
 )

@@ -27,12 +27,10 @@ _LABELS: Final = {
     "delta": "δ (allowed to (ε, δ)-DP)",
 }
 LOOKS: Final = {
-    "ours": lab.Look(name="ours: ADP, whole-number noise", colour="blue"),
-    "as printed": lab.Look(name="ADP as printed (real noise)", colour="sky", dashed=True),
-    "virtual": lab.Look(name="virtual (ε, δ) optimum", colour="vermillion", marker="square"),
-    "attainable": lab.Look(
-        name="attainable (ε, δ) optimum", colour="orange", marker="diamond", dashed=True
-    ),
+    "ours": lab.Look("ours: ADP, whole-number noise", "blue"),
+    "as printed": lab.Look("ADP as printed (real noise)", "sky", dashed=True),
+    "virtual": lab.Look("virtual (ε, δ) optimum", "vermillion", "square"),
+    "attainable": lab.Look("attainable (ε, δ) optimum", "orange", "diamond", dashed=True),
 }
 
 
@@ -176,9 +174,5 @@ def _notes() -> list[str]:
 
 
 EXPERIMENT = lab.Experiment(
-    name="fig4",
-    title="Figure 4: expected power by ε, t, α and δ",
-    needs="checkins/*.parquet",
-    jobs=jobs,
-    result=result,
+    "fig4", "Figure 4: expected power by ε, t, α and δ", "checkins/*.parquet", jobs, result
 )

@@ -22,13 +22,13 @@ DAYS: Final = 10
 _SWEEPS: Final = {"epsilon": ("0.1", "0.3", "0.5", "1", "2", "4"), "threshold": (1, 2, 3, 5, 7, 10)}
 _LABELS: Final = {"epsilon": "ε (nats)", "threshold": "threshold t (people)"}
 AS_RUN: Final = {
-    READINGS["one place"]: lab.Look(name=READINGS["one place"], colour="black", marker="triangle"),
-    READINGS["all places"]: lab.Look(name=READINGS["all places"], colour="grey", marker="cross"),
+    READINGS["one place"]: lab.Look(READINGS["one place"], "black", "triangle"),
+    READINGS["all places"]: lab.Look(READINGS["all places"], "grey", "cross"),
 }
 LOOKS: Final = {
-    "SALap": lab.Look(name="SALap (stops at the first)", colour="vermillion", marker="square"),
-    "stops after 3": lab.Look(name="stops after 3, ε/3", colour="orange", marker="diamond"),
-    "never stops": lab.Look(name="ours: never stops, ε/ℓ0", colour="blue"),
+    "SALap": lab.Look("SALap (stops at the first)", "vermillion", "square"),
+    "stops after 3": lab.Look("stops after 3, ε/3", "orange", "diamond"),
+    "never stops": lab.Look("ours: never stops, ε/ℓ0", "blue"),
 }
 
 
@@ -216,7 +216,7 @@ def _datasets(rows: Sequence[lab.Row]) -> list[str]:
 
 
 def _bare(look: lab.Look) -> lab.Look:
-    return lab.Look(name=look.name, colour=look.colour, marker="none")
+    return lab.Look(look.name, look.colour, "none")
 
 
 def _sweeps(rows: Sequence[lab.Row]) -> lab.Figure:
@@ -339,9 +339,9 @@ def _small_budget(rows: Sequence[lab.Row]) -> lab.Claim:
 
 
 EXPERIMENT = lab.Experiment(
-    name="fig5-6",
-    title="Figures 5 and 6: right answers over the places of a day",
-    needs="checkins/*.parquet",
-    jobs=jobs,
-    result=result,
+    "fig5-6",
+    "Figures 5 and 6: right answers over the places of a day",
+    "checkins/*.parquet",
+    jobs,
+    result,
 )

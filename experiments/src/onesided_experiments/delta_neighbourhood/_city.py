@@ -311,9 +311,5 @@ _NOTES = (
 
 
 EXPERIMENT = lab.Experiment(
-    name="city",
-    title="Rectangles of two cities, by metres (check-ins)",
-    needs="checkins",
-    jobs=jobs,
-    result=result,
+    "city", "Rectangles of two cities, by metres (check-ins)", "checkins", jobs, result
 )

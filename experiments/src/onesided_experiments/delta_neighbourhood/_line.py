@@ -284,10 +284,4 @@ _NOTES = (
 )
 
 
-EXPERIMENT = lab.Experiment(
-    name="line",
-    title="1-D ranges, 4,096 cells (DPBench)",
-    needs="dpbench1d",
-    jobs=jobs,
-    result=result,
-)
+EXPERIMENT = lab.Experiment("line", "1-D ranges, 4,096 cells (DPBench)", "dpbench1d", jobs, result)

@@ -339,9 +339,5 @@ _NOTES = (
 
 
 EXPERIMENT = lab.Experiment(
-    name="plane",
-    title="2-D rectangles, 128² and 256² cells (DPBench)",
-    needs="dpbench2d",
-    jobs=jobs,
-    result=result,
+    "plane", "2-D rectangles, 128² and 256² cells (DPBench)", "dpbench2d", jobs, result
 )

@@ -183,6 +183,4 @@ _NOTES = (
     "the paper uses it.",
 )
 
-EXPERIMENT = lab.Experiment(
-    name="tables", title="Tables 1 to 3 and the search", needs="no data", jobs=jobs, result=result
-)
+EXPERIMENT = lab.Experiment("tables", "Tables 1 to 3 and the search", "no data", jobs, result)

@@ -13,9 +13,9 @@ _ILLS: Final = ["asthma", "back", "cancer", "cold", "hiv"]
 _BANDS: Final = ["0-20", "20-40", "40-60", "60-80", "80+"]
 _ROOMS: Final = ["11", "12", "13", "21", "22", "23"]
 _SHOPS: Final = ["bakery", "bank", "bar", "barber", "books", "toys"]
-_SAFE: Final = Look(name="certainly at most 5", colour="blue", marker="square")
-_OPEN: Final = Look(name="not certified", colour="orange", marker="triangle")
-_MORE: Final = Look(name="more than 5 in truth (known here)", colour="black", marker="cross")
+_SAFE: Final = Look("certainly at most 5", "blue", "square")
+_OPEN: Final = Look("not certified", "orange", "triangle")
+_MORE: Final = Look("more than 5 in truth (known here)", "black", "cross")
 _PLACES: Final = 60
 
 

@@ -21,9 +21,9 @@ _POLICIES: Final = {
     "removal-only": removal_only,
 }
 LOOKS: Final = {
-    "two-sided": lab.Look(name="two-sided noise", colour="vermillion", marker="square"),
-    "addition-only": lab.Look(name="addition-only: noise above", colour="blue"),
-    "removal-only": lab.Look(name="removal-only: noise below", colour="orange", marker="triangle"),
+    "two-sided": lab.Look("two-sided noise", "vermillion", "square"),
+    "addition-only": lab.Look("addition-only: noise above", "blue"),
+    "removal-only": lab.Look("removal-only: noise below", "orange", "triangle"),
 }
 
 
@@ -154,9 +154,5 @@ _NOTES = (
 )
 
 EXPERIMENT = lab.Experiment(
-    name="halves",
-    title="Propositions 3 and 4: half the variance, bias, empty bins",
-    needs="no data",
-    jobs=jobs,
-    result=result,
+    "halves", "Propositions 3 and 4: half the variance, bias, empty bins", "no data", jobs, result
 )

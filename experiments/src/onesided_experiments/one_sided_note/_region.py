@@ -26,15 +26,11 @@ _FORMS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "not rescaled, variance": ("variance", {"rescale": False}),
 }
 _LOOKS: Final = {
-    "unbiased, squared": lab.Look(name="unbiased, squared error", colour="blue", marker="none"),
-    "unbiased, absolute": lab.Look(
-        name="unbiased, absolute error", colour="green", marker="none", dashed=True
-    ),
-    "not rescaled, squared": lab.Look(
-        name="not rescaled (too small), squared error", colour="orange", marker="none"
-    ),
+    "unbiased, squared": lab.Look("unbiased, squared error", "blue", "none"),
+    "unbiased, absolute": lab.Look("unbiased, absolute error", "green", "none", dashed=True),
+    "not rescaled, squared": lab.Look("not rescaled (too small), squared error", "orange", "none"),
     "not rescaled, variance": lab.Look(
-        name="not rescaled, variance without the bias", colour="grey", marker="none", dashed=True
+        "not rescaled, variance without the bias", "grey", "none", dashed=True
     ),
 }
 
@@ -121,7 +117,7 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
         for epsilon in steps:
             known = SampledNoise(epsilon=str(epsilon))
             ratios.append(float(known.error(int(count)).low / known.rival().low))
-        look = lab.Look(name=f"true count {count}", colour=colour, marker="none")
+        look = lab.Look(f"true count {count}", colour, "none")
         curves.append(lab.Curve(look=look, x=steps, y=ratios))
     panels.append(
         lab.Panel(
@@ -195,9 +191,5 @@ _NOTES = (
 )
 
 EXPERIMENT = lab.Experiment(
-    name="region",
-    title="Equation (3) and footnote 1: where it beats Laplace noise",
-    needs="no data",
-    jobs=jobs,
-    result=result,
+    "region", "Equation (3) and footnote 1: where it beats Laplace noise", "no data", jobs, result
 )

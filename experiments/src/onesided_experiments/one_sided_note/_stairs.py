@@ -88,7 +88,7 @@ def _curve(rows: Sequence[lab.Row], top: int, value: str) -> lab.Curve:
     mine = [row for row in rows if row["largest"] == top]
     colour, marker = _LARGEST[top]
     return lab.Curve(
-        look=lab.Look(name=f"values 0 to {top}", colour=colour, marker=marker),
+        look=lab.Look(f"values 0 to {top}", colour, marker),
         x=[row["epsilon"] for row in mine],
         y=[row[f"{value}_stairs"] / row[f"{value}_geometric"] for row in mine],
     )
@@ -127,10 +127,4 @@ _NOTES = (
     "variance; the absolute error has a best one of its own (`first=`), and jumps with it.",
 )
 
-EXPERIMENT = lab.Experiment(
-    name="stairs",
-    title="Beyond the note: sums with stairs",
-    needs="no data",
-    jobs=jobs,
-    result=result,
-)
+EXPERIMENT = lab.Experiment("stairs", "Beyond the note: sums with stairs", "no data", jobs, result)

@@ -18,10 +18,10 @@ _SHIFTS: Final = {
     "addition": ("record -> absent", Shift(rise=0, fall=1)),
     "removal": ("absent -> record", Shift(rise=1, fall=0)),
 }
-_FOUND: Final = lab.Look(name="found by enumeration", colour="black")
+_FOUND: Final = lab.Look("found by enumeration", "black")
 _LINES: Final = {
-    "addition": lab.Look(name="addition: ln(1 + p(e^ε - 1))", colour="blue", marker="none"),
-    "removal": lab.Look(name="removal: -ln(1 - p)", colour="orange", marker="none", dashed=True),
+    "addition": lab.Look("addition: ln(1 + p(e^ε - 1))", "blue", "none"),
+    "removal": lab.Look("removal: -ln(1 - p)", "orange", "none", dashed=True),
 }
 
 
@@ -155,9 +155,9 @@ _NOTES = (
 )
 
 EXPERIMENT = lab.Experiment(
-    name="theorems",
-    title="Propositions 3 and 4, Theorems 5 and 6, equation (3), by enumeration",
-    needs="no data",
-    jobs=jobs,
-    result=result,
+    "theorems",
+    "Propositions 3 and 4, Theorems 5 and 6, equation (3), by enumeration",
+    "no data",
+    jobs,
+    result,
 )

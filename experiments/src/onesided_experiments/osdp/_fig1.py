@@ -235,9 +235,9 @@ def _of_all(plain: Errors) -> list[lab.Claim]:
 
 
 EXPERIMENT = lab.Experiment(
-    name="fig1",
-    title="Figure 1: classification of daily trajectories",
-    needs="checkins/foursquare_tky_sequences.parquet, gps/geolife_1min.parquet",
-    jobs=jobs,
-    result=result,
+    "fig1",
+    "Figure 1: classification of daily trajectories",
+    "checkins/foursquare_tky_sequences.parquet, gps/geolife_1min.parquet",
+    jobs,
+    result,
 )

@@ -276,10 +276,10 @@ def _ours(rows: Sequence[lab.Row]) -> lab.Claim:
 
 
 EXPERIMENT = lab.Experiment(
-    name="fig2-3",
-    title="Figures 2 and 3: 4-grams and 5-grams",
-    needs="checkins/peopleflow_tokyo_traces.parquet, checkins/foursquare_tky_sequences.parquet, "
+    "fig2-3",
+    "Figures 2 and 3: 4-grams and 5-grams",
+    "checkins/peopleflow_tokyo_traces.parquet, checkins/foursquare_tky_sequences.parquet, "
     "gps/geolife_1min.parquet",
-    jobs=jobs,
-    result=result,
+    jobs,
+    result,
 )

@@ -37,28 +37,20 @@ _OURS: Final = (
 SOURCES: Final = (PEOPLEFLOW, NEW_YORK, GEOLIFE)
 _MEASURES: Final = {"mean": "MRE", "median": "Rel50", "high": "Rel95"}
 LOOKS: Final = {
-    "zeros": lab.Look(name="0 everywhere", colour="black", marker="none", dashed=True),
-    "Laplace": lab.Look(name="Laplace", colour="grey", marker="none"),
-    "DAWA": lab.Look(name="DAWA", colour="black", marker="square"),
-    "OsdpRR": lab.Look(name="OsdpRR", colour="sky", marker="triangle", dashed=True),
-    "OsdpLaplace": lab.Look(name="OsdpLaplace", colour="yellow", marker="none"),
-    "OsdpLaplaceL1": lab.Look(name="OsdpLaplaceL1", colour="orange", marker="diamond"),
-    "hybrid": lab.Look(name="hybrid (two-sided where zones are sensitive)", colour="purple"),
-    "DAWAz": lab.Look(name="DAWAz, totals stay", colour="vermillion", marker="square"),
-    "DAWAz, as printed": lab.Look(
-        name="DAWAz, line 9 as printed", colour="vermillion", marker="cross", dashed=True
-    ),
-    "DAWAz, not rescaled": lab.Look(
-        name="DAWAz, not rescaled", colour="vermillion", marker="triangle", dashed=True
-    ),
-    "ours: DAWA that looks first": lab.Look(
-        name="ours: DAWA that looks first", colour="grey", marker="diamond"
-    ),
-    "ours: DAWAz, zeros left out": lab.Look(
-        name="ours: DAWAz, zeros left out", colour="vermillion", marker="diamond"
-    ),
-    "ours: split": lab.Look(name="ours: split histogram", colour="blue"),
-    "ours: open shape": lab.Look(name="ours: open shape", colour="green", marker="triangle"),
+    "zeros": lab.Look("0 everywhere", "black", "none", dashed=True),
+    "Laplace": lab.Look("Laplace", "grey", "none"),
+    "DAWA": lab.Look("DAWA", "black", "square"),
+    "OsdpRR": lab.Look("OsdpRR", "sky", "triangle", dashed=True),
+    "OsdpLaplace": lab.Look("OsdpLaplace", "yellow", "none"),
+    "OsdpLaplaceL1": lab.Look("OsdpLaplaceL1", "orange", "diamond"),
+    "hybrid": lab.Look("hybrid (two-sided where zones are sensitive)", "purple"),
+    "DAWAz": lab.Look("DAWAz, totals stay", "vermillion", "square"),
+    "DAWAz, as printed": lab.Look("DAWAz, line 9 as printed", "vermillion", "cross", dashed=True),
+    "DAWAz, not rescaled": lab.Look("DAWAz, not rescaled", "vermillion", "triangle", dashed=True),
+    "ours: DAWA that looks first": lab.Look("ours: DAWA that looks first", "grey", "diamond"),
+    "ours: DAWAz, zeros left out": lab.Look("ours: DAWAz, zeros left out", "vermillion", "diamond"),
+    "ours: split": lab.Look("ours: split histogram", "blue"),
+    "ours: open shape": lab.Look("ours: open shape", "green", "triangle"),
 }
 
 
@@ -369,10 +361,10 @@ def _ours(table: _Table, method: str) -> lab.Claim:
 
 
 EXPERIMENT = lab.Experiment(
-    name="fig4-5",
-    title="Figures 4 and 5: people by zone and hour",
-    needs="checkins/peopleflow_tokyo_traces.parquet, checkins/foursquare_nyc_filtered.parquet, "
+    "fig4-5",
+    "Figures 4 and 5: people by zone and hour",
+    "checkins/peopleflow_tokyo_traces.parquet, checkins/foursquare_nyc_filtered.parquet, "
     "gps/geolife_1min.parquet",
-    jobs=jobs,
-    result=result,
+    jobs,
+    result,
 )

@@ -461,9 +461,9 @@ def _suppress_claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
 
 
 EXPERIMENT = lab.Experiment(
-    name="regret",
-    title="Figures 6 to 10: regrets on seven histograms with simulated opt-outs",
-    needs="dpbench1d/*.npy",
-    jobs=jobs,
-    result=result,
+    "regret",
+    "Figures 6 to 10: regrets on seven histograms with simulated opt-outs",
+    "dpbench1d/*.npy",
+    jobs,
+    result,
 )

@@ -31,8 +31,8 @@ DATASETS: Final = (
 )  # fmt: skip
 MEASURES: Final = {"mre": "MRE", "rel95": "Rel95", "ranges": "mean error of rectangles"}
 _LOOKS: Final = LOOKS | {
-    "AGrid": lab.Look(name="AGrid", colour="green", marker="triangle", dashed=True),
-    "AGridz": lab.Look(name="AGridz", colour="green", marker="triangle"),
+    "AGrid": lab.Look("AGrid", "green", "triangle", dashed=True),
+    "AGridz": lab.Look("AGridz", "green", "triangle"),
 }
 _RECTANGLES: Final = 2000
 _FLOOR: Final = 0.001
@@ -202,9 +202,5 @@ def _notes() -> list[str]:
 
 
 EXPERIMENT = lab.Experiment(
-    name="maps",
-    title="AGrid and the zero-set recipe on seven maps",
-    needs="dpbench2d/*.npy",
-    jobs=jobs,
-    result=result,
+    "maps", "AGrid and the zero-set recipe on seven maps", "dpbench2d/*.npy", jobs, result
 )

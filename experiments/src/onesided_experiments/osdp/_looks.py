@@ -11,13 +11,13 @@ from onesided_experiments.osdp._policies import SHARES
 EPSILONS: Final = ("1", "0.01")
 X_LABEL: Final = "policy (percent of records that are open)"
 LOOKS: Final = {
-    "All NS": Look(name="All NS (not private: tells who is open)", colour="grey"),
-    "OsdpRR": Look(name="OsdpRR (true sample)", colour="blue"),
-    "ObjDP": Look(name="ObjDP", colour="vermillion", marker="square"),
-    "Random": Look(name="Random", colour="black", marker="none", dashed=True),
-    "LM T1": Look(name="LM T1", colour="vermillion", marker="square"),
-    "LM T*": Look(name="LM T* (k chosen by looking: not private)", colour="orange", dashed=True),
-    "ours: unknown keys": Look(name="ours: unknown keys T1", colour="green", marker="diamond"),
+    "All NS": Look("All NS (not private: tells who is open)", "grey"),
+    "OsdpRR": Look("OsdpRR (true sample)", "blue"),
+    "ObjDP": Look("ObjDP", "vermillion", "square"),
+    "Random": Look("Random", "black", "none", dashed=True),
+    "LM T1": Look("LM T1", "vermillion", "square"),
+    "LM T*": Look("LM T* (k chosen by looking: not private)", "orange", dashed=True),
+    "ours: unknown keys": Look("ours: unknown keys T1", "green", "diamond"),
 }
 
 

@@ -27,8 +27,8 @@ PRINTED: Final = {
 BINS: Final = 1_000
 TIMES: Final = (0.25, 0.5, 0.8, 0.9, 1.0, 1.1, 1.25, 2.0, 4.0)
 CROSSING_EPSILONS: Final = ("1", "0.5", "0.1")
-_SAMPLE: Final = lab.Look(name="true-record sample", colour="blue")
-_LAPLACE: Final = lab.Look(name="Laplace", colour="vermillion", marker="square")
+_SAMPLE: Final = lab.Look("true-record sample", "blue")
+_LAPLACE: Final = lab.Look("Laplace", "vermillion", "square")
 
 
 def released(*, epsilon: str, records: int, seed: int) -> list[lab.Row]:
@@ -195,9 +195,5 @@ def _theorem(rows: Sequence[lab.Row]) -> list[lab.Claim]:
 
 
 EXPERIMENT = lab.Experiment(
-    name="tables",
-    title="Tables 1 and 2, and where Theorem 5.1's lines cross",
-    needs="dpbench1d/*.npy",
-    jobs=jobs,
-    result=result,
+    "tables", "Tables 1 and 2, and where Theorem 5.1's lines cross", "dpbench1d/*.npy", jobs, result
 )
