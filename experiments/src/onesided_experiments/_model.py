@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -162,6 +162,16 @@ class Paper:
     name: str
     title: str
     experiments: tuple[Experiment, ...]
+
+
+def where(rows: Iterable[Row], **wanted: object) -> list[Row]:
+    """The rows with these values."""
+    return [row for row in rows if all(row.get(name) == one for name, one in wanted.items())]
+
+
+def datasets(rows: Iterable[Row]) -> list[str]:
+    """The data sets, in order."""
+    return list(dict.fromkeys(row["dataset"] for row in rows))
 
 
 def judge(held: Sequence[bool]) -> Verdict:

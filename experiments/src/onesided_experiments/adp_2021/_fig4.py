@@ -85,7 +85,7 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
             curves=[
                 lab.Curve.of(look, mine, "count", value)
                 for epsilon, look in LOOKS.items()
-                if (mine := _of(rows, threshold, epsilon))
+                if (mine := lab.where(rows, threshold=threshold, epsilon=epsilon))
             ],
             y_range=(0, 1.03),
         )
@@ -101,19 +101,18 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     )
 
 
-def _of(rows: list[lab.Row], threshold: int, epsilon: str) -> list[lab.Row]:
-    return [r for r in rows if r["threshold"] == threshold and r["epsilon"] == epsilon]
-
-
 def _claims(rows: list[lab.Row]) -> list[lab.Claim]:
-    empty = next(r for r in _of(rows, 5, "1") if r["count"] == 0)
+    (empty,) = lab.where(rows, threshold=5, epsilon="1", count=0)
     off = [
         abs(r["false_negatives"] - r["formula"])
         / np.sqrt(r["formula"] * (1 - r["formula"]) / r["answers"])
         for r in rows
     ]
     grows = [
-        all(a["false_negatives"] <= b["false_negatives"] for a, b in pairwise(_of(rows, t, e)))
+        all(
+            a["false_negatives"] <= b["false_negatives"]
+            for a, b in pairwise(lab.where(rows, threshold=t, epsilon=e))
+        )
         for t in THRESHOLDS
         for e in EPSILONS
     ]

@@ -97,8 +97,7 @@ def result(rows: list[lab.Row], setup: lab.Setup) -> lab.Result:
             panels.append(_map(places, said, safe, f"ε = {epsilon}"))
         title = f"ADP-2021 Figure 5: {places.name}, T = {THRESHOLD}, {len(counts)} updates"
         figures[name] = lab.Figure(title=title, panels=panels, columns=4)
-    at_ten = [row for row in rows if row["threshold"] == THRESHOLD]
-    at_end = [row for row in rows if row["last"]]
+    at_ten, at_end = lab.where(rows, threshold=THRESHOLD), lab.where(rows, last=True)
     figures["fig6"] = _ratios(
         at_ten, "update", "update (batches of 500 people)", "Figure 6: false negatives by update"
     )
@@ -162,9 +161,10 @@ def _map(places: Places, said: BoolArray, safe: BoolArray, title: str) -> lab.Pa
 def _ratios(rows: Sequence[lab.Row], x: str, x_label: str, title: str) -> lab.Figure:
     panels = []
     for reading, said in READINGS.items():
-        for name in _names(rows):
+        for name in lab.datasets(rows):
+            mine = lab.where(rows, dataset=name, reading=reading)
             curves = [
-                lab.Curve.of(look, _of(rows, name, epsilon, reading), x, "ratio", spread=True)
+                lab.Curve.of(look, lab.where(mine, epsilon=epsilon), x, "ratio", spread=True)
                 for epsilon, look in _LOOKS.items()
             ]
             panels.append(
@@ -178,18 +178,9 @@ def _ratios(rows: Sequence[lab.Row], x: str, x_label: str, title: str) -> lab.Fi
     return lab.Figure(title=f"ADP-2021 {title}", panels=panels, columns=3)
 
 
-def _names(rows: Sequence[lab.Row]) -> list[str]:
-    return list(dict.fromkeys(row["dataset"] for row in rows))
-
-
-def _of(rows: Sequence[lab.Row], name: str, epsilon: str, reading: str) -> list[lab.Row]:
-    wanted = (name, epsilon, reading)
-    return [row for row in rows if (row["dataset"], row["epsilon"], row["reading"]) == wanted]
-
-
 def _claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
-    wrong = sum(row["false_positives"] for row in rows if row["last"])
-    decisions = sum(row["decisions"] for row in rows if row["last"])
+    last = lab.where(rows, last=True)
+    wrong, decisions = (sum(row[n] for row in last) for n in ("false_positives", "decisions"))
     return [
         lab.Claim(
             judges="as run",
@@ -207,9 +198,10 @@ def _judges(reading: str) -> lab.Judged:
 
 
 def _at_most(rows: Sequence[lab.Row], epsilon: str, reading: str) -> lab.Claim:
+    mine = lab.where(rows, epsilon=epsilon, reading=reading, threshold=THRESHOLD)
     most = {
-        name: max(r["ratio"] for r in _of(rows, name, epsilon, reading) if r["threshold"] == 10)
-        for name in _names(rows)
+        name: max(row["ratio"] for row in lab.where(mine, dataset=name))
+        for name in lab.datasets(rows)
     }
     return lab.Claim(
         judges=_judges(reading),
@@ -222,10 +214,10 @@ def _at_most(rows: Sequence[lab.Row], epsilon: str, reading: str) -> lab.Claim:
 
 def _small(rows: Sequence[lab.Row], reading: str) -> lab.Claim:
     def end(name: str, threshold: int) -> float:
-        mine = _of(rows, name, "1", reading)
-        return next(float(r["ratio"]) for r in mine if r["last"] and r["threshold"] == threshold)
+        mine = lab.where(rows, dataset=name, epsilon="1", reading=reading, threshold=threshold)
+        return float(lab.where(mine, last=True)[0]["ratio"])
 
-    found = {name: (end(name, 2), end(name, THRESHOLD)) for name in _names(rows)}
+    found = {name: (end(name, 2), end(name, THRESHOLD)) for name in lab.datasets(rows)}
     return lab.Claim(
         judges=_judges(reading),
         text="A threshold as small as 2 makes the ratio very high (over 0.2, and five times that "

@@ -139,12 +139,8 @@ def _maps(places: Places, figure: str, alpha: str, seed: int) -> lab.Figure:
 def _claims(rows: list[lab.Row]) -> list[lab.Claim]:
     def share(figure: str, name: str, threshold: int) -> dict[str, float]:
         # By data set: of the safe places, those that are called so.
-        wanted = (figure, name, threshold)
-        return {
-            row["dataset"]: row["safe"] / row["truly_safe"]
-            for row in rows
-            if (row["figure"], row["shown"], row["threshold"]) == wanted
-        }
+        mine = lab.where(rows, figure=figure, shown=name, threshold=threshold)
+        return {row["dataset"]: row["safe"] / row["truly_safe"] for row in mine}
 
     caption, text = THRESHOLDS
     pure, approx = share("fig2", "ε-DP", caption), share("fig2", "(ε, δ)-DP", caption)

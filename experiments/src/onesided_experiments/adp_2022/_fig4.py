@@ -84,7 +84,7 @@ def jobs(setup: lab.Setup) -> list[lab.Job]:
 def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """One row of panels per data set."""
     panels = []
-    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+    for dataset in lab.datasets(rows):
         for varying, label in _LABELS.items():
             panels.append(
                 lab.Panel(
@@ -92,8 +92,7 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
                     x_label=label,
                     y_label="E[β | ≤] (share of safe places)",
                     curves=[
-                        _curve([r for r in rows if r["dataset"] == dataset], varying, name)
-                        for name in METHODS
+                        _curve(lab.where(rows, dataset=dataset), varying, name) for name in METHODS
                     ],
                     log_x=varying in ("alpha", "delta"),
                     y_range=(0, 1.03),
@@ -110,20 +109,16 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
 
 
 def _curve(rows: Sequence[lab.Row], varying: str, name: str) -> lab.Curve:
-    mine = [row for row in rows if row["varying"] == varying and row["method"] == name]
+    mine = lab.where(rows, varying=varying, method=name)
     return lab.Curve.of(LOOKS[name], mine, varying, "power")
 
 
 def _claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     def power(dataset: str, method: str, varying: str, value: object) -> float:
-        return next(
-            float(r["power"])
-            for r in rows
-            if (r["dataset"], r["method"], r["varying"], r[varying])
-            == (dataset, method, varying, value)
-        )
+        wanted = {"dataset": dataset, "method": method, "varying": varying, varying: value}
+        return float(lab.where(rows, **wanted)[0]["power"])
 
-    names = list(dict.fromkeys(row["dataset"] for row in rows))
+    names = lab.datasets(rows)
     pairs = {
         key: {n: (power(n, "as printed", *key), power(n, "virtual", *key)) for n in names}
         for key in (

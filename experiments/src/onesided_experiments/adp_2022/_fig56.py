@@ -169,14 +169,10 @@ def jobs(setup: lab.Setup) -> list[lab.Job]:
 def result(rows: list[lab.Row], setup: lab.Setup) -> lab.Result:
     """The chance of so many answers; bars and lines by ε and t."""
     panels = []
-    for dataset in _datasets(rows):
+    for dataset in lab.datasets(rows):
         curves = []
         for name, look in {**AS_RUN, **LOOKS}.items():
-            mine = [
-                r
-                for r in rows
-                if (r["dataset"], r["varying"], r["method"]) == (dataset, "answers", name)
-            ]
+            mine = lab.where(rows, dataset=dataset, varying="answers", method=name)
             x, y = [r["at_least"] for r in mine], [r["chance"] for r in mine]
             spread = [
                 1.96 * math.sqrt(p * (1 - p) / r["repetitions"])
@@ -211,19 +207,15 @@ def result(rows: list[lab.Row], setup: lab.Setup) -> lab.Result:
     return lab.Result(rows=rows, figures=figures, claims=lambda: _claims(rows), notes=notes)
 
 
-def _datasets(rows: Sequence[lab.Row]) -> list[str]:
-    return list(dict.fromkeys(row["dataset"] for row in rows))
-
-
 def _bare(look: lab.Look) -> lab.Look:
     return lab.Look(look.name, look.colour, "none")
 
 
 def _sweeps(rows: Sequence[lab.Row]) -> lab.Figure:
     panels = []
-    for dataset in _datasets(rows):
+    for dataset in lab.datasets(rows):
         for varying, label in _LABELS.items():
-            mine = [r for r in rows if r["dataset"] == dataset and r["varying"] == varying]
+            mine = lab.where(rows, dataset=dataset, varying=varying)
             names = [str(r[varying]) for r in mine if r["method"] == "SALap"]
             for value, y_label in (
                 ("right", "right answers (places)"),
@@ -252,9 +244,9 @@ def _curve(rows: Sequence[lab.Row], name: str, varying: str, value: str) -> lab.
 
 
 def _claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
-    names = _datasets(rows)
-    chance = [r for r in rows if r["varying"] == "answers"]
-    mean = {n: {r["method"]: r["right"] for r in chance if r["dataset"] == n} for n in names}
+    names = lab.datasets(rows)
+    chance = lab.where(rows, varying="answers")
+    mean = {n: {r["method"]: r["right"] for r in lab.where(chance, dataset=n)} for n in names}
     wrong = sum(r["wrong"] for r in rows)
     # Where never stopping loses: few places are near t, so that SALap seldom stops.
     points: dict[tuple[str, str, object], dict[str, float]] = {}
@@ -294,11 +286,7 @@ def _claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
 
 
 def _ten(chance: Sequence[lab.Row], method: str, judges: lab.Judged) -> lab.Claim:
-    ten = {
-        row["dataset"]: row["chance"]
-        for row in chance
-        if row["method"] == method and row["at_least"] == 10
-    }
+    ten = {r["dataset"]: r["chance"] for r in lab.where(chance, method=method, at_least=10)}
     whole = {"SALap": "SALap on whole numbers, each place once"}.get(method, method)
     held = lab.judge([0.3 <= value <= 0.7 for value in ten.values()])
     unknown = judges == "as run"
@@ -314,18 +302,12 @@ def _ten(chance: Sequence[lab.Row], method: str, judges: lab.Judged) -> lab.Clai
 
 def _small_budget(rows: Sequence[lab.Row]) -> lab.Claim:
     def right(dataset: str, varying: str, value: object) -> float:
-        return next(
-            float(r["right"])
-            for r in rows
-            if r["dataset"] == dataset
-            and r["varying"] == varying
-            and r[varying] == value
-            and r["method"] == "SALap"
-        )
+        wanted = {"dataset": dataset, "varying": varying, varying: value, "method": "SALap"}
+        return float(lab.where(rows, **wanted)[0]["right"])
 
     found = {
         n: (right(n, "epsilon", "0.3"), right(n, "threshold", 2), right(n, "threshold", 5))
-        for n in _datasets(rows)
+        for n in lab.datasets(rows)
     }
     return lab.Claim(
         judges="corrected",

@@ -225,16 +225,11 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     )
 
 
-def _of(rows: list[lab.Row], part: str, city: str, epsilon: str) -> list[lab.Row]:
-    wanted = (part, city, epsilon)
-    return [row for row in rows if (row["part"], row["city"], row["epsilon"]) == wanted]
-
-
 def _best(rows: list[lab.Row], city: str, epsilon: str) -> list[lab.Row]:
     """Our least error at each radius, the whole city last."""
-    mine = _of(rows, "ours", city, epsilon)
+    mine = lab.where(rows, part="ours", city=city, epsilon=epsilon)
     found = [
-        min((row for row in mine if row["metres"] == metres), key=lambda row: row["error"])
+        min(lab.where(mine, metres=metres), key=lambda row: row["error"])
         for metres in {row["metres"] for row in mine}
     ]
     placed = [{**row, "metres": row["metres"] or _WHOLE} for row in found]
@@ -242,14 +237,15 @@ def _best(rows: list[lab.Row], city: str, epsilon: str) -> list[lab.Row]:
 
 
 def _panel(rows: list[lab.Row], city: str, epsilon: str) -> lab.Panel:
-    mine, others = _best(rows, city, epsilon), _of(rows, "data", city, epsilon)
-    curves = [curve(mine, "ours", "metres", "error", where=lambda _: True)]
+    mine = _best(rows, city, epsilon)
+    others = lab.where(rows, part="data", city=city, epsilon=epsilon)
+    curves = [curve(mine, "ours", "metres", "error")]
     fitted = [
         {"metres": float(row["method"].split()[1]), "error": row["error"]}
         for row in others
         if row["method"] in _DRAWN
     ]
-    curves.append(curve(fitted, "ours, at least 0", "metres", "error", where=lambda _: True))
+    curves.append(curve(fitted, "ours, at least 0", "metres", "error"))
     radii = [row["metres"] for row in mine]
     curves += [
         level(row["method"], radii, row["error"]) for row in others if row["method"] in _STANDARD
@@ -265,7 +261,7 @@ def _panel(rows: list[lab.Row], city: str, epsilon: str) -> lab.Panel:
 
 
 def _map(rows: list[lab.Row], city: str, method: str) -> lab.Panel:
-    shown = [row for row in _of(rows, "map", city, "0.1") if row["method"] == method]
+    shown = lab.where(rows, part="map", city=city, epsilon="0.1", method=method)
     curves = [
         lab.Curve.of(LOOKS[look], some, "lon", "lat", dots=True)
         for look, low, high in _CLASSES
@@ -285,7 +281,8 @@ _CLASSES = (("50 visits", 50, 150), ("150 visits", 150, 500), ("500 visits", 500
 
 
 def _claim(rows: list[lab.Row], city: str, epsilon: str) -> lab.Claim:
-    errors = {row["method"]: row["error"] for row in _of(rows, "data", city, epsilon)}
+    data = lab.where(rows, part="data", city=city, epsilon=epsilon)
+    errors = {row["method"]: row["error"] for row in data}
     best = min(_STANDARD, key=lambda method: errors[method])
     near = _best(rows, city, epsilon)[0]
     unbiased, fitted = (errors[best] / e for e in (near["error"], errors["ours, 250 m"]))

@@ -143,9 +143,9 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     epsilons = sorted({row["epsilon"] for row in rows}, key=float)
     panels = []
     for epsilon in epsilons:
-        mine = [row for row in rows if row["part"] == "ours" and row["epsilon"] == epsilon]
+        mine = lab.where(rows, part="ours", epsilon=epsilon)
         deltas = sorted(row["delta"] for row in mine)
-        curves = [curve(mine, "ours", "delta", "error", where=lambda _: True)]
+        curves = [curve(mine, "ours", "delta", "error")]
         for method in _STANDARD:
             errors = _errors(rows, epsilon, method)
             curves.append(level(method, deltas, geometric_mean(errors.values())))
@@ -177,29 +177,14 @@ def _by_length(rows: list[lab.Row]) -> lab.Figure:
     names = sorted({row["data"] for row in rows if row["part"] == "data by length"})
     shown = [name for name in ("hepth", "searchlogs", "adult", "patent") if name in names]
     for name in shown:
-        mine = [row for row in rows if row.get("data") == name and row["epsilon"] == epsilon]
+        mine = lab.where(rows, part="data by length", data=name, epsilon=epsilon)
         curves = [
-            curve(
-                mine,
-                method,
-                "length",
-                "error",
-                where=lambda row, m=method: row["part"] == "data by length" and row["method"] == m,  # type: ignore[misc]
-            )
+            curve(lab.where(mine, method=method), method, "length", "error")
             for method in (*_STANDARD, "isotonic")
         ]
         for delta in (1, 16, 256):
-            known = [r for r in rows if r["part"] == "ours by length" and r["epsilon"] == epsilon]
-            if any(row["delta"] == delta for row in known):
-                curves.append(
-                    curve(
-                        known,
-                        f"delta {delta}",
-                        "length",
-                        "error",
-                        where=lambda row, d=delta: row["delta"] == d,  # type: ignore[misc]
-                    )
-                )
+            if ours_at := lab.where(rows, part="ours by length", epsilon=epsilon, delta=delta):
+                curves.append(curve(ours_at, f"delta {delta}", "length", "error"))
         panels.append(
             lab.Panel(
                 title=f"{name}, ε = {epsilon}",
@@ -214,19 +199,12 @@ def _by_length(rows: list[lab.Row]) -> lab.Figure:
 
 
 def _errors(rows: list[lab.Row], epsilon: str, method: str) -> dict[str, float]:
-    return {
-        row["data"]: row["error"]
-        for row in rows
-        if row["part"] == "data" and row["epsilon"] == epsilon and row["method"] == method
-    }
+    mine = lab.where(rows, part="data", epsilon=epsilon, method=method)
+    return {row["data"]: row["error"] for row in mine}
 
 
 def _claims(rows: list[lab.Row], epsilon: str) -> list[lab.Claim]:
-    mine = {
-        row["delta"]: row["error"]
-        for row in rows
-        if row["part"] == "ours" and row["epsilon"] == epsilon
-    }
+    mine = {r["delta"]: r["error"] for r in lab.where(rows, part="ours", epsilon=epsilon)}
     by_method = {m: _errors(rows, epsilon, m) for m in _STANDARD}
     best = {name: min(by_method[m][name] for m in _STANDARD) for name in by_method["DAWA"]}
     plain = {name: min(by_method[m][name] for m in _STANDARD[:2]) for name in best}

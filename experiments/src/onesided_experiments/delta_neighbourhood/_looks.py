@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from onesided_experiments._model import Curve, Look, Row
@@ -28,25 +29,11 @@ LOOKS: Final = {
 }
 
 
-def curve(
-    rows: Iterable[Row],
-    look: str,
-    x: str,
-    y: str,
-    *,
-    where: Callable[[Row], bool],
-    dashed: bool = False,
-) -> Curve:
-    """Points of the chosen rows, in the order of ``x``."""
-    mine = sorted((row for row in rows if where(row)), key=lambda row: row[x])
-    drawn = LOOKS[look]
-    if dashed:
-        drawn = Look(drawn.name, drawn.colour, "none", dashed=True)
-    return Curve.of(drawn, mine, x, y)
+def curve(rows: Iterable[Row], look: str, x: str, y: str) -> Curve:
+    """Points of the rows, in the order of ``x``."""
+    return Curve.of(LOOKS[look], sorted(rows, key=lambda row: row[x]), x, y)
 
 
 def level(look: str, xs: Sequence[float], y: float) -> Curve:
     """A horizontal line: what does not depend on δ."""
-    drawn = LOOKS[look]
-    flat = Look(drawn.name, drawn.colour, drawn.marker, dashed=True)
-    return Curve(look=flat, x=list(xs), y=[y] * len(xs))
+    return Curve(look=replace(LOOKS[look], dashed=True), x=list(xs), y=[y] * len(xs))

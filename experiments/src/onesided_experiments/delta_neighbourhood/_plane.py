@@ -222,35 +222,23 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
 
 def _best(rows: list[lab.Row], side: int, epsilon: str, metric: str) -> list[lab.Row]:
     """Our least error at each δ."""
-    mine = [
-        row
-        for row in rows
-        if row["part"] == "ours" and (row["side"], row["epsilon"]) == (side, epsilon)
-        and row["metric"] == metric
-    ]  # fmt: skip
+    mine = lab.where(rows, part="ours", side=side, epsilon=epsilon, metric=metric)
     return [
-        min((row for row in mine if row["delta"] == delta), key=lambda row: row["error"])
+        min(lab.where(mine, delta=delta), key=lambda row: row["error"])
         for delta in sorted({row["delta"] for row in mine})
     ]
 
 
 def _errors(rows: list[lab.Row], side: int, epsilon: str, method: str) -> dict[str, float]:
-    wanted = ("data", side, epsilon, method)
-    return {
-        row["data"]: row["error"]
-        for row in rows
-        if (row["part"], row["side"], row["epsilon"], row.get("method")) == wanted
-    }
+    mine = lab.where(rows, part="data", side=side, epsilon=epsilon, method=method)
+    return {row["data"]: row["error"] for row in mine}
 
 
 def _panel(rows: list[lab.Row], side: int, epsilon: str) -> lab.Panel:
     mine = _best(rows, side, epsilon, "euclidean")
     deltas = [row["delta"] for row in mine]
-    curves = [curve(mine, "ours", "delta", "error", where=lambda _: True)]
-    curves.append(
-        curve(_best(rows, side, epsilon, "sides"), "ours, sides", "delta", "error",
-              where=lambda _: True)
-    )  # fmt: skip
+    curves = [curve(mine, "ours", "delta", "error")]
+    curves.append(curve(_best(rows, side, epsilon, "sides"), "ours, sides", "delta", "error"))
     for method in _STANDARD:
         errors = _errors(rows, side, epsilon, method)
         curves.append(level(method, deltas, geometric_mean(errors.values())))
@@ -273,7 +261,7 @@ def _bars(rows: list[lab.Row], side: int, epsilon: str) -> lab.Panel:
     for method in (*_STANDARD, "ours, at least 0", "ours, sides, at least 0"):
         errors = _errors(rows, side, epsilon, method)
         points = [{"place": place, "error": errors[name]} for place, name in enumerate(names)]
-        line = curve(points, method, "place", "error", where=lambda _: True)
+        line = curve(points, method, "place", "error")
         curves.append(replace(line, kind="dots"))
     return lab.Panel(
         title=f"{side} x {side} cells, ε = {epsilon}",

@@ -126,8 +126,7 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
             x_label="number of counts covered",
             y_label="variance (counts squared), ε = 1",
             curves=[
-                curve(shown, name, "covered", value, where=lambda row, n=name: row["table"] == n)  # type: ignore[misc]
-                for name in _PRINTED
+                curve(lab.where(shown, table=name), name, "covered", value) for name in _PRINTED
             ],
         )
         for title, value in (
@@ -144,7 +143,7 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
 def _claims(rows: list[lab.Row]) -> list[lab.Claim]:
     claims = []
     for name, printed in _PRINTED.items():
-        mine = [row for row in rows if row["table"] == name]
+        mine = lab.where(rows, table=name)
         worst = [row["laplace_worst"] for row in mine]
         exact = [abs(a - b) < _SAME for a, b in zip(worst, printed, strict=True)]
         means = ", ".join(f"{row['laplace_mean']:.3g}" for row in mine)
@@ -158,9 +157,9 @@ def _claims(rows: list[lab.Row]) -> list[lab.Claim]:
                 verdict=lab.judge(exact),
             )
         )
-    first = next(row for row in rows if row["table"] == "search" and row["rank"] == 1)
-    best = min(row["total_variance"] for row in rows if row["table"] == "search")
-    ours = [row for row in rows if row["table"] == "search" and row["is_table_2"]]
+    found = lab.where(rows, table="search")
+    (first,), ours = lab.where(found, rank=1), lab.where(found, is_table_2=True)
+    best = min(row["total_variance"] for row in found)
     claims.append(
         lab.Claim(
             judges="as run",

@@ -135,7 +135,7 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
 
 
 def _curve(rows: Sequence[lab.Row], noise: str, form: str, *, log: bool) -> lab.Curve:
-    mine = [row for row in rows if row.get("noise") == noise and row["form"] == form]
+    mine = lab.where(rows, noise=noise, form=form)
     never = float("nan") if log else 0
     return lab.Curve(
         look=_LOOKS[form],
@@ -146,11 +146,8 @@ def _curve(rows: Sequence[lab.Row], noise: str, form: str, *, log: bool) -> lab.
 
 def _claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     def below(noise: str, form: str) -> dict[float, int]:
-        return {
-            float(row["epsilon"]): row["wins_below"]
-            for row in rows
-            if row.get("noise") == noise and row["form"] == form
-        }
+        mine = lab.where(rows, noise=noise, form=form)
+        return {float(row["epsilon"]): row["wins_below"] for row in mine}
 
     real, whole = below("real", "unbiased, squared"), below("whole", "unbiased, squared")
     level = below("whole", "unbiased, absolute")

@@ -123,8 +123,8 @@ def jobs(setup: lab.Setup) -> list[lab.Job]:
 def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """Bars by policy, one panel per data set and ε."""
     panels = [
-        _panel([row for row in rows if row["dataset"] == name], name, epsilon)
-        for name in _looks.sources(rows)
+        _panel(lab.where(rows, dataset=name), name, epsilon)
+        for name in lab.datasets(rows)
         for epsilon in _looks.EPSILONS
     ]
     figure = lab.Figure(
@@ -134,7 +134,7 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     notes = [
         "The paper's Wi-Fi trace is not public. Frequent users (the paper's residents) are the 2 % "
         "with the most days; features are the paper's, over 64 zones.",
-        *(f"{name}: {said[name]}." for name in _looks.sources(rows)),
+        *(f"{name}: {said[name]}." for name in lab.datasets(rows)),
         "Every fold is tested on all its days, sensitive ones too. Patterns are chosen by looking "
         "at all days, as in the paper: no part of the guarantee.",
         "ObjDP has rows of norm 1 and, of three, the Λ that turns out best: a help that it would "

@@ -120,11 +120,7 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     # LM T*: for each error measure the best limit, found by looking at the errors.
     found = []
     for key in dict.fromkeys((row["dataset"], row["n"], row["epsilon"]) for row in rows):
-        mine = [
-            row
-            for row in rows
-            if row["policy"] == 0 and (row["dataset"], row["n"], row["epsilon"]) == key
-        ]
+        mine = lab.where(rows, policy=0, **dict(zip(("dataset", "n", "epsilon"), key, strict=True)))
         if not mine:
             continue
         best = {name: min(mine, key=lambda row: row[name]) for name in ("everywhere", "present")}
@@ -138,7 +134,7 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     said = {source.name: source.said for source in SOURCES}
     notes = [
         "The paper's Wi-Fi trace is not public; 64 zones stand for its 64 access points.",
-        *(f"{name}: {said[name]}." for name in _looks.sources(rows)),
+        *(f"{name}: {said[name]}." for name in lab.datasets(rows)),
         "'Occurring': the mean over n-grams that somebody has. 'Everywhere': over all 64^n, as the "
         "error is printed in the paper; the absent ones are added as the mean size of the noise.",
         "A record is a day; LM's noise is Laplace's of scale 2k/ε. Unknown keys: whole numbers, "
@@ -150,7 +146,7 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
 def _figure(rows: Sequence[lab.Row], length: int) -> lab.Figure:
     panels = [
         _panel([r for r in rows if r["n"] == length and r["dataset"] == name], name, epsilon, over)
-        for name in _looks.sources(rows)
+        for name in lab.datasets(rows)
         for over in ("present", "everywhere")
         for epsilon in _looks.EPSILONS
     ]
@@ -184,12 +180,8 @@ Case = tuple[str, int]
 
 def _claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     def values(method: str, epsilon: str, policy: int, over: str) -> dict[Case, float]:
-        wanted = (method, epsilon, policy)
-        return {
-            (row["dataset"], row["n"]): float(row[over])
-            for row in rows
-            if (row["method"], row["epsilon"], row["policy"]) == wanted
-        }
+        mine = lab.where(rows, method=method, epsilon=epsilon, policy=policy)
+        return {(row["dataset"], row["n"]): float(row[over]) for row in mine}
 
     def pairs(epsilon: str, over: str) -> dict[Case, tuple[float, float]]:
         laplace_errors = values("LM T1", epsilon, 0, over)

@@ -116,7 +116,7 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     notes = [
         "The paper's Wi-Fi trace is not public. Cells are 64 zones by the hours of a day; a record "
         "is one person's presence in a zone in an hour, so it is in one cell, and ε is per record.",
-        *(f"{name}: {said[name]}." for name in _looks.sources(rows)),
+        *(f"{name}: {said[name]}." for name in lab.datasets(rows)),
         "'By visit': a record is sensitive if its own zone is. 'By day': if that day passes a "
         "sensitive zone anywhere (one day of data only). The paper's text supports either.",
         "A whole day is many records: with one zone in each of 18 hours, ε = 1 a record is 18 a "
@@ -132,10 +132,10 @@ def _figure(rows: Sequence[lab.Row], title: str, shown: Sequence[tuple[str, str]
     """The paper's algorithms, and ours beside them, on one scale."""
     panels = []
     for name, reading in list(dict.fromkeys((row["dataset"], row["reading"]) for row in rows)):
-        mine = [row for row in rows if (row["dataset"], row["reading"]) == (name, reading)]
+        mine = lab.where(rows, dataset=name, reading=reading)
         tried = _looks.policies(mine)
         for value, epsilon in shown:
-            part = [row for row in mine if row["epsilon"] == epsilon]
+            part = lab.where(mine, epsilon=epsilon)
             pair = [[_curve(part, m, value, tried) for m in many] for many in (_THEIRS, _OURS)]
             top = 1.25 * max(y for curves in pair for curve in curves for y in curve.y)
             # Below the least error that is not 0, the axis is linear: zeros have their place.

@@ -123,8 +123,7 @@ class Column(NamedTuple):
 
     def only(self, **wanted: object) -> Column:
         """The same for the inputs that fit."""
-        fit = [row for row in self.rows if all(row[key] == one for key, one in wanted.items())]
-        return self._replace(rows=fit)
+        return self._replace(rows=lab.where(self.rows, **wanted))
 
     def read(self, *, as_the_paper: bool) -> Column:
         """The same for the first readings of the policies, or for the others."""
@@ -328,12 +327,8 @@ def _adult(rows: Sequence[lab.Row]) -> lab.Claim:
     one_sided = (*OPEN_ONLY, NAMES["as printed"])
 
     def gain(ratio: float) -> float:
-        here = {
-            row["method"]: row["mre"]
-            for row in rows
-            if (row["dataset"], row["generator"], row["ratio"], row["epsilon"])
-            == ("adult", "Close", ratio, "1")
-        }
+        mine = lab.where(rows, dataset="adult", generator="Close", ratio=ratio, epsilon="1")
+        here = {row["method"]: row["mre"] for row in mine}
         return float(here["DAWA"] / min(here[m] for m in one_sided))
 
     best = {ratio: gain(ratio) for ratio in _ratios(rows)}
@@ -405,7 +400,7 @@ def _against_suppress(papers: Sequence[lab.Row], ours: Sequence[lab.Row]) -> lab
             ("the six, line 9 as printed", papers, _THEIRS_10),
             ("all, with ours", ours, _SHOWN_10),
         ):
-            mine = [r for r in rows if (r["generator"], r["epsilon"]) == (generator, "1")]
+            mine = lab.where(rows, generator=generator, epsilon="1")
             ratios = sorted({row["ratio"] for row in mine}, reverse=True)
             panels.append(
                 lab.Panel(

@@ -56,8 +56,3 @@ def level(rows: Sequence[Row], method: str, value: str, tried: Sequence[int]) ->
 def names(tried: Sequence[int]) -> list[str]:
     """P99, P90, ..."""
     return [f"P{one}" for one in tried]
-
-
-def sources(rows: Iterable[Row]) -> list[str]:
-    """The data sets, in order."""
-    return list(dict.fromkeys(row["dataset"] for row in rows))

@@ -16,7 +16,7 @@ from onesided.mechanism.histograms import Ahp, Dawa, OpenShape, SplitHistogram, 
 from onesided.noise import IntArray, NotPrivateSeededNoise
 from onesided.policy import sensitive
 from onesided_experiments._files import locate
-from onesided_experiments._model import Curve, Look, Row
+from onesided_experiments._model import Curve, Look, Row, where
 from onesided_experiments._repeat import measured
 from onesided_experiments.baselines import Suppress
 from onesided_experiments.osdp._real import per_step, real
@@ -221,11 +221,7 @@ def with_regrets(
 
 def average(rows: Iterable[Row], measure_name: str, **wanted: object) -> float:
     """The mean regret over the rows that fit, inputs with an optimum of 0 left out."""
-    return mean(
-        row[f"regret_{measure_name}"]
-        for row in rows
-        if all(row[key] == value for key, value in wanted.items())
-    )
+    return mean(row[f"regret_{measure_name}"] for row in where(rows, **wanted))
 
 
 def curves(
