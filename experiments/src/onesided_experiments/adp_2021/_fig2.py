@@ -192,7 +192,8 @@ def _nearly_one(found: _Found, names: Sequence[str], judges: lab.Judged, which: 
     own = {name: found.precision[name][0] for name in names}
     return lab.Claim(
         judges=judges,
-        text=f"Precision is nearly 1 (taken as 0.95) at ε = {sweep.EPSILON}, k = {sweep.K} ({which}).",
+        text=f"Precision is nearly 1 (taken as 0.95) at ε = {sweep.EPSILON}, k = {sweep.K} "
+        f"({which}).",
         measured=sweep.each(own, "{:.3f}"),
         verdict=lab.judge([value >= 0.95 for value in own.values()]),
     )

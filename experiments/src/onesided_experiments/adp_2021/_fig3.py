@@ -184,8 +184,8 @@ def _as_run_claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     return [
         lab.Claim(
             judges="as run",
-            text=f"The values' mean squared error is about ten times smaller at ε = {sweep.EPSILON}, "
-            f"k = {sweep.K} (taken as 5 to 30; their notebook has about 7).",
+            text=f"The values' mean squared error is about ten times smaller at "
+            f"ε = {sweep.EPSILON}, k = {sweep.K} (taken as 5 to 30; their notebook has about 7).",
             measured="; ".join(
                 f"{n} {gap:,.0f} / {own:,.0f} = {gap / own:.1f}x"
                 for n, (own, gap) in errors.items()
@@ -194,8 +194,9 @@ def _as_run_claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
         ),
         lab.Claim(
             judges="as run",
-            text=f"Accuracy (hits / k among the k largest answers) at ε = {sweep.EPSILON}, k = {sweep.K} is "
-            "0.94 for ADP and 0.89 for free gap on BMS-POS (taken as within 0.02).",
+            text=f"Accuracy (hits / k among the k largest answers) at ε = {sweep.EPSILON}, "
+            f"k = {sweep.K} is 0.94 for ADP and 0.89 for free gap on BMS-POS (taken as within "
+            "0.02).",
             measured=sweep.each(pos, _FORM),
             verdict=lab.judge([max(abs(a - 0.94), abs(b - 0.89)) <= 0.02 for a, b in pos.values()]),
         ),

@@ -113,8 +113,8 @@ def quick_notes(rows: Sequence[lab.Row], setup: lab.Setup) -> list[str]:
         return []
     times = [int(row["repetitions"]) for row in rows]
     return [
-        f"Quick form: {len(datasets(rows))} data sets, at most 3 of 10 settings, {min(times)} to "
-        f"{max(times)} repetitions where the whole form has up to 10,000. Its errors and "
+        f"Quick form: {len(lab.datasets(rows))} data sets, at most 3 of 10 settings, {min(times)} "
+        f"to {max(times)} repetitions where the whole form has up to 10,000. Its errors and "
         "precisions are rough, not exact; the columns ..._spread say how rough."
     ]
 

@@ -10,8 +10,8 @@ import numpy as np
 from onesided.noise import BoolArray, IntArray
 from onesided_experiments import _model as lab
 from onesided_experiments._visits import Places, Source, by_hour, find_visits
-from onesided_experiments.adp_2022 import _power
-from onesided_experiments.adp_2022._power import Point
+from onesided_experiments.adp_2022 import _answers
+from onesided_experiments.adp_2022._answers import Point
 
 ALPHAS: Final = {"fig2": "0", "fig3": "0.001"}
 _LOOKS: Final = {
@@ -36,9 +36,9 @@ def shown(
     truth = counts <= dp.threshold
     if name == "truth":
         return Shown(truth, ~truth)
-    power = _power.METHODS[{"ADP": "as printed", "ours": "ours"}.get(name, "virtual")]
+    power = _answers.METHODS[{"ADP": "as printed", "ours": "ours"}.get(name, "virtual")]
     safe = np.array([power(dp, int(f)) if f <= dp.threshold else 0.0 for f in counts])
-    danger = np.array([_power.dangerous(dp, int(f)) if f > dp.threshold else 0.0 for f in counts])
+    danger = np.array([_answers.dangerous(dp, int(f)) if f > dp.threshold else 0.0 for f in counts])
     return Shown(random.random(counts.size) < safe, random.random(counts.size) < danger)
 
 

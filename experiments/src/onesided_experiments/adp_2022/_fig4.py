@@ -11,7 +11,7 @@ import numpy as np
 from onesided.noise import IntArray
 from onesided_experiments import _model as lab
 from onesided_experiments._visits import Source, by_hour, find_visits
-from onesided_experiments.adp_2022._power import METHODS, Point
+from onesided_experiments.adp_2022._answers import METHODS, Point
 
 VALUES: Final[dict[str, tuple[str | int, ...]]] = {
     "epsilon": ("0.1", "0.3", "0.5", "0.7", "1", "2"),

@@ -23,12 +23,18 @@ from onesided.mechanism.kit import rates_over
 from onesided.noise import IntArray, NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import bounded, neighbourhood
 from onesided_experiments import _model as lab
-from onesided_experiments._files import locate
-from onesided_experiments._tables import query
-from onesided_experiments.delta_neighbourhood._data import Floats, squared
-from onesided_experiments.delta_neighbourhood._looks import LOOKS, curve, level
+from onesided_experiments._tables import locate, query
+from onesided_experiments.delta_neighbourhood._data import (
+    LOOKS,
+    Floats,
+    curve,
+    least_from_zero,
+    level,
+    squared,
+    tile_matrix,
+    tiles,
+)
 from onesided_experiments.delta_neighbourhood._plane import drawn, methods, plain_strategies, probe
-from onesided_experiments.delta_neighbourhood._tiles import least_from_zero, tile_matrix, tiles
 
 _SIDE: Final = 128
 _QUERIES: Final = 2_000

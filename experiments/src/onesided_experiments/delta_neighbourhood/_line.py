@@ -30,8 +30,15 @@ from onesided.mechanism.kit import rates_over
 from onesided.noise import NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import bounded, neighbourhood
 from onesided_experiments import _model as lab
-from onesided_experiments.delta_neighbourhood._data import LINES, found, of_lengths, read, squared
-from onesided_experiments.delta_neighbourhood._looks import curve, level
+from onesided_experiments.delta_neighbourhood._data import (
+    LINES,
+    curve,
+    found,
+    level,
+    of_lengths,
+    read,
+    squared,
+)
 
 _CELLS: Final = 4_096
 _QUERIES: Final = 2_000
@@ -182,9 +189,11 @@ def _by_length(rows: list[lab.Row]) -> lab.Figure:
             curve(lab.where(mine, method=method), method, "length", "error")
             for method in (*_STANDARD, "isotonic")
         ]
-        for delta in (1, 16, 256):
-            if ours_at := lab.where(rows, part="ours by length", epsilon=epsilon, delta=delta):
-                curves.append(curve(ours_at, f"delta {delta}", "length", "error"))
+        curves += [
+            curve(known, f"delta {delta}", "length", "error")
+            for delta in (1, 16, 256)
+            if (known := lab.where(rows, part="ours by length", epsilon=epsilon, delta=delta))
+        ]
         panels.append(
             lab.Panel(
                 title=f"{name}, ε = {epsilon}",

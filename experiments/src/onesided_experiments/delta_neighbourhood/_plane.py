@@ -31,11 +31,15 @@ from onesided.mechanism.kit import rates_over
 from onesided.noise import NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import Edge, Shift, bounded, neighbourhood
 from onesided_experiments import _model as lab
-from onesided_experiments.delta_neighbourhood._data import PLANES, found, read, squared
-from onesided_experiments.delta_neighbourhood._looks import curve, level
-from onesided_experiments.delta_neighbourhood._tiles import (
+from onesided_experiments.delta_neighbourhood._data import (
+    PLANES,
+    curve,
+    found,
     least,
     least_from_zero,
+    level,
+    read,
+    squared,
     tile_matrix,
     tiles,
 )

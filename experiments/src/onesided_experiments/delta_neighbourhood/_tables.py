@@ -24,7 +24,7 @@ from onesided.mechanism.kit import rates_over
 from onesided.noise import TwoSidedGeometric
 from onesided.policy import Policy, bounded, neighbourhood
 from onesided_experiments import _model as lab
-from onesided_experiments.delta_neighbourhood._looks import curve
+from onesided_experiments.delta_neighbourhood._data import curve
 
 _CELLS: Final = 4
 _PRINTED: Final = {"Table 1": (8, 16, 24, 32), "Table 2": (4, 4, 4, 2)}

@@ -11,12 +11,12 @@ import numpy as np
 
 from onesided.noise import BoolArray, IntArray, NotPrivateSeededNoise
 from onesided_experiments import _model as lab
-from onesided_experiments._lazy import load
 from onesided_experiments._repeat import measured
+from onesided_experiments._tables import load
 from onesided_experiments.baselines import ObjectivePerturbation
 from onesided_experiments.osdp import _looks
 from onesided_experiments.osdp._classify import Task, error, scores, task_of, unit_rows
-from onesided_experiments.osdp._policies import QUICK_SHARES, SHARES, choose_zones, sampled
+from onesided_experiments.osdp._looks import QUICK_SHARES, SHARES, choose_zones, sampled
 from onesided_experiments.osdp._trajectories import GEOLIFE, TOKYO, Source, find_traces, read
 
 SOURCES: Final = (TOKYO, GEOLIFE)

@@ -22,7 +22,7 @@ from onesided_experiments.osdp._grams import (
     unknown_keys,
     without_noise,
 )
-from onesided_experiments.osdp._policies import QUICK_SHARES, SHARES, choose_zones, sampled
+from onesided_experiments.osdp._looks import QUICK_SHARES, SHARES, choose_zones, sampled
 from onesided_experiments.osdp._trajectories import (
     GEOLIFE,
     PEOPLEFLOW,

@@ -13,8 +13,8 @@ from onesided.noise import NotPrivateSeededNoise
 from onesided_experiments import _model as lab
 from onesided_experiments._repeat import measured
 from onesided_experiments.osdp import _looks
+from onesided_experiments.osdp._looks import QUICK_SHARES, SHARES
 from onesided_experiments.osdp._place_hour import ALGORITHMS, by_day, by_visit, errors_of, visits_of
-from onesided_experiments.osdp._policies import QUICK_SHARES, SHARES
 from onesided_experiments.osdp._rescaling import JUDGES, NAMES, RESCALINGS, Rescaling
 from onesided_experiments.osdp._trajectories import (
     GEOLIFE,

@@ -13,8 +13,8 @@ from onesided.mechanism import Counts
 from onesided.mechanism.histograms import AGrid, Dawa, OpenShape, zeros
 from onesided.noise import IntArray, NotPrivateSeededNoise
 from onesided_experiments import _model as lab
-from onesided_experiments._files import locate
 from onesided_experiments._repeat import measured
+from onesided_experiments._tables import locate
 from onesided_experiments.osdp._regret import (
     LOOKS,
     POLICY,

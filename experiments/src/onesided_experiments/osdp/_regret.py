@@ -15,12 +15,18 @@ from onesided.mechanism import Counts
 from onesided.mechanism.histograms import Ahp, Dawa, OpenShape, SplitHistogram, zeros
 from onesided.noise import IntArray, NotPrivateSeededNoise
 from onesided.policy import sensitive
-from onesided_experiments._files import locate
 from onesided_experiments._model import Curve, Look, Row, where
 from onesided_experiments._repeat import measured
+from onesided_experiments._tables import locate
 from onesided_experiments.baselines import Suppress
-from onesided_experiments.osdp._real import per_step, real
-from onesided_experiments.osdp._rescaling import NAMES, RESCALINGS, Rescaling, released
+from onesided_experiments.osdp._rescaling import (
+    NAMES,
+    RESCALINGS,
+    Rescaling,
+    per_step,
+    real,
+    released,
+)
 from onesided_experiments.osdp._sampling import GENERATORS
 
 Floats = NDArray[np.float64]

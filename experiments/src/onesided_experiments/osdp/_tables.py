@@ -14,8 +14,8 @@ from onesided.noise import NotPrivateSeededNoise
 from onesided_experiments import _model as lab
 from onesided_experiments._repeat import measured
 from onesided_experiments.bounds import laplace_error, sampling_crossing, sampling_error
-from onesided_experiments.osdp._real import per_step, real
 from onesided_experiments.osdp._regret import DATASETS, POLICY, TITLES, find
+from onesided_experiments.osdp._rescaling import per_step, real
 
 RELEASED: Final = {"1": 63.0, "0.5": 39.0, "0.1": 9.5}
 # Table 2: sparsity (share of empty bins) and scale (records).
