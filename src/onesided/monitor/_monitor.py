@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Self
 
@@ -279,10 +280,6 @@ def _damaged(problem: str) -> LedgerFormatError:
 Clock = Callable[[], object]
 
 
-def _system_clock() -> dt.datetime:
-    return dt.datetime.now(dt.UTC)
-
-
 class Monitor:
     """A stream of batches to certified statuses; never says "at most t" wrongly.
 
@@ -358,7 +355,8 @@ class Monitor:
         self._columns = Columns(person=person, place=place, time=time)
         refuse_deciding(self._rules.deciding, self._columns)
         self._on_unknown = on_unknown
-        self._clock = _system_clock if clock is None and self._rules.scale.dated else clock
+        system = partial(dt.datetime.now, dt.UTC)
+        self._clock = system if clock is None and self._rules.scale.dated else clock
         self._ahead = _ahead(ahead, dated=self._rules.scale.dated)
         self._prepare()
         self._published = self._seen(published)
