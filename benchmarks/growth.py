@@ -321,8 +321,8 @@ def draw(found: dict[Curve, list[tuple[int, float]]]) -> None:
         sizes, times = zip(*points, strict=True)
         lines.append(Line(look=look, x=sizes, y=times))
     figure = Figure(
-        title="Seconds of CPU, as sizes grow tenfold",
-        panels=[
+        "Seconds of CPU, as sizes grow tenfold",
+        [
             Panel(
                 title=kind, x_label=kind, y_label="s of CPU", curves=lines, log_x=True, log_y=True
             )

@@ -91,7 +91,7 @@ class Panel:
             raise ValueError("A bar has no foot on a logarithmic axis: draw dots.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Figure:
     """Panels in a grid, ``columns`` wide; the legend is shared."""
 
@@ -114,7 +114,7 @@ class Claim:
     verdict: Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Result:
     """A figure's numbers, plots and verdicts.
 

@@ -79,10 +79,7 @@ def result(rows: list[lab.Row], setup: lab.Setup) -> lab.Result:
     title = "ADP-2021 Figure 2: top-k with values"
     figures = sweep.sweep_figures(rows, name="fig2", title=title)
     return lab.Result(
-        rows=rows,
-        figures=figures,
-        claims=lambda: claims(rows),
-        notes=[*_notes(), *sweep.quick_notes(rows, setup)],
+        rows, figures, lambda: claims(rows), [*_notes(), *sweep.quick_notes(rows, setup)]
     )
 
 

@@ -116,10 +116,7 @@ def result(rows: list[lab.Row], setup: lab.Setup) -> lab.Result:
     title = "ADP-2021 Figure 3: sparse vector with values"
     figures = sweep.sweep_figures(rows, name="fig3", title=title, measures=("mse", "recall"))
     return lab.Result(
-        rows=rows,
-        figures=figures,
-        claims=lambda: claims(rows),
-        notes=[*_NOTES, *sweep.quick_notes(rows, setup)],
+        rows, figures, lambda: claims(rows), [*_NOTES, *sweep.quick_notes(rows, setup)]
     )
 
 

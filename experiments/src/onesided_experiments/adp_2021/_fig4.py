@@ -95,10 +95,8 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
         )
         for threshold in THRESHOLDS
     ]
-    figure = lab.Figure(title="ADP-2021 Figure 4: one place, by its count", panels=panels)
-    return lab.Result(
-        rows=rows, figures={"fig4": figure}, claims=lambda: _claims(rows), notes=_NOTES
-    )
+    figure = lab.Figure("ADP-2021 Figure 4: one place, by its count", panels)
+    return lab.Result(rows, {"fig4": figure}, lambda: _claims(rows), _NOTES)
 
 
 def _claims(rows: list[lab.Row]) -> list[lab.Claim]:

@@ -96,7 +96,7 @@ def result(rows: list[lab.Row], setup: lab.Setup) -> lab.Result:
             said = certified(counts, THRESHOLD, epsilon, rows=1, noise=noise).marked[-1, 0]
             panels.append(_map(places, said, safe, f"ε = {epsilon}"))
         title = f"ADP-2021 Figure 5: {places.name}, T = {THRESHOLD}, {len(counts)} updates"
-        figures[name] = lab.Figure(title=title, panels=panels, columns=4)
+        figures[name] = lab.Figure(title, panels, columns=4)
     at_ten, at_end = lab.where(rows, threshold=THRESHOLD), lab.where(rows, last=True)
     figures["fig6"] = _ratios(
         at_ten, "update", "update (batches of 500 people)", "Figure 6: false negatives by update"
@@ -118,7 +118,7 @@ def result(rows: list[lab.Row], setup: lab.Setup) -> lab.Result:
             for source, places in found
         ),
     ]
-    return lab.Result(rows=rows, figures=figures, claims=lambda: _claims(rows), notes=notes)
+    return lab.Result(rows, figures, lambda: _claims(rows), notes)
 
 
 def _counts_figure(found: Sequence[Places]) -> lab.Figure:
@@ -136,7 +136,7 @@ def _counts_figure(found: Sequence[Places]) -> lab.Figure:
                 zero_y=1.0,
             )
         )
-    return lab.Figure(title="ADP-2021 Figure 1: places by count", panels=panels, columns=3)
+    return lab.Figure("ADP-2021 Figure 1: places by count", panels, columns=3)
 
 
 def _map(places: Places, said: BoolArray, safe: BoolArray, title: str) -> lab.Panel:
@@ -175,7 +175,7 @@ def _ratios(rows: Sequence[lab.Row], x: str, x_label: str, title: str) -> lab.Fi
                     curves=curves,
                 )
             )
-    return lab.Figure(title=f"ADP-2021 {title}", panels=panels, columns=3)
+    return lab.Figure(f"ADP-2021 {title}", panels, columns=3)
 
 
 def _claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:

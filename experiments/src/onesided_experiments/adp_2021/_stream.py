@@ -118,12 +118,8 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
                 y_range=(0, 1.03),
             )
         )
-    figure = lab.Figure(
-        title="Monitor on Foursquare New York: certified share, a = 1", panels=panels
-    )
-    return lab.Result(
-        rows=rows, figures={"stream": figure}, claims=lambda: _claims(rows), notes=_NOTES
-    )
+    figure = lab.Figure("Monitor on Foursquare New York: certified share, a = 1", panels)
+    return lab.Result(rows, {"stream": figure}, lambda: _claims(rows), _NOTES)
 
 
 def _claims(rows: list[lab.Row]) -> list[lab.Claim]:

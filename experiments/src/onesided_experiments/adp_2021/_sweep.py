@@ -184,7 +184,7 @@ def _sweep_figure(rows: Sequence[lab.Row], *, title: str, measures: Sequence[str
                 for value in measures
                 for reading in READINGS
             ]
-    return lab.Figure(title=title, panels=panels, columns=len(READINGS))
+    return lab.Figure(title, panels, columns=len(READINGS))
 
 
 def _range(rows: Sequence[lab.Row], value: str) -> tuple[float, float]:

@@ -99,7 +99,7 @@ def result(rows: list[lab.Row], setup: lab.Setup) -> lab.Result:
         "For 'dangerous' a one-sided policy that protects visits gives nothing: ADP then does what "
         "ε-DP does.",
     ]
-    return lab.Result(rows=rows, figures=figures, claims=lambda: _claims(rows), notes=notes)
+    return lab.Result(rows, figures, lambda: _claims(rows), notes)
 
 
 def _maps(places: Places, figure: str, alpha: str, seed: int) -> lab.Figure:
@@ -133,7 +133,7 @@ def _maps(places: Places, figure: str, alpha: str, seed: int) -> lab.Figure:
             )
         )
     title = f"ADP-2022 Figure {figure[-1]}: {places.name}, ε = 1, t = 3, α = {alpha}"
-    return lab.Figure(title=title, panels=panels, columns=5)
+    return lab.Figure(title, panels, columns=5)
 
 
 def _claims(rows: list[lab.Row]) -> list[lab.Claim]:

@@ -99,13 +99,11 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
                 )
             )
     figure = lab.Figure(
-        title="ADP-2022 Figure 4: power where ε = 1, t = 5, α = 0.001, δ = 0.0001 unless varied",
-        panels=panels,
+        "ADP-2022 Figure 4: power where ε = 1, t = 5, α = 0.001, δ = 0.0001 unless varied",
+        panels,
         columns=4,
     )
-    return lab.Result(
-        rows=rows, figures={"fig4": figure}, claims=lambda: _claims(rows), notes=_notes()
-    )
+    return lab.Result(rows, {"fig4": figure}, lambda: _claims(rows), _notes())
 
 
 def _curve(rows: Sequence[lab.Row], varying: str, name: str) -> lab.Curve:

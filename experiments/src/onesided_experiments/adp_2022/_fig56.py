@@ -190,7 +190,7 @@ def result(rows: list[lab.Row], setup: lab.Setup) -> lab.Result:
             )
         )
     title = "ADP-2022 Figure 5: right answers at total ε = 1, t = 5"
-    figures = {"fig5": lab.Figure(title=title, panels=panels, columns=3), "fig6": _sweeps(rows)}
+    figures = {"fig5": lab.Figure(title, panels, columns=3), "fig6": _sweeps(rows)}
     found = [(source, by_day(source, path)) for source, path in find_visits(setup.data)]
     notes = [
         "All methods at the same total ε under the presence policy (the paper's disjunction does "
@@ -204,7 +204,7 @@ def result(rows: list[lab.Row], setup: lab.Setup) -> lab.Result:
         *(f"{source.name}: ℓ0 = {fall_of(places)}, {places.latitude.size:,} places, "
           f"{places.times} days; {source.said}." for source, places in found),
     ]  # fmt: skip
-    return lab.Result(rows=rows, figures=figures, claims=lambda: _claims(rows), notes=notes)
+    return lab.Result(rows, figures, lambda: _claims(rows), notes)
 
 
 def _bare(look: lab.Look) -> lab.Look:
@@ -233,7 +233,7 @@ def _sweeps(rows: Sequence[lab.Row]) -> lab.Figure:
                     )
                 )
     title = "ADP-2022 Figure 6: right answers and power by ε and t (ε = 1, t = 5 unless varied)"
-    return lab.Figure(title=title, panels=panels, columns=4)
+    return lab.Figure(title, panels, columns=4)
 
 
 def _curve(rows: Sequence[lab.Row], name: str, varying: str, value: str) -> lab.Curve:

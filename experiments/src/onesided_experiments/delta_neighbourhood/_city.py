@@ -214,20 +214,20 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     numbers = [row for row in rows if row["part"] != "map"]
     cases = sorted({(row["city"], row["epsilon"]) for row in numbers if row["part"] == "data"})
     by_radius = lab.Figure(
-        title="Random rectangles, by how far a visit must be able to pass",
-        panels=[_panel(numbers, *case) for case in cases],
+        "Random rectangles, by how far a visit must be able to pass",
+        [_panel(numbers, *case) for case in cases],
     )
     city = cases[0][0]
     maps = lab.Figure(
-        title=f"{city}: boxes with 50 visits or more, at ε = 0.1",
-        panels=[_map(rows, city, method) for method in _SHOWN],
+        f"{city}: boxes with 50 visits or more, at ε = 0.1",
+        [_map(rows, city, method) for method in _SHOWN],
         columns=3,
     )
     return lab.Result(
-        rows=numbers,
-        figures={"city_by_radius": by_radius, "city_map": maps},
-        claims=lambda: [_claim(numbers, *case) for case in cases],
-        notes=_NOTES,
+        numbers,
+        {"city_by_radius": by_radius, "city_map": maps},
+        lambda: [_claim(numbers, *case) for case in cases],
+        _NOTES,
     )
 
 

@@ -167,14 +167,11 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
             )
         )
     figures = {
-        "line_by_delta": lab.Figure(title="Random ranges of 4,096 cells, by δ", panels=panels),
+        "line_by_delta": lab.Figure("Random ranges of 4,096 cells, by δ", panels),
         "line_by_length": _by_length(rows),
     }
     return lab.Result(
-        rows=rows,
-        figures=figures,
-        claims=lambda: [claim for e in epsilons for claim in _claims(rows, e)],
-        notes=_NOTES,
+        rows, figures, lambda: [claim for e in epsilons for claim in _claims(rows, e)], _NOTES
     )
 
 
@@ -204,7 +201,7 @@ def _by_length(rows: list[lab.Row]) -> lab.Figure:
                 log_y=True,
             )
         )
-    return lab.Figure(title="Error by length of the range", panels=panels)
+    return lab.Figure("Error by length of the range", panels)
 
 
 def _errors(rows: list[lab.Row], epsilon: str, method: str) -> dict[str, float]:

@@ -211,16 +211,16 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
         {(row["side"], row["epsilon"]) for row in rows}, key=lambda c: (c[0], float(c[1]))
     )
     panels = [_panel(rows, side, epsilon) for side, epsilon in cases]
-    figure = lab.Figure(title="Random rectangles, by δ", panels=panels)
+    figure = lab.Figure("Random rectangles, by δ", panels)
     data = lab.Figure(
-        title="Error at δ = one cell and under standard neighbours, by data set",
-        panels=[_bars(rows, side, epsilon) for side, epsilon in cases],
+        "Error at δ = one cell and under standard neighbours, by data set",
+        [_bars(rows, side, epsilon) for side, epsilon in cases],
     )
     return lab.Result(
-        rows=rows,
-        figures={"plane_by_delta": figure, "plane_by_data": data},
-        claims=lambda: [claim for s, e in cases for claim in _claims(rows, s, e)],
-        notes=_NOTES,
+        rows,
+        {"plane_by_delta": figure, "plane_by_data": data},
+        lambda: [claim for s, e in cases for claim in _claims(rows, s, e)],
+        _NOTES,
     )
 
 

@@ -134,10 +134,8 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
             ("the same, whole-number noise", "whole_numbers_worst"),
         )
     ]
-    figure = lab.Figure(title="Variance of a range by its size", panels=panels)
-    return lab.Result(
-        rows=rows, figures={"tables": figure}, claims=lambda: _claims(rows), notes=_NOTES
-    )
+    figure = lab.Figure("Variance of a range by its size", panels)
+    return lab.Result(rows, {"tables": figure}, lambda: _claims(rows), _NOTES)
 
 
 def _claims(rows: list[lab.Row]) -> list[lab.Claim]:

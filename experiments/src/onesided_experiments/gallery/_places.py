@@ -58,7 +58,7 @@ def _draw_at_most(visits: Any, release: Any) -> Figure:
         x, y = [point[0] for point in points], [point[1] for point in points]
         curves.append(Curve(look=look, x=x, y=y, kind="dots"))
     panel = Panel(title="", x_label="km east", y_label="km north", curves=curves)
-    return Figure(title="Places with at most 5 infected visitors", panels=[panel], columns=1)
+    return Figure("Places with at most 5 infected visitors", [panel], columns=1)
 
 
 def _diagnoses(random: Random) -> Any:

@@ -119,7 +119,7 @@ def beside(
         curves=curves,
         x_names=[str(name) for name in names[1]],
     )
-    return Figure(title=title, panels=[panel], columns=1)
+    return Figure(title, [panel], columns=1)
 
 
 def true_counts(column: Any, keys: list[Any]) -> list[float]:

@@ -91,12 +91,8 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
             log=False,
         ),
     ]  # fmt: skip
-    figure = lab.Figure(
-        title="One side has half the variance; empty bins tell them apart", panels=panels
-    )
-    return lab.Result(
-        rows=rows, figures={"halves": figure}, claims=lambda: _claims(rows), notes=_NOTES
-    )
+    figure = lab.Figure("One side has half the variance; empty bins tell them apart", panels)
+    return lab.Result(rows, {"halves": figure}, lambda: _claims(rows), _NOTES)
 
 
 def _panel(

@@ -128,10 +128,8 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
             y_range=(0, 4),
         )
     )
-    figure = lab.Figure(title="Equation (3) against Laplace noise: where it wins", panels=panels)
-    return lab.Result(
-        rows=rows, figures={"region": figure}, claims=lambda: _claims(rows), notes=_NOTES
-    )
+    figure = lab.Figure("Equation (3) against Laplace noise: where it wins", panels)
+    return lab.Result(rows, {"region": figure}, lambda: _claims(rows), _NOTES)
 
 
 def _curve(rows: Sequence[lab.Row], noise: str, form: str, *, log: bool) -> lab.Curve:

@@ -76,12 +76,8 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
             ("mean absolute error, median out", "absolute"),
         )
     ]
-    figure = lab.Figure(
-        title="Sums: one-sided stairs against one-sided geometric noise", panels=panels
-    )
-    return lab.Result(
-        rows=rows, figures={"stairs": figure}, claims=lambda: _claims(rows), notes=_NOTES
-    )
+    figure = lab.Figure("Sums: one-sided stairs against one-sided geometric noise", panels)
+    return lab.Result(rows, {"stairs": figure}, lambda: _claims(rows), _NOTES)
 
 
 def _curve(rows: Sequence[lab.Row], top: int, value: str) -> lab.Curve:

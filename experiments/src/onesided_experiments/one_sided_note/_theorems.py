@@ -98,10 +98,8 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
         )
         for rate in _RATES
     ]
-    figure = lab.Figure(title="Theorem 6: each direction by its own law", panels=panels)
-    return lab.Result(
-        rows=rows, figures={"theorems": figure}, claims=lambda: _claims(rows), notes=_NOTES
-    )
+    figure = lab.Figure("Theorem 6: each direction by its own law", panels)
+    return lab.Result(rows, {"theorems": figure}, lambda: _claims(rows), _NOTES)
 
 
 def _curves(rows: Sequence[lab.Row], rate: str) -> list[lab.Curve]:

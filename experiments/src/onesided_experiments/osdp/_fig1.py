@@ -127,9 +127,7 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
         for name in lab.datasets(rows)
         for epsilon in _looks.EPSILONS
     ]
-    figure = lab.Figure(
-        title="OSDP Figure 1: frequent or occasional user, 1 - AUC over 10 folds", panels=panels
-    )
+    figure = lab.Figure("OSDP Figure 1: frequent or occasional user, 1 - AUC over 10 folds", panels)
     said = {source.name: source.said for source in SOURCES}
     notes = [
         "The paper's Wi-Fi trace is not public. Frequent users (the paper's residents) are the 2 % "
@@ -141,9 +139,7 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
         "not have. At ε = 0.01 our samples hold 1 % of the open days, a few hundred at most, where "
         "the paper's hold some 5,500.",
     ]
-    return lab.Result(
-        rows=rows, figures={"fig1": figure}, claims=lambda: _claims(rows), notes=notes
-    )
+    return lab.Result(rows, {"fig1": figure}, lambda: _claims(rows), notes)
 
 
 def _panel(rows: Sequence[lab.Row], name: str, epsilon: str) -> lab.Panel:

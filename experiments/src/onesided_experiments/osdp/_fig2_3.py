@@ -140,7 +140,7 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
         "A record is a day; LM's noise is Laplace's of scale 2k/ε. Unknown keys: whole numbers, "
         "one n-gram per open day, noise below only at rate ε, median taken out, clipped at 0.",
     ]
-    return lab.Result(rows=rows, figures=figures, claims=lambda: _claims(rows), notes=notes)
+    return lab.Result(rows, figures, lambda: _claims(rows), notes)
 
 
 def _figure(rows: Sequence[lab.Row], length: int) -> lab.Figure:
@@ -151,7 +151,7 @@ def _figure(rows: Sequence[lab.Row], length: int) -> lab.Figure:
         for epsilon in _looks.EPSILONS
     ]
     title = f"OSDP Figure {length - 2}: mean relative error of people by {length}-gram"
-    return lab.Figure(title=title, panels=panels, columns=4)
+    return lab.Figure(title, panels, columns=4)
 
 
 def _panel(rows: Sequence[lab.Row], name: str, epsilon: str, over: str) -> lab.Panel:

@@ -125,7 +125,7 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
         "DAWAz in three readings of its line 9: as printed (erratum 9), left out, and so that "
         "totals stay. DAWA always makes a partition, as in its paper; ours looks first.",
     ]
-    return lab.Result(rows=rows, figures=figures, claims=lambda: claims(rows), notes=notes)
+    return lab.Result(rows, figures, lambda: claims(rows), notes)
 
 
 def _figure(rows: Sequence[lab.Row], title: str, shown: Sequence[tuple[str, str]]) -> lab.Figure:
@@ -152,7 +152,7 @@ def _figure(rows: Sequence[lab.Row], title: str, shown: Sequence[tuple[str, str]
                 )
                 for whose, curves in zip(("the paper's", "ours"), pair, strict=True)
             ]
-    return lab.Figure(title=title, panels=panels, columns=4)
+    return lab.Figure(title, panels, columns=4)
 
 
 def _curve(rows: Sequence[lab.Row], method: str, value: str, tried: Sequence[int]) -> lab.Curve:

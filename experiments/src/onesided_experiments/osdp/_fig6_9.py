@@ -77,8 +77,8 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
         panels += _row(f"ε = {epsilon}", mine, "mre")
     figures = {
         "fig6": lab.Figure(
-            title="Figure 6: regret of MRE, both policies and all histograms together",
-            panels=panels,
+            "Figure 6: regret of MRE, both policies and all histograms together",
+            panels,
             columns=len(own),
         ),
         "fig7": _by_policy(own, "mre", "Figure 7: regret of MRE at ε = 1"),
@@ -93,13 +93,13 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
             "Regret of MRE at ε = 1, the policies read otherwise",
         )
     return lab.Result(
-        rows=_with_all(ours, papers),
-        figures=figures,
-        claims=lambda: [
+        _with_all(ours, papers),
+        figures,
+        lambda: [
             *claims(own[-1].rows, {r: one.rows for r, one in zip(RESCALINGS, own, strict=False)}),
             *_suppress_claims(own[-1].rows),
         ],
-        notes=_notes(rows),
+        _notes(rows),
     )
 
 
@@ -136,7 +136,7 @@ def _by_policy(columns: Sequence[Column], measure_name: str, title: str) -> lab.
     for generator in dict.fromkeys(row["generator"] for row in columns[0].rows):
         mine = [one.only(generator=generator, epsilon="1") for one in columns]
         panels += _row(str(generator), mine, measure_name)
-    return lab.Figure(title=title, panels=panels, columns=len(columns))
+    return lab.Figure(title, panels, columns=len(columns))
 
 
 def _row(title: str, columns: Sequence[Column], measure_name: str) -> list[lab.Panel]:
@@ -186,9 +186,7 @@ def _by_dataset(columns: Sequence[Column]) -> lab.Figure:
             for one, some in zip(mine, drawn, strict=True)
         ]
     return lab.Figure(
-        title="Figure 9: regret of MRE by histogram (Close, ε = 1)",
-        panels=panels,
-        columns=len(columns),
+        "Figure 9: regret of MRE by histogram (Close, ε = 1)", panels, columns=len(columns)
     )
 
 
@@ -412,7 +410,7 @@ def _against_suppress(papers: Sequence[lab.Row], ours: Sequence[lab.Row]) -> lab
                     x_names=[f"{ratio:g}" for ratio in ratios],
                 )
             )
-    return lab.Figure(title="Figure 10: against Suppress, at ε = 1", panels=panels)
+    return lab.Figure("Figure 10: against Suppress, at ε = 1", panels)
 
 
 def _suppress_claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:

@@ -159,12 +159,8 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
         for epsilon in dict.fromkeys(row["epsilon"] for row in rows)
         for name, label in MEASURES.items()
     ]
-    figure = lab.Figure(
-        title="Regret on seven maps, both policies together", panels=panels, columns=3
-    )
-    return lab.Result(
-        rows=made, figures={"maps": figure}, claims=lambda: _claims(made), notes=_notes()
-    )
+    figure = lab.Figure("Regret on seven maps, both policies together", panels, columns=3)
+    return lab.Result(made, {"maps": figure}, lambda: _claims(made), _notes())
 
 
 def _claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:

@@ -107,17 +107,15 @@ def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """One figure: where the sample starts to lose."""
     tried = [row for row in rows if row["table"] == "5.1"]
     figure = lab.Figure(
-        title=f"Theorem 5.1: L1 error of a sample and of Laplace noise, {BINS:,} bins, all open",
-        panels=[
+        f"Theorem 5.1: L1 error of a sample and of Laplace noise, {BINS:,} bins, all open",
+        [
             _panel(epsilon, [row for row in tried if row["epsilon"] == epsilon])
             for epsilon in dict.fromkeys(row["epsilon"] for row in tried)
         ],
         columns=3,
     )
     return lab.Result(
-        rows=rows,
-        figures={"theorem-5-1": figure},
-        claims=lambda: [*_table_1(rows), *_table_2(rows), *_theorem(tried)],
+        rows, {"theorem-5-1": figure}, lambda: [*_table_1(rows), *_table_2(rows), *_theorem(tried)]
     )
 
 
