@@ -166,6 +166,7 @@ DP: Final = ("Laplace", "DAWA")
 OSDP: Final = ("OsdpRR", "OsdpLaplace", "OsdpLaplaceL1", "hybrid", "DAWAz")
 _MOSTLY_OPEN: Final = (99, 90, 75, 50)
 _MOSTLY_SENSITIVE: Final = (10, 1)
+_EVERY: Final = (*_MOSTLY_OPEN, 25, *_MOSTLY_SENSITIVE)
 _THREE: Final = (NAMES["totals stay"], NAMES["as printed"], NAMES["left out"])
 Case = tuple[str, str]
 
@@ -194,20 +195,49 @@ class _Table:
             if method in self.methods
         )
 
+    def ratios(
+        self, case: Case, epsilon: str, method: str, pool: Sequence[str], policies: Sequence[int]
+    ) -> list[float]:
+        """A method's error over the least of a pool's, policy by policy."""
+        return [
+            self.error(case, epsilon, method, one) / self.best(case, epsilon, pool, one)[0]
+            for one in policies
+        ]
+
+
+def _by_case(
+    table: _Table,
+    judges: lab.Judged,
+    text: str,
+    found: Callable[[Case], tuple[list[bool], str]],
+    said: str = "",
+) -> lab.Claim:
+    """A claim that is tried on every case: whether it held, each time, and numbers in words."""
+    told = {f"{name} by {reading}": found((name, reading)) for name, reading in table.cases}
+    return lab.Claim(
+        judges=judges,
+        text=text,
+        measured=said + "; ".join(f"{case}: {words}" for case, (_, words) in told.items()),
+        verdict=lab.judge([one for held, _ in told.values() for one in held]),
+    )
+
+
+def _numbers(ratios: Sequence[float]) -> str:
+    return ", ".join(f"{ratio:.2f}" for ratio in ratios)
+
 
 def claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     """One verdict for each sentence of section 6.3.3.1 that can be tried."""
     table = _Table(rows)
-    held, said = {}, []
-    for case in table.cases:
-        ratios = []
-        for of in ("median", "high"):
-            for policy in _MOSTLY_OPEN:
-                dawa = table.error(case, "1", "DAWA", policy, of)
-                ratios.append(table.best(case, "1", OSDP, policy, of)[0] / dawa)
-        held[case] = [ratio < 1 for ratio in ratios]
-        each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-        said.append(f"{case[0]} by {case[1]}: {each}")
+
+    def over_dawa(case: Case) -> tuple[list[bool], str]:
+        ratios = [
+            table.best(case, "1", OSDP, policy, of)[0] / table.error(case, "1", "DAWA", policy, of)
+            for of in ("median", "high")
+            for policy in _MOSTLY_OPEN
+        ]
+        return [ratio < 1 for ratio in ratios], _numbers(ratios)
+
     found = [
         _against(
             table, "1", _MOSTLY_OPEN, lambda osdp, dp: osdp < dp,
@@ -218,12 +248,11 @@ def claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
             "At ε = 1 DP is better if less than 25 % are open.",
         ),
         _clipped_at_small_epsilon(table),
-        lab.Claim(
-        judges="corrected",
-        text="At ε = 1 OSDP improves on DAWA in Rel50 and Rel95, even with half the records open.",
-        measured="best OSDP / DAWA, Rel50 at P99, P90, P75, P50, then Rel95: " + "; ".join(said),
-        verdict=_verdict(held),
-    ),
+        _by_case(
+            table, "corrected",
+            "At ε = 1 OSDP improves on DAWA in Rel50 and Rel95, even with half the records open.",
+            over_dawa, "best OSDP / DAWA, Rel50 at P99, P90, P75, P50, then Rel95: ",
+        ),
     ]  # fmt: skip
     if "DAWAz" in table.methods:
         found += [
@@ -236,10 +265,6 @@ def claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     return [*found, *(_ours(table, method) for method in ours)]
 
 
-def _verdict(held: dict[Case, list[bool]]) -> lab.Verdict:
-    return lab.judge([one for many in held.values() for one in many])
-
-
 def _against(
     table: _Table,
     epsilon: str,
@@ -247,96 +272,68 @@ def _against(
     compare: Callable[[float, float], bool],
     text: str,
 ) -> lab.Claim:
-    held, said = {}, []
-    for case in table.cases:
-        pairs = [
-            (table.best(case, epsilon, OSDP, one), table.best(case, epsilon, DP, one))
+    def found(case: Case) -> tuple[list[bool], str]:
+        pairs = {
+            one: (table.best(case, epsilon, OSDP, one), table.best(case, epsilon, DP, one))
             for one in policies
-        ]
-        held[case] = [compare(osdp[0], dp[0]) for osdp, dp in pairs]
-        each = ", ".join(
+        }
+        return [compare(osdp[0], dp[0]) for osdp, dp in pairs.values()], ", ".join(
             f"P{one} {osdp[0]:.2g} ({osdp[1]}) against {dp[0]:.2g}"
-            for one, (osdp, dp) in zip(policies, pairs, strict=True)
+            for one, (osdp, dp) in pairs.items()
         )
-        said.append(f"{case[0]} by {case[1]}: {each}")
-    return lab.Claim(
-        judges="corrected", text=text, measured="; ".join(said), verdict=_verdict(held)
-    )
+
+    return _by_case(table, "corrected", text, found)
 
 
 def _clipped_at_small_epsilon(table: _Table) -> lab.Claim:
     """The mark of 25 % again, for OsdpLaplaceL1 and for what the paper calls so here."""
-    held, said = {}, []
-    for case in table.cases:
+
+    def found(case: Case) -> tuple[list[bool], str]:
         lost = {}
-        for policy in (*_MOSTLY_OPEN, 25, *_MOSTLY_SENSITIVE):
+        for policy in _EVERY:
             ours = table.best(case, "0.01", ("OsdpLaplaceL1", "hybrid"), policy)[0]
             lost[policy] = ours > table.best(case, "0.01", DP, policy)[0]
-        held[case] = [not lost[p] for p in _MOSTLY_OPEN] + [lost[p] for p in _MOSTLY_SENSITIVE]
+        held = [not lost[p] for p in _MOSTLY_OPEN] + [lost[p] for p in _MOSTLY_SENSITIVE]
         worse = ", ".join(f"P{policy}" for policy, worse in lost.items() if worse)
-        said.append(f"{case[0]} by {case[1]}: DP better at {worse or 'none'}")
-    return lab.Claim(
-        judges="corrected",
-        text="At ε = 0.01 OsdpLaplaceL1 (or the hybrid) is better than DP above 25 %, worse below.",
-        measured="; ".join(said),
-        verdict=_verdict(held),
-    )
+        return held, f"DP better at {worse or 'none'}"
+
+    text = "At ε = 0.01 OsdpLaplaceL1 (or the hybrid) is better than DP above 25 %, worse below."
+    return _by_case(table, "corrected", text, found)
 
 
 def _zeros_at_small_epsilon(table: _Table, reading: Rescaling) -> lab.Claim:
-    policies = (*_MOSTLY_OPEN, 25, *_MOSTLY_SENSITIVE)
     pool = (*DP, *(*OSDP[:-1], NAMES[reading]))
-    held, said = {}, []
-    for case in table.cases:
-        ratios = [
-            table.error(case, "0.01", NAMES[reading], one) / table.best(case, "0.01", pool, one)[0]
-            for one in policies
-        ]
-        held[case] = [ratio <= 1.5 for ratio in ratios]
-        said.append(f"{case[0]} by {case[1]}: " + ", ".join(f"{ratio:.2f}" for ratio in ratios))
-    return lab.Claim(
-        judges=JUDGES[reading],
-        text="At ε = 0.01 DAWAz is highly competitive under all policies (within 1.5 of the best; "
-        f"line 9 {reading}).",
-        measured="DAWAz / best, P99 to P1: " + "; ".join(said),
-        verdict=_verdict(held),
-    )
+
+    def found(case: Case) -> tuple[list[bool], str]:
+        ratios = table.ratios(case, "0.01", NAMES[reading], pool, _EVERY)
+        return [ratio <= 1.5 for ratio in ratios], _numbers(ratios)
+
+    text = "At ε = 0.01 DAWAz is highly competitive under all policies (within 1.5 of the best; "
+    said = "DAWAz / best, P99 to P1: "
+    return _by_case(table, JUDGES[reading], f"{text}line 9 {reading}).", found, said)
 
 
 def _factor(table: _Table, epsilon: str, text: str) -> lab.Claim:
     """Erratum 9 on real data: the factor that keeps totals, as printed, or none."""
-    held, said = {}, []
-    for case in table.cases:
+
+    def found(case: Case) -> tuple[list[bool], str]:
         means = [[table.error(case, epsilon, name, one) for one in _MOSTLY_OPEN] for name in _THREE]
         ours, printed, none = (sum(one) / len(one) for one in means)
-        held[case] = [printed > max(ours, none)]
-        said.append(f"{case[0]} by {case[1]}: {ours:.2f}, {printed:.2f}, {none:.2f}")
-    return lab.Claim(
-        judges="corrected",
-        text=f"(erratum 9) {text}",
-        measured="MRE over P99 to P50 with |B|/(|B|-|Z∩B|), printed |B|/|Z∩B|, none: "
-        + "; ".join(said),
-        verdict=_verdict(held),
-    )
+        return [printed > max(ours, none)], _numbers([ours, printed, none])
+
+    said = "MRE over P99 to P50 with |B|/(|B|-|Z∩B|), printed |B|/|Z∩B|, none: "
+    return _by_case(table, "corrected", f"(erratum 9) {text}", found, said)
 
 
 def _zeros_against_hybrid(table: _Table, reading: Rescaling) -> lab.Claim:
-    held, said = {}, []
-    for case in table.cases:
-        ratios = [
-            table.error(case, "1", NAMES[reading], one)
-            / table.best(case, "1", ("OsdpLaplaceL1", "hybrid"), one)[0]
-            for one in _MOSTLY_OPEN
-        ]
-        held[case] = [ratio > 1 for ratio in ratios]
-        said.append(f"{case[0]} by {case[1]}: " + ", ".join(f"{ratio:.2f}" for ratio in ratios))
-    return lab.Claim(
-        judges=JUDGES[reading],
-        text="At ε = 1 DAWAz is worse than OsdpLaplaceL1 (or the hybrid), for policies are by "
-        f"value (line 9 {reading}).",
-        measured="DAWAz / the other, P99 to P50: " + "; ".join(said),
-        verdict=_verdict(held),
-    )
+    def found(case: Case) -> tuple[list[bool], str]:
+        pool = ("OsdpLaplaceL1", "hybrid")
+        ratios = table.ratios(case, "1", NAMES[reading], pool, _MOSTLY_OPEN)
+        return [ratio > 1 for ratio in ratios], _numbers(ratios)
+
+    text = "At ε = 1 DAWAz is worse than OsdpLaplaceL1 (or the hybrid), for policies are by value "
+    said = "DAWAz / the other, P99 to P50: "
+    return _by_case(table, JUDGES[reading], f"{text}(line 9 {reading}).", found, said)
 
 
 def _ours(table: _Table, method: str) -> lab.Claim:
@@ -344,14 +341,9 @@ def _ours(table: _Table, method: str) -> lab.Claim:
     said, held = [], {}
     for case in table.cases:
         for epsilon in ("1", "0.01"):
-            ratios = [
-                table.error(case, epsilon, method, one)
-                / table.best(case, epsilon, (*DP, *OSDP), one)[0]
-                for one in (*_MOSTLY_OPEN, 25, *_MOSTLY_SENSITIVE)
-            ]
+            ratios = table.ratios(case, epsilon, method, (*DP, *OSDP), _EVERY)
             held[*case, epsilon] = [ratio <= 1 for ratio in ratios]
-            each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-            said.append(f"{case[0]} by {case[1]} at ε = {epsilon}: {each}")
+            said.append(f"{case[0]} by {case[1]} at ε = {epsilon}: {_numbers(ratios)}")
     return lab.Claim(
         judges="ours",
         text=f"({method}) no worse in MRE than the best of the paper's algorithms.",
