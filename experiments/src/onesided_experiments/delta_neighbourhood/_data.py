@@ -21,14 +21,8 @@ LINES: Final = (
     "bids_fj", "md_sal_fa", "lc_req_f1", "lc_req_f2", "lc_dtir_all", "lc_dtir_f1",
 )  # fmt: skip
 PLANES: Final = (
-    "beijing_cabs_e",
-    "gowalla",
-    "adult_2d",
-    "loan_2d",
-    "md_sal_2d",
-    "sf_cabs_e",
-    "beijing_cabs_s",
-)
+    "beijing_cabs_e", "gowalla", "adult_2d", "loan_2d", "md_sal_2d", "sf_cabs_e", "beijing_cabs_s",
+)  # fmt: skip
 Floats = NDArray[np.float64]
 
 

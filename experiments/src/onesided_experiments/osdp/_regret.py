@@ -48,14 +48,9 @@ PAPER_POOLS: Final[dict[Rescaling, tuple[str, ...]]] = {
     one: ("Laplace", "DAWA", *OPEN_ONLY, NAMES[one]) for one in RESCALINGS
 }
 OWN: Final = (
-    "OsdpLaplaceL1, whole numbers",
-    "DAWA, looks first",
-    "DAWAz, zeros left out",
-    "AHP",
-    "AHPz",
-    "Split",
-    "OpenShape",
-)
+    "OsdpLaplaceL1, whole numbers", "DAWA, looks first", "DAWAz, zeros left out", "AHP", "AHPz",
+    "Split", "OpenShape",
+)  # fmt: skip
 PAPERS: Final = ("Laplace", "DAWA", *OPEN_ONLY, *NAMES.values())
 POOL: Final = (*PAPERS, *OWN)
 SUPPRESS: Final = {"Suppress10": 10, "Suppress100": 100}
