@@ -276,7 +276,7 @@ def _fits(made: Any, conditions: Sequence[Predicate]) -> bool:
 def call(asked: Any) -> str:
     """A question as it is written.
 
-    >>> call(AtMost(5, by="place", keys=["a"], epsilon=1))
+    >>> call(asks.AtMost(5, by="place", keys=["a"], epsilon=1))
     "session.at_most(5, epsilon=1, by='place', keys=['a'])"
     """
     name = next(n for n, one in vars(Asks).items() if getattr(one, "question", 0) is type(asked))
