@@ -317,12 +317,12 @@ def draw(found: dict[Curve, list[tuple[int, float]]]) -> None:
     for curve, points in found.items():
         lines = panels.setdefault(PANELS.get(curve.grows, "keys, bins, cells, places"), [])
         colour, marker = LINES[curve.what]
-        look = Look(name=curve.what, colour=colour, marker=marker)
+        look = Look(curve.what, colour, marker)
         sizes, times = zip(*points, strict=True)
         lines.append(Line(look=look, x=sizes, y=times))
     figure = Figure(
-        title="Seconds of CPU, as sizes grow tenfold",
-        panels=[
+        "Seconds of CPU, as sizes grow tenfold",
+        [
             Panel(
                 title=kind, x_label=kind, y_label="s of CPU", curves=lines, log_x=True, log_y=True
             )

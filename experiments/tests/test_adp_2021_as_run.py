@@ -54,7 +54,7 @@ def test_free_gap_combines_a_gap_at_half_the_rate_with_a_measurement(random):
 
 
 def test_a_bar_on_a_logarithmic_axis_is_refused():
-    look = Look(name="a", colour=next(iter(COLOURS)))
+    look = Look("a", next(iter(COLOURS)))
     curves = [Curve(look=look, x=[1], y=[1], kind="bar")]
     with pytest.raises(ValueError, match="draw dots"):
         Panel(title="", x_label="", y_label="", curves=curves, log_y=True)

@@ -18,7 +18,7 @@ from onesided.linear import (
 from onesided.policy import neighbourhood
 from onesided_experiments import Setup, reproduce
 from onesided_experiments.delta_neighbourhood import PAPER, _city, _data, _line, _plane, _tables
-from onesided_experiments.delta_neighbourhood._tiles import (
+from onesided_experiments.delta_neighbourhood._data import (
     least,
     least_from_zero,
     tile_matrix,

@@ -14,7 +14,7 @@ from onesided_experiments.osdp import (
     _sampling,
     _tables,
 )
-from onesided_experiments.osdp._real import per_step, real
+from onesided_experiments.osdp._rescaling import per_step, real
 
 COUNTS = np.random.default_rng(5).integers(0, 40, 500) * (np.arange(500) % 3 > 0)
 

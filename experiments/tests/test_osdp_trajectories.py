@@ -13,6 +13,7 @@ from onesided_experiments import Setup, reproduce
 from onesided_experiments._model import Paper
 from onesided_experiments.osdp import _classify, _fig1, _fig2_3, _fig4_5
 from onesided_experiments.osdp._grams import grams_of, laplace, of_days, unknown_keys, without_noise
+from onesided_experiments.osdp._looks import SHARES, choose_zones, sampled
 from onesided_experiments.osdp._place_hour import (
     ALGORITHMS,
     Parts,
@@ -21,7 +22,6 @@ from onesided_experiments.osdp._place_hour import (
     errors_of,
     visits_of,
 )
-from onesided_experiments.osdp._policies import SHARES, choose_zones, sampled
 from onesided_experiments.osdp._trajectories import (
     GEOLIFE,
     PEOPLEFLOW,

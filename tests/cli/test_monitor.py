@@ -288,7 +288,7 @@ def test_columns_are_the_same_with_arrow_and_without(tmp_path, monkeypatch, batc
         place="place",
         time="time",
         time_required=True,
-        source=command.BatchTime(batch_time),
+        source=batch_time,
         scale=scale,
         schema=Schema(),
     )
@@ -300,14 +300,14 @@ def test_columns_are_the_same_with_arrow_and_without(tmp_path, monkeypatch, batc
         for spec in (command.find_spec, lambda _: None):
             monkeypatch.setattr(command, "find_spec", spec)
             try:
-                batch = layout.read(command.BatchFile(path, (0, 0)))
+                moment, columns, _ = layout.read(command.BatchFile(path, (0, 0)))
             except DataError as error:
                 told.append(error.reason)
                 continue
-            ticks = times_of(column_of(batch.columns["time"]), scale, "time").tolist()
-            persons = column_of(batch.columns["person"])
+            ticks = times_of(column_of(columns["time"]), scale, "time").tolist()
+            persons = column_of(columns["person"])
             values = persons if isinstance(persons, list) else persons.to_list()
-            told.append((scale.ticks(batch.time, name="time"), ticks, values))
+            told.append((scale.ticks(moment, name="time"), ticks, values))
         assert told[0] == told[1]
         assert isinstance(told[0], str) == (at in {2, 6, 7})
         if not isinstance(told[0], str):

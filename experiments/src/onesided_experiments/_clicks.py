@@ -11,8 +11,7 @@ from typing import Final, Literal
 import numpy as np
 
 from onesided.noise import IntArray
-from onesided_experiments._files import locate
-from onesided_experiments._tables import query
+from onesided_experiments._tables import locate, query
 
 Group = Literal["paper", "more", "scaled"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -26,7 +26,7 @@ Judged = Literal["as run", "corrected", "ours"]
 Verdict = Literal["holds", "holds in part", "does not hold", "not comparable"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Look:
     """How a method is drawn, in every figure of a paper."""
 
@@ -91,7 +91,7 @@ class Panel:
             raise ValueError("A bar has no foot on a logarithmic axis: draw dots.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Figure:
     """Panels in a grid, ``columns`` wide; the legend is shared."""
 
@@ -114,7 +114,7 @@ class Claim:
     verdict: Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Result:
     """A figure's numbers, plots and verdicts.
 
@@ -144,7 +144,7 @@ class Job:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Experiment:
     """One figure or table. No jobs means that its data were not found."""
 
@@ -162,6 +162,16 @@ class Paper:
     name: str
     title: str
     experiments: tuple[Experiment, ...]
+
+
+def where(rows: Iterable[Row], **wanted: object) -> list[Row]:
+    """The rows with these values."""
+    return [row for row in rows if all(row.get(name) == one for name, one in wanted.items())]
+
+
+def datasets(rows: Iterable[Row]) -> list[str]:
+    """The data sets, in order."""
+    return list(dict.fromkeys(row["dataset"] for row in rows))
 
 
 def judge(held: Sequence[bool]) -> Verdict:

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from onesided.errors import OutputError
-from onesided_experiments._lazy import load
 from onesided_experiments._model import COLOURS, Curve, Figure, Panel
+from onesided_experiments._tables import load
 
 _MARKERS: Final = {
     "circle": "o",

@@ -19,8 +19,8 @@ from typing import Final
 
 from onesided.errors import OutputError
 from onesided_experiments import _index, _png, _tables, _verdicts
-from onesided_experiments._lazy import load
 from onesided_experiments._model import Claim, Experiment, Job, Paper, Result, Row, Setup
+from onesided_experiments._tables import load
 
 Progress = Callable[[str, int, int], None]
 _NEEDED: Final = ("duckdb", "matplotlib")

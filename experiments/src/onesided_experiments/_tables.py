@@ -1,17 +1,41 @@
-"""Parquet and CSV in and out, through DuckDB."""
+"""Where data are, and Parquet and CSV in and out through DuckDB."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided.errors import DataError, OutputError
-from onesided_experiments._lazy import load
+from onesided.errors import DataError, MissingDependencyError, OutputError
 from onesided_experiments._model import Row
+
+# Heavy packages, loaded when a reproduction needs them.
+
+
+def load(module: str) -> Any:
+    """The module. Errors: MissingDependencyError where the installation is not whole."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"Reproducing a paper needs {module.split('.', maxsplit=1)[0]}.",
+            hint="Install the experiments again: pip install onesided-experiments",
+        ) from error
+
+
+# Where the user's data sets are.
+
+
+def locate(data: Path | None, folder: str, *names: str) -> Path | None:
+    """The first file of one of these names under ``data/folder`` or ``data``, if there is one."""
+    if data is None:
+        return None
+    places = (where / name for name in names for where in (data / folder, data))
+    return next((path for path in places if path.is_file()), None)
 
 
 def query(sql: str, *parameters: object) -> dict[str, NDArray[Any]]:

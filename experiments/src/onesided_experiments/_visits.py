@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.noise import IntArray
-from onesided_experiments._files import locate
-from onesided_experiments._tables import query
+from onesided_experiments._tables import locate, query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,8 +132,7 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that was called: here it is loaded."""
         if args and _line(args[0]) is not None:
-            name = args[0]
-            return name, (_loaded if name in _OWN else _plugged)(name), args[1:]
+            return args[0], _loaded(args[0]), args[1:]
         return super().resolve_command(ctx, args)
 
 
@@ -152,29 +151,24 @@ def _line(name: str) -> TyperCommand | None:
 
 
 def _loaded(name: str) -> Any:
-    """The command of ours."""
+    """A command, of ours or of a plug-in. Errors: MissingDependencyError; PluginError."""
     from onesided.cli._options import command  # noqa: PLC0415 - it loads tables
 
-    own = _OWN[name]
-    module = import_module(f"onesided.cli.{own.module}")
-    if name == "ledger":
-        room: Typer = module.app
-    else:
+    if own := _OWN.get(name):
+        module: Any = import_module(f"onesided.cli.{own.module}")
         room = Typer(add_completion=False, rich_markup_mode="rich")
-        arguments = getattr(module, own.arguments) if own.arguments else None
-        room.command(name, epilog=EPILOG)(command(getattr(module, name), arguments))
+        if name == "ledger":
+            room = module.app
+        else:
+            arguments = getattr(module, own.arguments) if own.arguments else None
+            room.command(name, epilog=EPILOG)(command(getattr(module, name), arguments))
+    elif name in plugins(COMMANDS):
+        room = load(COMMANDS, name, Typer)
+    else:
+        raise missing_part(_ELSEWHERE[name].distribution, f"'onesided {name}' comes")
     found = get_command(room)
     found.name = name
     return found
-
-
-def _plugged(name: str) -> Any:
-    """The command of a plug-in. Errors: MissingDependencyError; PluginError for a broken one."""
-    if name not in plugins(COMMANDS):
-        raise missing_part(_ELSEWHERE[name].distribution, f"'onesided {name}' comes")
-    command = get_command(load(COMMANDS, name, Typer))
-    command.name = name
-    return command
 
 
 app = typer.Typer(

@@ -197,9 +197,7 @@ def ask(asked: Ask) -> None:
             return
         terminal = Terminal(quiet=asked.quiet)
         if not isinstance(found, Plan):
-            left, at = session.remaining, at_delta(session.account)
-            line = ledger_line(session.ledger.name, new=opened.new, left=left, at=at)
-            terminal.print(line, style="bold")
+            terminal.print(opened.line, style="bold")
         terminal.print(str(found))
 
 
@@ -292,17 +290,15 @@ def _show_series(asked: Publish, names: list[str]) -> None:
                 hint="'onesided ledger show' lists the ids; publish it first, with --id.",
             )
         found = {one: session.ask(replace(question, id=one, again=True)) for one in names}
-        series, left, name = Series(found), session.remaining, session.ledger.name
-        at = at_delta(session.account)
+        series, line = Series(found), opened.line
+        left = [shown(one, up=False) for one in session.remaining.values()]
+        told = ", ".join(left) + at_delta(session.account)
     limit = asked.at_most if series.upper_certain else None
     page = series.page(series.table)
     page = replace(
         page,
         charts=[series.chart(at_most=limit)],
-        facts=(
-            *page.facts,
-            ("budget left", ", ".join(shown(one, up=False) for one in left.values()) + at),
-        ),
+        facts=(*page.facts, ("budget left", told)),
     )
     with new_folder(asked.target) as folder:
         try:
@@ -316,7 +312,7 @@ def _show_series(asked: Publish, names: list[str]) -> None:
         print_json({**json.loads(release_to_json(series)), "written": str(written)})
         return
     terminal = Terminal(quiet=asked.quiet)
-    terminal.print(ledger_line(name, new=False, left=left, at=at), style="bold")
+    terminal.print(line, style="bold")
     terminal.print(f"{series}\nWritten to {clean(str(written))}/ (open report.html).")
 
 
@@ -401,7 +397,20 @@ def _published(
         step(2)
         release = session.ask(question)
         step(3)
-        publication = _publication(asked, session, release, told_again, outline)
+        publication = Publication(
+            release=release,
+            policy=policy,
+            # What was asked under other policies is not ours to publish.
+            entries=ledger.entries(policy_id=policy.identity, last=20),
+            head=ledger.head(),
+            remaining=session.remaining,
+            at=at_delta(session.account),
+            noun=asked.by[0],
+            threshold=asked.at_most,
+            outline=outline,
+            told_again=told_again,
+            excel=asked.excel,
+        )
         written = write_folder(publication, folder)
         result = Result(
             publication=publication,
@@ -422,6 +431,12 @@ class Opened:
     keys: Any
     files: tuple[Path, ...]
     new: bool
+
+    @property
+    def line(self) -> str:
+        """The ledger, and what is left in it now."""
+        left, at = self.session.remaining, at_delta(self.session.account)
+        return ledger_line(self.session.ledger.name, new=self.new, left=left, at=at)
 
 
 @contextmanager
@@ -521,31 +536,6 @@ def _say_plan(asked: Publish) -> None:
         terminal.print(str(told))
         if asked.at_most is not None and not told.certifies:
             terminal.print(f"Certified at most {asked.at_most}: {_NEVER}")
-
-
-def _publication(
-    asked: Publish,
-    session: Session,
-    release: Release,
-    told_again: str | None,
-    outline: object,
-) -> Publication:
-    own = session.policy.identity
-    # What was asked under other policies is not ours to publish.
-    entries = session.ledger.entries(policy_id=own, last=20)
-    return Publication(
-        release=release,
-        policy=session.policy,
-        entries=entries,
-        head=session.ledger.head(),
-        remaining=session.remaining,
-        at=at_delta(session.account),
-        noun=asked.by[0],
-        threshold=asked.at_most,
-        outline=outline,
-        told_again=told_again,
-        excel=asked.excel,
-    )
 
 
 def _drawn(ledger: Ledger, policy: Policy, name: str | None) -> str | None:

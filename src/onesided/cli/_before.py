@@ -14,7 +14,7 @@ import typer
 from rich.table import Table
 
 from onesided._numbers import percent, positive, readable, shown, text, whole
-from onesided.accounting import NOTE, Repeated, repeated
+from onesided.accounting import NOTE, repeated
 from onesided.bounds import correlation_from_toml
 from onesided.cli._exits import FAILED
 from onesided.cli._matrix import sentences as column_in_sentences
@@ -89,37 +89,30 @@ def plan(wanted: Wanted) -> None:
     asked = MadeUp.of(policy, wanted.max_groups, wanted.at_most)
     bought = [asked.buys(epsilon), asked.buys(epsilon / times)]
     needed = _needed(wanted, asked, epsilon)
-    daily = None if wanted.days is None else _daily(bought[0].count, times, wanted.delta)
+    daily = None
+    if wanted.days is not None:  # what so many answers lose together on each edge
+        one = bought[0].count
+        loss = {edge: some for edge, some in one.charge.items() if isinstance(some, Fraction)}
+        daily = repeated({NOTE: one.noise}, epsilon=loss, times=times, delta=wanted.delta)
     if wanted.plot is not None:
         _draw(bought[0].count, wanted.plot, times)
     if wanted.as_json:
-        days = {} if daily is None else {"days": _document_of_days(daily, wanted.delta)}
-        print_json(_document(bought, needed, times) | days)
+        document = _document(bought, needed, times)
+        if daily is not None:
+            edges = {e: {k: text(v) for k, v in o._asdict().items()} for e, o in daily.items()}
+            document["days"] = {"delta": wanted.delta, "edges": edges}
+        print_json(document)
         return
     console = Terminal(quiet=wanted.quiet)
     _print(console, replace(wanted, times=times), bought, needed)
     if daily is not None:
-        console.print(_table_of_days(daily, times, wanted.delta))
-
-
-def _daily(one: Plan, days: int, delta: str) -> dict[str, Repeated]:
-    """What so many answers lose together on each edge. Errors: ParameterError."""
-    epsilon = {edge: loss for edge, loss in one.charge.items() if isinstance(loss, Fraction)}
-    return repeated({NOTE: one.noise}, epsilon=epsilon, times=days, delta=delta)
-
-
-def _table_of_days(daily: Mapping[str, Repeated], days: int, delta: str) -> Table:
-    table = Table(
-        f"ε of {days:,} days, at δ = {delta}", "added up", "renyi account", "a plan, fixed before"
-    )
-    for edge, told in daily.items():
-        table.add_row(edge, *(shown(one, up=True) for one in told if isinstance(one, Fraction)))
-    return table
-
-
-def _document_of_days(daily: Mapping[str, Repeated], delta: str) -> dict[str, Any]:
-    edges = {edge: {k: text(v) for k, v in one._asdict().items()} for edge, one in daily.items()}
-    return {"delta": delta, "edges": edges}
+        table = Table(
+            f"ε of {times:,} days, at δ = {wanted.delta}",
+            *("added up", "renyi account", "a plan, fixed before"),
+        )
+        for edge, told in daily.items():
+            table.add_row(edge, *(shown(n, up=True) for n in told if isinstance(n, Fraction)))
+        console.print(table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,11 +235,7 @@ def _told(bought: Bought) -> dict[str, Any]:
         "charge": {edge: text(loss) for edge, loss in bought.count.charge.items()},
         "error": bought.error,
         "certified": {str(count): share for count, share in bought.certifies.items()},
-        **(
-            {"likely": {str(n): share for n, share in bought.likely.items()}}
-            if bought.likely
-            else {}
-        ),
+        **({"likely": {str(n): s for n, s in bought.likely.items()}} if bought.likely else {}),
     }
 
 

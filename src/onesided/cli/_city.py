@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from onesided.errors import MissingDependencyError, OutputError, ParameterError
+from onesided.errors import OutputError, ParameterError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -233,7 +233,7 @@ def write_city(folder: str | Path, *, made: City | None = None) -> tuple[Path, P
 
     Types: person BIGINT; place, category VARCHAR; time TIMESTAMP; latitude, longitude DOUBLE.
     folder: made if it is not there. made: the city to write; the standard one if not given.
-    Errors: MissingDependencyError without DuckDB; OutputError.
+    Errors: OutputError.
 
     >>> [path.name for path in write_city("city", made=city(people=20, places=3))]
     ['visits.parquet', 'places.parquet']
@@ -258,17 +258,11 @@ def write_city(folder: str | Path, *, made: City | None = None) -> tuple[Path, P
 
 
 def _written(path: Path, types: dict[str, str], columns: dict[str, NDArray[Any]]) -> Path:
-    try:
-        import duckdb  # noqa: PLC0415  # an optional engine, needed only here
-    except ImportError as error:
-        raise MissingDependencyError(
-            "writing the demo city needs DuckDB", hint="pip install 'onesided[cli]'"
-        ) from error
+    import duckdb  # noqa: PLC0415 - a city that is not written needs no engine
+
     wanted = ", ".join(f"{name}::{types.get(name, 'VARCHAR')} AS {name}" for name in columns)
     with duckdb.connect() as connection:
-        plain = {
-            n: one.astype(object) if one.dtype.kind == "U" else one for n, one in columns.items()
-        }
+        plain = {n: c.astype(object) if c.dtype.kind == "U" else c for n, c in columns.items()}
         connection.register("made_up", plain)
         try:
             connection.sql(f"SELECT {wanted} FROM made_up").write_parquet(str(path))  # noqa: S608  # fixed text

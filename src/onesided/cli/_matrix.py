@@ -12,34 +12,12 @@ from typing import Any, Final, NamedTuple
 import duckdb
 import tomli_w
 
+from onesided import session as asks
 from onesided.engine import Table
 from onesided.engine.kit import quoted
 from onesided.errors import ConditionError, DataError, OnesidedError, ParameterError
 from onesided.mechanism import Counts
 from onesided.policy import Policy, Predicate, families, from_toml
-from onesided.session import (
-    Above,
-    AtLeast,
-    AtMost,
-    Below,
-    Count,
-    CrossTable,
-    Discover,
-    Enclosed,
-    Histogram,
-    LinearQuery,
-    Mean,
-    Ngrams,
-    Quantile,
-    RangeQuery,
-    RowCount,
-    Sample,
-    Session,
-    Sum,
-    Synthetic,
-    TopK,
-    Variance,
-)
 from onesided.session.kit import Asks
 
 EXACT: Final = "exact"
@@ -148,7 +126,7 @@ def column(policy: Policy) -> tuple[Cell, ...]:
     ('certain from above', 'likely', 'noise on both sides')
     """
     by, keys = _groups(policy)
-    session = Session(_table(policy, by), unit="person", policy=policy, budget=_ENDLESS)
+    session = asks.Session(_table(policy, by), unit="person", policy=policy, budget=_ENDLESS)
     return tuple(_cell(session, name, one) for name, one in questions(policy, by, keys))
 
 
@@ -158,32 +136,32 @@ def questions(policy: Policy, by: str, keys: Sequence[Any]) -> Iterator[tuple[st
     most: dict[str, Any] = {} if own else {"max_groups": 1}
     group: dict[str, Any] = {"by": by, "keys": keys, "epsilon": 1}
     about = {**group, **most}
-    yield "Count of all", Count(epsilon=1)
-    yield "Count", Count(**about)
+    yield "Count of all", asks.Count(epsilon=1)
+    yield "Count", asks.Count(**about)
     free = [kind for kind in policy.kinds if kind.split(" & ")[-1] == _OPEN] or [_OPEN]
-    yield "Count of open", Count(**about, counted=free)
-    yield "RowCount", RowCount(**about, max_rows=2)
-    yield "Histogram", Histogram("pay", bins=10, **_PAY)
-    yield "RangeQuery", RangeQuery("pay", "prefixes", bins=10, **_PAY)
-    yield "LinearQuery", LinearQuery([[1] * len(keys)], **group)
-    yield "CrossTable", CrossTable(**group)
-    yield "Sum", Sum("pay", of="units", total_bounds=(0, 100), epsilon=1)
-    yield "Mean", Mean("pay", **_PAY)
-    yield "Variance", Variance("pay", **_PAY)
-    yield "Quantile", Quantile("pay", Fraction(1, 2), **_PAY)
-    yield "TopK", TopK(2, **about)
-    yield "AtMost", AtMost(5, **about)
-    yield "AtLeast", AtLeast(5, **about)
-    yield "AtLeast of open", AtLeast(5, **about, counted=free)
-    yield "Above", Above(5, **about, max_answers=1)
-    yield "Below", Below(5, **about, max_answers=1)
-    yield "Enclosed", Enclosed(**about, delta="1/1000")
-    yield "Discover", Discover(by=by, epsilon=1, **most)
-    yield "Discover with δ", Discover(by=by, epsilon=1, delta="1/1000", **most)
-    yield "Ngrams", Ngrams(by=by, order="hour", n=2, epsilon=1, **most)
-    yield "Sample", Sample(epsilon=1)
+    yield "Count of open", asks.Count(**about, counted=free)
+    yield "RowCount", asks.RowCount(**about, max_rows=2)
+    yield "Histogram", asks.Histogram("pay", bins=10, **_PAY)
+    yield "RangeQuery", asks.RangeQuery("pay", "prefixes", bins=10, **_PAY)
+    yield "LinearQuery", asks.LinearQuery([[1] * len(keys)], **group)
+    yield "CrossTable", asks.CrossTable(**group)
+    yield "Sum", asks.Sum("pay", of="units", total_bounds=(0, 100), epsilon=1)
+    yield "Mean", asks.Mean("pay", **_PAY)
+    yield "Variance", asks.Variance("pay", **_PAY)
+    yield "Quantile", asks.Quantile("pay", Fraction(1, 2), **_PAY)
+    yield "TopK", asks.TopK(2, **about)
+    yield "AtMost", asks.AtMost(5, **about)
+    yield "AtLeast", asks.AtLeast(5, **about)
+    yield "AtLeast of open", asks.AtLeast(5, **about, counted=free)
+    yield "Above", asks.Above(5, **about, max_answers=1)
+    yield "Below", asks.Below(5, **about, max_answers=1)
+    yield "Enclosed", asks.Enclosed(**about, delta="1/1000")
+    yield "Discover", asks.Discover(by=by, epsilon=1, **most)
+    yield "Discover with δ", asks.Discover(by=by, epsilon=1, delta="1/1000", **most)
+    yield "Ngrams", asks.Ngrams(by=by, order="hour", n=2, epsilon=1, **most)
+    yield "Sample", asks.Sample(epsilon=1)
     rows: dict[str, Any] = {"columns": [by], "keys": {by: keys}, "records": 100}
-    yield "Synthetic", Synthetic(**rows, epsilon=1)
+    yield "Synthetic", asks.Synthetic(**rows, epsilon=1)
 
 
 def matrix() -> dict[str, tuple[Cell, ...]]:
@@ -227,7 +205,7 @@ def sentences(policy: Policy) -> list[str]:
     return [f"{gives.capitalize()}: {', '.join(names)}." for gives, names in found.items()]
 
 
-def _cell(session: Session, name: str, asked: Any) -> Cell:
+def _cell(session: asks.Session, name: str, asked: Any) -> Cell:
     try:
         plan = session.plan(asked)
     except OnesidedError as error:
@@ -235,11 +213,11 @@ def _cell(session: Session, name: str, asked: Any) -> Cell:
         return Cell(name, asked, REFUSED, found[0] if found else None, error.reason)
     if not any(plan.charge.values()):
         return Cell(name, asked, EXACT)
-    if isinstance(asked, Sample):
+    if isinstance(asked, asks.Sample):
         return Cell(name, asked, RECORDS)
-    if isinstance(asked, Synthetic):
+    if isinstance(asked, asks.Synthetic):
         return Cell(name, asked, MADE)
-    if isinstance(asked, Above) and isinstance(plan.mechanism, Counts):
+    if isinstance(asked, asks.Above) and isinstance(plan.mechanism, Counts):
         return Cell(name, asked, LIKELY)
     return Cell(name, asked, _CERTAIN.get(tuple(sorted(plan.certain)), NOISE))
 
@@ -298,7 +276,7 @@ def _fits(made: Any, conditions: Sequence[Predicate]) -> bool:
 def call(asked: Any) -> str:
     """A question as it is written.
 
-    >>> call(AtMost(5, by="place", keys=["a"], epsilon=1))
+    >>> call(asks.AtMost(5, by="place", keys=["a"], epsilon=1))
     "session.at_most(5, epsilon=1, by='place', keys=['a'])"
     """
     name = next(n for n, one in vars(Asks).items() if getattr(one, "question", 0) is type(asked))

@@ -9,10 +9,9 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal, TypeAlias
 
 import duckdb
 import narwhals as nw
@@ -72,21 +71,9 @@ _NAMES: Final = _WHOLE | {"VARCHAR", "UUID"}
 _TIMES: Final = "a date and time in the file's name, such as visits-2026-11-21T07-30.parquet"
 
 
-class BatchTime(StrEnum):
-    """Where a batch's public time comes from."""
-
-    AUTO = "auto"
-    NAME = "name"
-    COLUMN = "column"
-    LATEST = "latest"
-    MODIFIED = "modified"
-
-
-class Unknown(StrEnum):
-    """What becomes of rows at places that are not among the keys."""
-
-    ERROR = "error"
-    IGNORE = "ignore"
+# Where a batch's public time comes from, and what becomes of rows at places that are no keys.
+BatchTime: TypeAlias = Literal["auto", "name", "column", "latest", "modified"]
+Unknown: TypeAlias = Literal["error", "ignore"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +115,10 @@ class Job(Printed):
     time: Annotated[str | None, typer.Option(help="Column of event times.")] = None
     batch_time: Annotated[
         BatchTime, typer.Option(help="Where a batch's public time comes from; see docs/monitor.md.")
-    ] = BatchTime.AUTO
+    ] = "auto"
     unknown_places: Annotated[
         Unknown, typer.Option(help="Rows at other places: an error, or left out.")
-    ] = Unknown.ERROR
+    ] = "error"
     ledger: Annotated[
         str | None,
         typer.Option(envvar="ONESIDED_LEDGER", help="Ledger; by default beside the state."),
@@ -189,7 +176,7 @@ def monitor(job: Job) -> None:
         published=job.out,
         ledger=book,
         budget=job.budget,
-        on_unknown=job.unknown_places.value,
+        on_unknown=job.unknown_places,
         read_as=layout.read_as,
         ahead=job.ahead,
     )
@@ -332,9 +319,9 @@ class Follower:
         accepted = self.monitor.accepted(file.name)
         if accepted is not None and file.older_than(accepted):
             return None
-        batch = self.layout.read(file)
-        release = self.monitor.step(batch.columns, id=file.name, time=batch.time)
-        for name, count in batch.unread.items():
+        time, columns, texts = self.layout.read(file)
+        release = self.monitor.step(columns, id=file.name, time=time)
+        for name, count in texts.items():
             self._notices.print(f"{clean(file.name)}: {count:,} {unread(name, count)}")
         return None if accepted is not None else release
 
@@ -380,15 +367,6 @@ class BatchFile:
         return self.stamp[0] < int(moment.timestamp() * 10**9)
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """What a file holds: its public time, its columns, and how many texts could not be read."""
-
-    time: object
-    columns: Mapping[str, Column]
-    unread: Mapping[str, int]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """Which columns mean what, and where public times come from."""
@@ -405,7 +383,7 @@ class Layout:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know about the times."""
-        if self.source is BatchTime.LATEST:
+        if self.source == "latest":
             return (
                 "Each batch bears the latest time of its rows. Whoever runs this monitor says that "
                 "this time is public knowledge; if it is not, the schedule tells of that visit.",
@@ -423,8 +401,8 @@ class Layout:
         named = self._from_name(file)
         return (0, named, file.name) if named is not None else (1, 0, file.name)
 
-    def read(self, file: BatchFile) -> Batch:
-        """The batch's public time, and its columns under the names that the monitor expects.
+    def read(self, file: BatchFile) -> tuple[object, Mapping[str, Column], Mapping[str, int]]:
+        """A batch's public time, its columns as the monitor calls them, and how many were unread.
 
         Errors: DataError for a damaged file or one without a public time; UnknownColumnError;
         SchemaError for a typed file that is not as declared.
@@ -434,7 +412,7 @@ class Layout:
                 columns, unread = self._columns(relation, file), dict[str, int]()
             else:
                 columns, unread = self._declared(relation, file)
-        return Batch(self._public_time(file, columns.get("time")), columns, unread)
+        return self._public_time(file, columns.get("time")), columns, unread
 
     def _declared(
         self, relation: duckdb.DuckDBPyRelation, file: BatchFile
@@ -502,10 +480,10 @@ class Layout:
 
     def _public_time(self, file: BatchFile, times: Column | None) -> object:
         source = self.source
-        if source is BatchTime.MODIFIED:
+        if source == "modified":
             return dt.datetime.fromtimestamp(file.stamp[0] / 10**9, dt.UTC)
         named = self._from_name(file)
-        if source is BatchTime.NAME or (source is BatchTime.AUTO and named is not None):
+        if source == "name" or (source == "auto" and named is not None):
             if named is None:
                 raise _no_time(file, f"its name holds no time ({_TIMES})")
             return self._said(named)
@@ -515,7 +493,7 @@ class Layout:
         if times is None or not len(times) or gaps:
             raise _no_time(file, f"column {self.time!r} is missing, empty or has nulls")
         ticks = times_of(times, self.scale, self.time)
-        if source is not BatchTime.LATEST and ticks.min() != ticks.max():
+        if source != "latest" and ticks.min() != ticks.max():
             raise _no_time(file, f"its rows have different times in column {self.time!r}")
         return self._said(int(ticks.max()))
 
@@ -527,7 +505,7 @@ class Layout:
 
     def _from_name(self, file: BatchFile) -> int | None:
         """The end of the period that the name speaks of; a whole number where those are counted."""
-        if not self.scale.dated and self.source is not BatchTime.NAME:
+        if not self.scale.dated and self.source != "name":
             return None
         return time_in_name(stem(file.path), self.scale)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -54,12 +54,12 @@ def new(
     terminal = Terminal()
     talk = _Talk(terminal)
     with new_folder(folder, room=_ROOM) as made:
-        rows = _rows(talk, made.target.parent)
-        kind, condition = _hidden(talk, rows.columns)
+        data, columns, unit, by, keys = _rows(talk, made.target.parent)
+        kind, condition = _hidden(talk, columns)
         groups = 1
-        if rows.unit is not None:
+        if unit is not None:
             groups = talk.ask(
-                f"In how many values of {rows.by} is one person covered, at most?",
+                f"In how many values of {by} is one person covered, at most?",
                 lambda given: whole(given, name="max_groups", least=1),
                 default="3",
             )
@@ -80,10 +80,10 @@ def new(
             if sentence.startswith("Protected"):
                 talk.say(sentence)
         choices = Choices(
-            data=rows.data,
-            unit=rows.unit,
-            by=rows.by,
-            keys=rows.keys,
+            data=data,
+            unit=unit,
+            by=by,
+            keys=keys,
             policy=kind,
             condition=condition,
             max_groups=groups,
@@ -140,18 +140,13 @@ class _Talk:
         self.terminal.print(f"   {clean(sentence)}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Which rows, whose, and by what. Names of files are relative to the new folder."""
+def _rows(
+    talk: _Talk, base: Path
+) -> tuple[str, Mapping[str, str], str | None, str, list[str] | str]:
+    """Which rows, of which columns, whose, by what and with which keys.
 
-    data: str
-    columns: Mapping[str, str]
-    unit: str | None
-    by: str
-    keys: list[str] | str
-
-
-def _rows(talk: _Talk, base: Path) -> _Rows:
+    Names of files are relative to the new folder.
+    """
     data, columns = talk.ask("Which file has the rows (.parquet or .csv)?", _columns)
     talk.say(f"Its columns: {', '.join(columns)}.")
     unit = talk.ask(
@@ -169,13 +164,16 @@ def _rows(talk: _Talk, base: Path) -> _Rows:
     )
     talk.say("They must come from public knowledge: a value that is there because somebody went")
     talk.say("there gives that somebody away.")
-    if isinstance(keys, Path) and (told := _beside(keys, {by, *columns})):
-        talk.say(f"Published beside them, from the same file: {', '.join(told)}.")
+    if isinstance(keys, Path):
+        with reading([keys]) as (table,):
+            told = [name for name in table.columns if name not in {by, *columns}]
+        if told:
+            talk.say(f"Published beside them, from the same file: {', '.join(told)}.")
 
     def named(path: Path) -> str:
         return os.path.relpath(path, base / "folder")
 
-    return _Rows(named(data), columns, unit, by, keys if isinstance(keys, list) else named(keys))
+    return named(data), columns, unit, by, keys if isinstance(keys, list) else named(keys)
 
 
 def _hidden(talk: _Talk, columns: Mapping[str, str]) -> tuple[str, str | None]:
@@ -265,12 +263,6 @@ def _keys(given: str, by: str, *, holds: str) -> list[str] | Path:
             hint=f"Name a .parquet file with a column {by} of that type.",
         )
     return values
-
-
-def _beside(path: Path, known: Collection[str]) -> list[str]:
-    """What else a file of keys tells of them."""
-    with reading([path]) as (table,):
-        return [name for name in table.columns if name not in known]
 
 
 def _kind(given: str) -> str:
@@ -411,15 +403,8 @@ def _notebook(cells: list[tuple[str, str]]) -> str:
         plain = {"metadata": {}, "source": words.splitlines(keepends=True)}
         made.append({"cell_type": "markdown", "id": f"words-{number}", **plain})
         run = {"metadata": {}, "source": code.splitlines(keepends=True)}
-        made.append(
-            {
-                "cell_type": "code",
-                "id": f"code-{number}",
-                "execution_count": None,
-                "outputs": [],
-                **run,
-            }
-        )
+        empty: dict[str, Any] = {"execution_count": None, "outputs": []}
+        made.append({"cell_type": "code", "id": f"code-{number}", **empty, **run})
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     document = {"cells": made, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -234,7 +234,9 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     context.default_map = {
         # Names in a file are read from the folder where the file stands.
         _option(key): str(path.resolve().parent / value)
-        if _names_a_file(_option(key), value)
+        if isinstance(value, str)
+        and "://" not in value
+        and (_option(key) in _FILES or (key == "policy" and value.endswith(".toml")))
         else value
         for key, value in {**chosen, **own}.items()
     }
@@ -267,11 +269,6 @@ def _refuse_unknown(
 
 
 _FILES = frozenset({"data", "input", "keys", "out", "ledger", "schema", "state"})
-
-
-def _names_a_file(option: str, value: object) -> bool:
-    policy = option == "policy" and isinstance(value, str) and value.endswith(".toml")
-    return (option in _FILES or policy) and isinstance(value, str) and "://" not in value
 
 
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

@@ -9,11 +9,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from onesided.cli._ask import OF_COUNTS, Charged, ledger_line, session_of
+from onesided.cli._ask import OF_COUNTS, Charged, session_of
 from onesided.cli._options import arguments
 from onesided.cli._terminal import Terminal, clean, print_json
 from onesided.errors import ParameterError
-from onesided.ledger import at_delta
 from onesided.session import Synthetic, release_to_json
 
 _OWN: Final = ("epsilon", "columns", "records", "keys", "bins", "id", "again", "title")
@@ -61,9 +60,7 @@ def synthetic(asked: MadeUp) -> None:
         if asked.as_json:
             print_json(json.loads(release_to_json(release)))
             return
-        left, at = session.remaining, at_delta(session.account)
-        line = ledger_line(session.ledger.name, new=opened.new, left=left, at=at)
-        terminal.print(line, style="bold")
+        terminal.print(opened.line, style="bold")
         terminal.print(str(release) if written is None else f"{release!r}")
         if written is not None:
             terminal.print(f"Written to {clean(str(written))}/.")

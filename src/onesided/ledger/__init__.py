@@ -21,27 +21,8 @@ from onesided.ledger._entry import (
 from onesided.ledger._ledger import Ledger
 
 __all__ = [
-    "ACCOUNTING",
-    "PURE",
-    "UNBOUNDED",
-    "Account",
-    "Allowance",
-    "Balance",
-    "Calendar",
-    "CheckReport",
-    "Cohort",
-    "Cohorts",
-    "Entry",
-    "Ledger",
-    "Receipt",
-    "Span",
-    "Standing",
-    "StoredRelease",
-    "Unit",
-    "at_delta",
-    "balances",
-    "decode_columns",
-    "encode_columns",
-    "holds_columns",
-    "promised",
-]
+    "ACCOUNTING", "PURE", "UNBOUNDED", "Account", "Allowance", "Balance", "Calendar",
+    "CheckReport", "Cohort", "Cohorts", "Entry", "Ledger", "Receipt", "Span", "Standing",
+    "StoredRelease", "Unit", "at_delta", "balances", "decode_columns", "encode_columns",
+    "holds_columns", "promised",
+]  # fmt: skip

@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Self
 
@@ -133,7 +135,7 @@ class Recorder:
         number = after
         while True:
             with self._journal.read() as transaction:
-                page = _first(transaction.steps(after=number), 100)
+                page = list(islice(transaction.steps(after=number), 100))
             for step in page:
                 yield self._release(step, told_again=True)
             if not page:
@@ -170,8 +172,8 @@ class Recorder:
             last = transaction.last()
             seen = [one for one in self._published.after(0) if last and one.step <= last.number]
             # A head follows from all steps before it, so the latest of both tells of all.
-            held = _first(transaction.steps(after=seen[-1].step - 1), 1) if seen else []
-        if held and held[0].head != seen[-1].head:
+            held = next(transaction.steps(after=seen[-1].step - 1), None) if seen else None
+        if held is not None and held.head != seen[-1].head:
             raise LedgerFormatError(
                 f"The published step {seen[-1].step} is of another monitor, or of other answers "
                 "than the state holds.",
@@ -246,10 +248,6 @@ class Recorder:
         )
 
 
-def _first(steps: Iterator[Step], most: int) -> list[Step]:
-    return [step for step, _ in zip(steps, range(most), strict=False)]
-
-
 def _proven(
     transaction: Transaction, cutoff: int | None, restored: Callable[[str, int, bytes], Visits]
 ) -> Iterator[Visits]:
@@ -277,10 +275,6 @@ def _damaged(problem: str) -> LedgerFormatError:
 
 
 Clock = Callable[[], object]
-
-
-def _system_clock() -> dt.datetime:
-    return dt.datetime.now(dt.UTC)
 
 
 class Monitor:
@@ -358,8 +352,12 @@ class Monitor:
         self._columns = Columns(person=person, place=place, time=time)
         refuse_deciding(self._rules.deciding, self._columns)
         self._on_unknown = on_unknown
-        self._clock = _system_clock if clock is None and self._rules.scale.dated else clock
-        self._ahead = _ahead(ahead, dated=self._rules.scale.dated)
+        system = partial(dt.datetime.now, dt.UTC)
+        self._clock = system if clock is None and self._rules.scale.dated else clock
+        if self._rules.scale.dated:
+            self._ahead = duration(ahead, name="ahead")
+        else:
+            self._ahead = 0 if isinstance(ahead, str) else whole(ahead, name="ahead")
         self._prepare()
         self._published = self._seen(published)
         self._journal = open_state(state)
@@ -617,12 +615,6 @@ class Monitor:
             accounting=held.accounting if held else PURE,
             unit=self._rules.unit(self._columns.person),
         )
-
-
-def _ahead(ahead: object, *, dated: bool) -> int:
-    if dated:
-        return duration(ahead, name="ahead")
-    return 0 if isinstance(ahead, str) else whole(ahead, name="ahead")
 
 
 def _shown(key: str, config: Mapping[str, str]) -> str | None:

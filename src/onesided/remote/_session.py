@@ -7,11 +7,10 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Any, Final, Self
 from urllib.parse import quote
 
-from onesided._numbers import Number, readable
+from onesided._numbers import readable
 from onesided.errors import ParameterError, ServiceError
 from onesided.policy import Policy, from_toml
 from onesided.remote._plan import RemotePlan, RemoteSuggestion, plain, plan_of, suggestion_of
@@ -57,7 +56,9 @@ class RemoteSession(Asks):
         require_question(question)
         told = self._server.post(f"{self._path}/plan", _body(question))
         single = getattr(question, "epsilon", None) is not None
-        planned = partial(self._planned, question) if single else None
+        planned = (
+            (lambda epsilon: self.plan(replace(question, epsilon=epsilon))) if single else None
+        )
         return plan_of(told, remaining=self.remaining, planned=planned)
 
     def statement(self, question: Any) -> Statement:
@@ -65,9 +66,6 @@ class RemoteSession(Asks):
         require_question(question)
         schema = Schema.from_toml(self._facts["schema"]["toml"])
         return statement_of(question, unit=self.unit, schema=schema)
-
-    def _planned(self, question: Any, epsilon: Number) -> RemotePlan:
-        return self.plan(replace(question, epsilon=epsilon))
 
     def suggest(self, question: Any, **wanted: Any) -> RemoteSuggestion:
         """The question with the least ε for what is wanted, from public facts. Free.

@@ -41,16 +41,9 @@ from onesided.store import canonical, first_bytes, plain_text, toml_document
 
 LONGEST: Final = 500_000
 TABLE: Final = (
-    "unit",
-    "missing",
-    "unreadable",
-    "missing_unit",
-    "noun",
-    "encoding",
-    "max_rows",
-    "name",
+    "unit", "missing", "unreadable", "missing_unit", "noun", "encoding", "max_rows", "name",
     "cohort",
-)  # said of the whole table
+)  # said of the whole table  # fmt: skip
 # Written where they are given: the identities of schemas without them stay.
 _READ: Final = ("missing", "unreadable", "required", *FORMS)
 # Words for people, which are no part of the identity.

@@ -222,14 +222,10 @@ class Following:
         self.monitor = SparkMonitor(spark, keys, seen=self._sink, **rules)
         try:
             if self._sink is not None:
-                # How many steps are published from the first on.
-                published = self._sink.after(0)
-                told = 0
-                for step in published:
-                    if step.step != told + 1:
+                for step in self._sink.after(0):
+                    if step.step != self._told + 1:
                         break
-                    told = step.step
-                self._told = told
+                    self._told = step.step
             self._publish()
         except BaseException:
             self.close()

@@ -267,7 +267,9 @@ class Pairs:
 
     def of(self, frame: DataFrame, *, batch: str, time: int) -> DataFrame:
         """Columns code, person, time. Rows that must be refused have a code below 0."""
-        person, at = self._person(frame, batch), self._time(frame, batch, time)
+        at, person = self._time(frame, batch, time), column_named(self._columns.person)
+        text = self.person_type(frame, batch) == "str"
+        person = F.try_validate_utf8(person) if text else person.cast("bigint")
         place = column_named(self._columns.place)
         place = F.try_validate_utf8(place) if self._text else place.cast("bigint")
         low, high = YEARS if self._rules.scale.dated else (-LATEST, LATEST)
@@ -303,12 +305,6 @@ class Pairs:
                 hint=f"Mend the batch and send it again.{ignore} {NOTHING}",
                 batch=batch,
             )
-
-    def _person(self, frame: DataFrame, batch: str) -> Column:
-        column = column_named(self._columns.person)
-        if self.person_type(frame, batch) == "str":
-            return F.try_validate_utf8(column)
-        return column.cast("bigint")
 
     def _time(self, frame: DataFrame, batch: str, time: int) -> Column:
         """The rows' own times as whole numbers, on the scale of the window."""

@@ -11,7 +11,6 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, Protocol
 
-import sqlalchemy
 import sqlalchemy as sa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -76,8 +75,7 @@ class ParquetSink:
 
     def write(self, release: MonitorRelease) -> None:
         """Written beside, then renamed: a reader sees all of a step or nothing of it."""
-        held = self.at(release.number)
-        if held is not None:
+        if (held := self.at(release.number)) is not None:
             _refuse_other(held, release)
             return
         import pyarrow as pa  # noqa: PLC0415 - loads on use
@@ -88,7 +86,9 @@ class ParquetSink:
         # another driver, not quite dead, may be writing too.
         name, parquet = f"_{release.number}-{secrets.token_hex(8)}", BytesIO()
         draft = f"{_DRAFTS}/{name}"
-        columns = {**_facts(release), **_statuses(release)}
+        size = release.rules.size
+        facts = {"batch": [release.batch] * size, "time": [release.time] * size}
+        columns = {**facts, **_statuses(release)}
         kinds = {"at_most": pa.int64()}  # even where none is told
         pq.write_table(
             pa.table({name: pa.array(column, kinds.get(name)) for name, column in columns.items()}),
@@ -104,10 +104,7 @@ class ParquetSink:
         except OutputError:
             if self.at(release.number) is None:
                 raise  # or another driver was faster, and has tidied up
-        held = self.at(release.number)
-        if held is None:
-            raise _foreign(release)
-        _refuse_other(held, release)
+        _refuse_other(self.at(release.number), release)
         for left in self._folder.names(_DRAFTS):
             if int(left[1:].partition("-")[0]) < release.number:
                 self._folder.remove(f"{_DRAFTS}/{left}")
@@ -170,10 +167,7 @@ class PostgresSink:
                         for row in zip(*columns.values(), strict=True):
                             copy.write_row((release.number, str(row[0]), *row[1:]))
                 return
-        held = self.at(release.number)
-        if held is None:
-            raise _foreign(release)
-        _refuse_other(held, release)
+        _refuse_other(self.at(release.number), release)
 
     def _found(self, condition: Any) -> list[PublishedStep]:
         query = sa.select(_steps).where(condition).order_by(_steps.c.step)
@@ -211,11 +205,6 @@ def _chain(release: MonitorRelease) -> dict[str, str]:
     return {"batch": release.batch, "time": release.time, "head": release.head}
 
 
-def _facts(release: MonitorRelease) -> dict[str, list[str]]:
-    size = release.rules.size
-    return {"batch": [release.batch] * size, "time": [release.time] * size}
-
-
 def _statuses(release: MonitorRelease) -> dict[str, list[Any]]:
     """Columns place, status, at_most; what else travels with the places is public elsewhere."""
     columns = release.columns()
@@ -223,17 +212,14 @@ def _statuses(release: MonitorRelease) -> dict[str, list[Any]]:
     return {"place": list(release.places), "status": columns["status"], "at_most": most}
 
 
-def _refuse_other(held: PublishedStep, release: MonitorRelease) -> None:
-    if (held.batch, held.head) != (release.batch, release.head):
-        raise _foreign(release)
-
-
-def _foreign(release: MonitorRelease) -> LedgerFormatError:
-    return LedgerFormatError(
-        f"Step {release.number} was published there with another answer, or by another monitor.",
-        hint="Publish each monitor to a place of its own. Nothing was overwritten.",
-        step=release.number,
-    )
+def _refuse_other(held: PublishedStep | None, release: MonitorRelease) -> None:
+    if held is None or (held.batch, held.head) != (release.batch, release.head):
+        raise LedgerFormatError(
+            f"Step {release.number} was published there with another answer, or by another "
+            "monitor.",
+            hint="Publish each monitor to a place of its own. Nothing was overwritten.",
+            step=release.number,
+        )
 
 
 # Which public batches there are, and where their rows can be read.
@@ -431,19 +417,18 @@ def queue(
     True
     """
     address = DatabaseUrl.of(url)
-    engine = sqlalchemy.create_engine(address.for_driver(), poolclass=sqlalchemy.NullPool)
-    names = ("id", "time", "closed")
-    columns: list[Any] = [sqlalchemy.column(name) for name in names]
+    engine = sa.create_engine(address.for_driver(), poolclass=sa.NullPool)
+    columns: list[Any] = [sa.column(name) for name in ("id", "time", "closed")]
     held = address.schema, visits
-    closed = sqlalchemy.table(batches, *columns, schema=address.schema)
+    closed = sa.table(batches, *columns, schema=address.schema)
 
     def announced(_: DataFrame | None, __: Scale) -> list[Announced]:
-        wanted = sqlalchemy.select(closed.c.id, closed.c.time).where(closed.c.closed)
+        wanted = sa.select(closed.c.id, closed.c.time).where(closed.c.closed)
         try:
             with engine.connect() as connection:
                 found = connection.execute(wanted)
                 return [Announced(row.id, row.time, standing=True) for row in found]
-        except sqlalchemy.exc.SQLAlchemyError as error:
+        except sa.exc.SQLAlchemyError as error:
             raise LedgerUnavailableError(
                 f"the queue {batches!r} could not be read: {type(error).__name__}.",
                 hint="Nothing was drawn or stored; ask again.",

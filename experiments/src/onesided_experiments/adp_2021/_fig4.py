@@ -10,19 +10,7 @@ import numpy as np
 from onesided.mechanism import SparseVector
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import presence
-from onesided_experiments._model import (
-    Claim,
-    Curve,
-    Experiment,
-    Figure,
-    Job,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    judge,
-)
+from onesided_experiments import _model as lab
 from onesided_experiments._repeat import MOST
 
 UPDATES: Final = 20
@@ -30,13 +18,13 @@ WINDOW: Final = 10
 THRESHOLDS: Final = (5, 10)
 EPSILONS: Final = ("0.5", "1", "2")
 LOOKS: Final = {
-    "0.5": Look(name="ε = 0.5", colour="vermillion", marker="cross"),
-    "1": Look(name="ε = 1", colour="blue", marker="square"),
-    "2": Look(name="ε = 2", colour="green"),
+    "0.5": lab.Look("ε = 0.5", "vermillion", "cross"),
+    "1": lab.Look("ε = 1", "blue", "square"),
+    "2": lab.Look("ε = 2", "green"),
 }
 
 
-def measure(*, threshold: int, count: int, epsilon: str, repeats: int, seed: int) -> list[Row]:
+def measure(*, threshold: int, count: int, epsilon: str, repeats: int, seed: int) -> list[lab.Row]:
     """A place with that many people at every update; "safe" is fewer than ``threshold``."""
     noise = NotPrivateSeededNoise(seed)
     mechanism = SparseVector.for_policy(
@@ -67,11 +55,11 @@ def measure(*, threshold: int, count: int, epsilon: str, repeats: int, seed: int
     ]
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """One per threshold, count and ε; no data are needed."""
     repeats = 500 if setup.quick else MOST
     return [
-        Job(
+        lab.Job(
             measure,
             {
                 "threshold": threshold,
@@ -87,17 +75,17 @@ def jobs(setup: Setup) -> list[Job]:
     ]
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """The paper's two panels, and below them the same with rests as false negatives too."""
     panels = [
-        Panel(
+        lab.Panel(
             title=f"{title}, threshold {threshold}",
             x_label="count (people)",
             y_label="false-negative ratio",
             curves=[
-                Curve.of(look, mine, "count", value)
+                lab.Curve.of(look, mine, "count", value)
                 for epsilon, look in LOOKS.items()
-                if (mine := _of(rows, threshold, epsilon))
+                if (mine := lab.where(rows, threshold=threshold, epsilon=epsilon))
             ],
             y_range=(0, 1.03),
         )
@@ -107,52 +95,51 @@ def result(rows: list[Row], _setup: Setup) -> Result:
         )
         for threshold in THRESHOLDS
     ]
-    figure = Figure(title="ADP-2021 Figure 4: one place, by its count", panels=panels)
-    return Result(rows=rows, figures={"fig4": figure}, claims=lambda: _claims(rows), notes=_NOTES)
+    figure = lab.Figure("ADP-2021 Figure 4: one place, by its count", panels)
+    return lab.Result(rows, {"fig4": figure}, lambda: _claims(rows), _NOTES)
 
 
-def _of(rows: list[Row], threshold: int, epsilon: str) -> list[Row]:
-    return [r for r in rows if r["threshold"] == threshold and r["epsilon"] == epsilon]
-
-
-def _claims(rows: list[Row]) -> list[Claim]:
-    empty = next(r for r in _of(rows, 5, "1") if r["count"] == 0)
+def _claims(rows: list[lab.Row]) -> list[lab.Claim]:
+    (empty,) = lab.where(rows, threshold=5, epsilon="1", count=0)
     off = [
         abs(r["false_negatives"] - r["formula"])
         / np.sqrt(r["formula"] * (1 - r["formula"]) / r["answers"])
         for r in rows
     ]
     grows = [
-        all(a["false_negatives"] <= b["false_negatives"] for a, b in pairwise(_of(rows, t, e)))
+        all(
+            a["false_negatives"] <= b["false_negatives"]
+            for a, b in pairwise(lab.where(rows, threshold=t, epsilon=e))
+        )
         for t in THRESHOLDS
         for e in EPSILONS
     ]
     return [
-        Claim(
+        lab.Claim(
             judges="as run",
             text="With nobody there, ε = 1 and threshold 5, the ratio is below 0.01 per update.",
             measured=f"{empty['false_negatives']:.4f} of the answers (e^-5 = {np.exp(-5):.4f}), at "
             f"most {empty['worst_update']:.4f} at one update",
-            verdict=judge([empty["worst_update"] < 0.01]),
+            verdict=lab.judge([empty["worst_update"] < 0.01]),
         ),
-        Claim(
+        lab.Claim(
             judges="ours",
             text="... and if a rest counts as a false negative too.",
             measured=f"at most {empty['worst_update_with_rests']:.3f}: a false alarm silences the "
             f"place for {WINDOW} updates",
-            verdict=judge([empty["worst_update_with_rests"] < 0.01]),
+            verdict=lab.judge([empty["worst_update_with_rests"] < 0.01]),
         ),
-        Claim(
+        lab.Claim(
             judges="as run",
             text="The ratio grows as the count nears the threshold.",
             measured=f"{sum(grows)} of {len(grows)} curves",
-            verdict=judge(grows),
+            verdict=lab.judge(grows),
         ),
-        Claim(
+        lab.Claim(
             judges="as run",
             text="It is e^-ε(T - count), the curves of the figure.",
             measured=f"largest deviation {max(off):.1f} standard errors in {len(off)} points",
-            verdict=judge([max(off) < 4.5]),
+            verdict=lab.judge([max(off) < 4.5]),
         ),
     ]
 
@@ -165,10 +152,6 @@ _NOTES = (
     f"in the window (here {WINDOW} updates); the lower panels count those rests as well.",
 )
 
-EXPERIMENT = Experiment(
-    name="fig4",
-    title="Figure 4: false negatives of one place by its count",
-    needs="no data",
-    jobs=jobs,
-    result=result,
+EXPERIMENT = lab.Experiment(
+    "fig4", "Figure 4: false negatives of one place by its count", "no data", jobs, result
 )

@@ -9,20 +9,7 @@ from typing import Final
 import numpy as np
 
 from onesided.noise import BoolArray, NotPrivateSeededNoise
-from onesided_experiments._model import (
-    Claim,
-    Curve,
-    Experiment,
-    Figure,
-    Job,
-    Judged,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    judge,
-)
+from onesided_experiments import _model as lab
 from onesided_experiments._repeat import Floats, measured
 from onesided_experiments._visits import Places, Source, find_visits, last_seen
 from onesided_experiments.adp_2021._designated import (
@@ -41,19 +28,19 @@ READINGS: Final = {
     "marked": "as printed: marked places rest",
 }
 _LOOKS: Final = {
-    "0.5": Look(name="ε = 0.5", colour="vermillion", marker="square"),
-    "1": Look(name="ε = 1", colour="blue"),
-    "2": Look(name="ε = 2", colour="green", marker="triangle"),
+    "0.5": lab.Look("ε = 0.5", "vermillion", "square"),
+    "1": lab.Look("ε = 1", "blue"),
+    "2": lab.Look("ε = 2", "green", "triangle"),
 }
-_SAFE: Final = Look(name="published as safe (certain)", colour="blue")
-_HOT: Final = Look(name="not published as safe", colour="orange", marker="diamond")
+_SAFE: Final = lab.Look("published as safe (certain)", "blue")
+_HOT: Final = lab.Look("not published as safe", "orange", "diamond")
 
 
-def measure(*, source: Source, path: Path, epsilon: str, quick: bool, seed: int) -> list[Row]:
+def measure(*, source: Source, path: Path, epsilon: str, quick: bool, seed: int) -> list[lab.Row]:
     """False negatives by update at T = 10, and at the end by threshold; both readings."""
     places, noise = last_seen(source, path), NotPrivateSeededNoise(seed)
     orders, rows = (2, 5) if quick else (10, 20)
-    out: list[Row] = []
+    out: list[lab.Row] = []
     for threshold in THRESHOLDS:
         parts: dict[str, list[Floats]] = {name: [] for name in READINGS}
         wrong, decisions = dict.fromkeys(READINGS, 0), 0
@@ -65,7 +52,7 @@ def measure(*, source: Source, path: Path, epsilon: str, quick: bool, seed: int)
                 wrong[name] += false_positives(said, counts, threshold)
             decisions += both["fresh"].size
         for name in READINGS:
-            base: Row = {"dataset": source.name, "epsilon": epsilon, "threshold": threshold}
+            base: lab.Row = {"dataset": source.name, "epsilon": epsilon, "threshold": threshold}
             base |= {"reading": name, "false_positives": wrong[name], "decisions": decisions}
             ratios = averaged(parts[name])
             for update, values in enumerate(ratios, start=1):
@@ -74,10 +61,10 @@ def measure(*, source: Source, path: Path, epsilon: str, quick: bool, seed: int)
     return out
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """One per data set and ε."""
     return [
-        Job(
+        lab.Job(
             measure,
             {
                 "source": source,
@@ -95,7 +82,7 @@ def jobs(setup: Setup) -> list[Job]:
     ]
 
 
-def result(rows: list[Row], setup: Setup) -> Result:
+def result(rows: list[lab.Row], setup: lab.Setup) -> lab.Result:
     """Counts, maps, and the ratio by update and by threshold."""
     found = [(source, last_seen(source, path)) for source, path in find_visits(setup.data)]
     figures = {"fig1": _counts_figure([places for _, places in found])}
@@ -109,9 +96,8 @@ def result(rows: list[Row], setup: Setup) -> Result:
             said = certified(counts, THRESHOLD, epsilon, rows=1, noise=noise).marked[-1, 0]
             panels.append(_map(places, said, safe, f"ε = {epsilon}"))
         title = f"ADP-2021 Figure 5: {places.name}, T = {THRESHOLD}, {len(counts)} updates"
-        figures[name] = Figure(title=title, panels=panels, columns=4)
-    at_ten = [row for row in rows if row["threshold"] == THRESHOLD]
-    at_end = [row for row in rows if row["last"]]
+        figures[name] = lab.Figure(title, panels, columns=4)
+    at_ten, at_end = lab.where(rows, threshold=THRESHOLD), lab.where(rows, last=True)
     figures["fig6"] = _ratios(
         at_ten, "update", "update (batches of 500 people)", "Figure 6: false negatives by update"
     )
@@ -132,30 +118,30 @@ def result(rows: list[Row], setup: Setup) -> Result:
             for source, places in found
         ),
     ]
-    return Result(rows=rows, figures=figures, claims=lambda: _claims(rows), notes=notes)
+    return lab.Result(rows, figures, lambda: _claims(rows), notes)
 
 
-def _counts_figure(found: Sequence[Places]) -> Figure:
+def _counts_figure(found: Sequence[Places]) -> lab.Figure:
     panels = []
     for places in found:
         counts = np.bincount(places.counts(0).clip(max=20), minlength=21)
-        look = Look(name="places", colour="blue")
+        look = lab.Look("places", "blue")
         panels.append(
-            Panel(
+            lab.Panel(
                 title=places.name,
                 x_label="people counted (20: 20 or more)",
                 y_label="places",
-                curves=[Curve(look=look, x=range(21), y=counts.tolist(), kind="dots")],
+                curves=[lab.Curve(look=look, x=range(21), y=counts.tolist(), kind="dots")],
                 log_y=True,
                 zero_y=1.0,
             )
         )
-    return Figure(title="ADP-2021 Figure 1: places by count", panels=panels, columns=3)
+    return lab.Figure("ADP-2021 Figure 1: places by count", panels, columns=3)
 
 
-def _map(places: Places, said: BoolArray, safe: BoolArray, title: str) -> Panel:
+def _map(places: Places, said: BoolArray, safe: BoolArray, title: str) -> lab.Panel:
     curves = [
-        Curve(
+        lab.Curve(
             look=look,
             x=places.longitude[mask].round(5).tolist(),
             y=places.latitude[mask].round(5).tolist(),
@@ -163,7 +149,7 @@ def _map(places: Places, said: BoolArray, safe: BoolArray, title: str) -> Panel:
         )
         for look, mask in ((_SAFE, said), (_HOT, ~said))
     ]
-    return Panel(
+    return lab.Panel(
         title=f"{title}: {int(said.sum()):,} of {int(safe.sum()):,} safe",
         x_label="longitude (°)",
         y_label="latitude (°)",
@@ -172,86 +158,75 @@ def _map(places: Places, said: BoolArray, safe: BoolArray, title: str) -> Panel:
     )
 
 
-def _ratios(rows: Sequence[Row], x: str, x_label: str, title: str) -> Figure:
+def _ratios(rows: Sequence[lab.Row], x: str, x_label: str, title: str) -> lab.Figure:
     panels = []
     for reading, said in READINGS.items():
-        for name in _names(rows):
+        for name in lab.datasets(rows):
+            mine = lab.where(rows, dataset=name, reading=reading)
             curves = [
-                Curve.of(look, _of(rows, name, epsilon, reading), x, "ratio", spread=True)
+                lab.Curve.of(look, lab.where(mine, epsilon=epsilon), x, "ratio", spread=True)
                 for epsilon, look in _LOOKS.items()
             ]
             panels.append(
-                Panel(
+                lab.Panel(
                     title=f"{name}\n{said}",
                     x_label=x_label,
                     y_label="false-negative ratio",
                     curves=curves,
                 )
             )
-    return Figure(title=f"ADP-2021 {title}", panels=panels, columns=3)
+    return lab.Figure(f"ADP-2021 {title}", panels, columns=3)
 
 
-def _names(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row["dataset"] for row in rows))
-
-
-def _of(rows: Sequence[Row], name: str, epsilon: str, reading: str) -> list[Row]:
-    wanted = (name, epsilon, reading)
-    return [row for row in rows if (row["dataset"], row["epsilon"], row["reading"]) == wanted]
-
-
-def _claims(rows: Sequence[Row]) -> list[Claim]:
-    wrong = sum(row["false_positives"] for row in rows if row["last"])
-    decisions = sum(row["decisions"] for row in rows if row["last"])
+def _claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
+    last = lab.where(rows, last=True)
+    wrong, decisions = (sum(row[n] for row in last) for n in ("false_positives", "decisions"))
     return [
-        Claim(
+        lab.Claim(
             judges="as run",
             text="A place is never published as safe wrongly.",
             measured=f"{wrong} in {decisions:,} decisions, both readings together",
-            verdict=judge([wrong == 0]),
+            verdict=lab.judge([wrong == 0]),
         ),
         *(_at_most(rows, epsilon, reading) for reading in READINGS for epsilon in EPSILONS),
         *(_small(rows, reading) for reading in READINGS),
     ]
 
 
-def _judges(reading: str) -> Judged:
+def _judges(reading: str) -> lab.Judged:
     return "as run" if reading == "fresh" else "corrected"
 
 
-def _at_most(rows: Sequence[Row], epsilon: str, reading: str) -> Claim:
+def _at_most(rows: Sequence[lab.Row], epsilon: str, reading: str) -> lab.Claim:
+    mine = lab.where(rows, epsilon=epsilon, reading=reading, threshold=THRESHOLD)
     most = {
-        name: max(r["ratio"] for r in _of(rows, name, epsilon, reading) if r["threshold"] == 10)
-        for name in _names(rows)
+        name: max(row["ratio"] for row in lab.where(mine, dataset=name))
+        for name in lab.datasets(rows)
     }
-    return Claim(
+    return lab.Claim(
         judges=_judges(reading),
         text=f"At T = 10 and ε = {epsilon} the ratio is at most 0.01 at every update "
         f"({READINGS[reading].partition(': ')[2]}).",
         measured="; ".join(f"{name} {value:.4f}" for name, value in most.items()),
-        verdict=judge([value <= 0.01 for value in most.values()]),
+        verdict=lab.judge([value <= 0.01 for value in most.values()]),
     )
 
 
-def _small(rows: Sequence[Row], reading: str) -> Claim:
+def _small(rows: Sequence[lab.Row], reading: str) -> lab.Claim:
     def end(name: str, threshold: int) -> float:
-        mine = _of(rows, name, "1", reading)
-        return next(float(r["ratio"]) for r in mine if r["last"] and r["threshold"] == threshold)
+        mine = lab.where(rows, dataset=name, epsilon="1", reading=reading, threshold=threshold)
+        return float(lab.where(mine, last=True)[0]["ratio"])
 
-    found = {name: (end(name, 2), end(name, THRESHOLD)) for name in _names(rows)}
-    return Claim(
+    found = {name: (end(name, 2), end(name, THRESHOLD)) for name in lab.datasets(rows)}
+    return lab.Claim(
         judges=_judges(reading),
         text="A threshold as small as 2 makes the ratio very high (over 0.2, and five times that "
         f"of 10, at ε = 1; {READINGS[reading].partition(': ')[2]}).",
         measured="; ".join(f"{n} {a:.2f} at T = 2, {b:.4f} at 10" for n, (a, b) in found.items()),
-        verdict=judge([a > 5 * b and a > 0.2 for a, b in found.values()]),
+        verdict=lab.judge([a > 5 * b and a > 0.2 for a, b in found.values()]),
     )
 
 
-EXPERIMENT = Experiment(
-    name="fig5-7",
-    title="Figures 1 and 5 to 7: all places at one time",
-    needs="checkins/*.parquet",
-    jobs=jobs,
-    result=result,
+EXPERIMENT = lab.Experiment(
+    "fig5-7", "Figures 1 and 5 to 7: all places at one time", "checkins/*.parquet", jobs, result
 )

@@ -12,19 +12,7 @@ from numpy.typing import NDArray
 from onesided.monitor import Batch, Machine, rules_for
 from onesided.noise import FreshNoise, IntArray, NotPrivateSeededNoise
 from onesided.policy import presence
-from onesided_experiments._model import (
-    Claim,
-    Curve,
-    Experiment,
-    Figure,
-    Job,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    judge,
-)
+from onesided_experiments import _model as lab
 from onesided_experiments._tables import query
 from onesided_experiments._visits import find_visits
 
@@ -34,7 +22,7 @@ _NEEDED: Final = 10_000_000
 _FILE: Final = "foursquare_nyc_filtered.parquet"
 
 
-def measure(*, path: Path, level: int, steps: int | None, seed: int) -> list[Row]:
+def measure(*, path: Path, level: int, steps: int | None, seed: int) -> list[lab.Row]:
     """Hourly batches, a window of a day, the monitor's own machine; truth counted apart."""
     visits = _visits(path)
     hours = int(visits["hour"].max()) + 1 if steps is None else steps
@@ -92,10 +80,10 @@ def _truth(visits: dict[str, NDArray[Any]], start: int, end: int, size: int) -> 
     return np.bincount(pairs[0], minlength=size).astype(np.int64)
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """One per threshold."""
     return [
-        Job(
+        lab.Job(
             measure,
             {
                 "path": path,
@@ -110,19 +98,19 @@ def jobs(setup: Setup) -> list[Job]:
     ]
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """Certified shares by true count, beside the formula."""
-    ours = Look(name="certified, measured", colour="blue")
-    formula = Look(name="1 − e^−a(t+1−f)", colour="orange", marker="none", dashed=True)
+    ours = lab.Look("certified, measured", "blue")
+    formula = lab.Look("1 − e^−a(t+1−f)", "orange", "none", dashed=True)
     panels = []
     for level in LEVELS:
         mine = [row for row in rows if row["at_most"] == level and row["asked"]]
         curves = [
-            Curve.of(formula, mine, "count", "formula"),
-            Curve.of(ours, mine, "count", "share", dots=True),
+            lab.Curve.of(formula, mine, "count", "formula"),
+            lab.Curve.of(ours, mine, "count", "share", dots=True),
         ]
         panels.append(
-            Panel(
+            lab.Panel(
                 title=f"at most {level}",
                 x_label="true count f (people)",
                 y_label="share certified",
@@ -130,11 +118,11 @@ def result(rows: list[Row], _setup: Setup) -> Result:
                 y_range=(0, 1.03),
             )
         )
-    figure = Figure(title="Monitor on Foursquare New York: certified share, a = 1", panels=panels)
-    return Result(rows=rows, figures={"stream": figure}, claims=lambda: _claims(rows), notes=_NOTES)
+    figure = lab.Figure("Monitor on Foursquare New York: certified share, a = 1", panels)
+    return lab.Result(rows, {"stream": figure}, lambda: _claims(rows), _NOTES)
 
 
-def _claims(rows: list[Row]) -> list[Claim]:
+def _claims(rows: list[lab.Row]) -> list[lab.Claim]:
     first = [row for row in rows if row["count"] == 0]
     published, wrong = sum(r["published"] for r in first), sum(r["false_safe"] for r in first)
     off = {
@@ -144,18 +132,18 @@ def _claims(rows: list[Row]) -> list[Claim]:
         if r["asked"]
     }
     return [
-        Claim(
+        lab.Claim(
             judges="ours",
             text="No wrong 'at most t' in ten million published decisions on real data.",
             measured=f"{wrong} wrong in {published:,} published decisions",
-            verdict=judge([wrong == 0, published >= _NEEDED]),
+            verdict=lab.judge([wrong == 0, published >= _NEEDED]),
         ),
-        Claim(
+        lab.Claim(
             judges="corrected",
             text="(Theorem 11) The certified share is 1 − e^−a(t+1−f).",
             measured=f"largest deviation {max(off.values()):.2f} standard errors over "
             f"{len(off)} counts (largest sample {max(r['asked'] for r in rows):,})",
-            verdict=judge([max(off.values()) < 4]),
+            verdict=lab.judge([max(off.values()) < 4]),
         ),
     ]
 
@@ -165,10 +153,10 @@ _NOTES = (
     "at ε = 1. The true counts come from numpy, not from the monitor's window.",
 )
 
-EXPERIMENT = Experiment(
-    name="stream",
-    title="Beyond the paper: a monitored stream, decision by decision",
-    needs="checkins/foursquare_nyc_filtered.parquet",
-    jobs=jobs,
-    result=result,
+EXPERIMENT = lab.Experiment(
+    "stream",
+    "Beyond the paper: a monitored stream, decision by decision",
+    "checkins/foursquare_nyc_filtered.parquet",
+    jobs,
+    result,
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from onesided_experiments import _model as lab
 from onesided_experiments._clicks import ClickFile, find_clicks
-from onesided_experiments._model import Curve, Figure, Job, Judged, Look, Panel, Row, Setup
 from onesided_experiments._repeat import measured
 from onesided_experiments.adp_2021._selection import Errors
 
@@ -19,63 +19,54 @@ _AXES: Final = {
     "recall": "hits / k",
 }
 MEASURES: Final = ("mse", "precision")
-READINGS: Final[tuple[Judged, ...]] = ("as run", "corrected", "ours")
+READINGS: Final[tuple[lab.Judged, ...]] = ("as run", "corrected", "ours")
 EPSILON: Final = "0.5"
 
-_ADP: Final = Look(name="ADP, less mean", colour="blue")
-_RAW: Final = Look(name="ADP, raw value", colour="sky", dashed=True)
+_ADP: Final = lab.Look("ADP, less mean", "blue")
+_RAW: Final = lab.Look("ADP, raw value", "sky", dashed=True)
 _AS_RUN: Final = {
-    ("free gap, as run", "combined"): Look(
-        name="free gap, as run (twice the noise)", colour="vermillion", marker="cross"
+    ("free gap, as run", "combined"): lab.Look(
+        "free gap, as run (twice the noise)", "vermillion", "cross"
     ),
     ("asymmetric, as run", "none"): _RAW,
     ("asymmetric, as run", "mean"): _ADP,
-    ("free gap, adaptive, as run", "mean"): Look(
-        name="free gap, as run (twice the noise)", colour="vermillion", marker="cross"
+    ("free gap, adaptive, as run", "mean"): lab.Look(
+        "free gap, as run (twice the noise)", "vermillion", "cross"
     ),
     ("asymmetric, adaptive, as run", "mean"): _ADP,
 }
 _CORRECTED: Final = {
-    ("free gap", "combined"): Look(
-        name="free gap, at its best (monotone)", colour="vermillion", marker="square"
+    ("free gap", "combined"): lab.Look("free gap, at its best (monotone)", "vermillion", "square"),
+    ("free gap, general", "combined"): lab.Look(
+        "free gap, general noise", "black", "cross", dashed=True
     ),
-    ("free gap, general", "combined"): Look(
-        name="free gap, general noise", colour="black", marker="cross", dashed=True
+    ("free gap, one-sided policy", "combined"): lab.Look(
+        "free gap priced for the one-sided policy", "orange", "square", dashed=True
     ),
-    ("free gap, one-sided policy", "combined"): Look(
-        name="free gap priced for the one-sided policy",
-        colour="orange",
-        marker="square",
-        dashed=True,
+    ("free gap, adaptive", "mean"): lab.Look(
+        "free gap, adaptive, half of ε to find", "orange", "cross", dashed=True
     ),
-    ("free gap, adaptive", "mean"): Look(
-        name="free gap, adaptive, half of ε to find", colour="orange", marker="cross", dashed=True
-    ),
-    ("free gap, adaptive, gaps", "mean"): Look(
-        name="free gap, adaptive, all ε to find", colour="grey", marker="cross", dashed=True
+    ("free gap, adaptive, gaps", "mean"): lab.Look(
+        "free gap, adaptive, all ε to find", "grey", "cross", dashed=True
     ),
     ("asymmetric", "none"): _RAW,
     ("asymmetric", "mean"): _ADP,
-    ("asymmetric", "median"): Look(
-        name="ADP, less median", colour="green", marker="triangle", dashed=True
-    ),
+    ("asymmetric", "median"): lab.Look("ADP, less median", "green", "triangle", dashed=True),
 }
 _OURS: Final = {
     ("asymmetric", "mean"): _ADP,
-    ("asymmetric", "shrunk"): Look(
-        name="ours: less what noise alone selects", colour="green", marker="diamond"
+    ("asymmetric", "shrunk"): lab.Look("ours: less what noise alone selects", "green", "diamond"),
+    ("asymmetric, few groups", "mean"): lab.Look(
+        "ours: ADP with ε/min(k, ℓ0)", "purple", "diamond"
     ),
-    ("asymmetric, few groups", "mean"): Look(
-        name="ours: ADP with ε/min(k, ℓ0)", colour="purple", marker="diamond"
+    ("asymmetric, adaptive", "mean"): lab.Look(
+        "ours: adaptive, whole numbers", "black", "cross", dashed=True
     ),
-    ("asymmetric, adaptive", "mean"): Look(
-        name="ours: adaptive, whole numbers", colour="black", marker="cross", dashed=True
-    ),
-    ("free gap, few groups", "combined"): Look(
-        name="free gap with ℓ0", colour="grey", marker="square", dashed=True
+    ("free gap, few groups", "combined"): lab.Look(
+        "free gap with ℓ0", "grey", "square", dashed=True
     ),
 }
-LOOKS: Final[Mapping[Judged, Mapping[tuple[str, str], Look]]] = {
+LOOKS: Final[Mapping[lab.Judged, Mapping[tuple[str, str], lab.Look]]] = {
     "as run": _AS_RUN,
     "corrected": _CORRECTED,
     "ours": _OURS,
@@ -99,7 +90,7 @@ def settings(items: int) -> Iterator[Setting]:
     yield from (Setting("k", EPSILON, k) for k in SIZES if k < items)
 
 
-def sweep_jobs(setup: Setup, function: Callable[..., list[Row]]) -> list[Job]:
+def sweep_jobs(setup: lab.Setup, function: Callable[..., list[lab.Row]]) -> list[lab.Job]:
     """One job per data set and setting; each has a seed of its own."""
     jobs = []
     files = [one for one in find_clicks(setup.data) if not setup.quick or one.group == "paper"]
@@ -112,23 +103,23 @@ def sweep_jobs(setup: Setup, function: Callable[..., list[Row]]) -> list[Job]:
                 "quick": setup.quick,
                 "seed": setup.seed * 1_000_003 + number * 1009 + place,
             }
-            jobs.append(Job(function, arguments))
+            jobs.append(lab.Job(function, arguments))
     return jobs
 
 
-def quick_notes(rows: Sequence[Row], setup: Setup) -> list[str]:
+def quick_notes(rows: Sequence[lab.Row], setup: lab.Setup) -> list[str]:
     """What the quick form left out."""
     if not setup.quick:
         return []
     times = [int(row["repetitions"]) for row in rows]
     return [
-        f"Quick form: {len(datasets(rows))} data sets, at most 3 of 10 settings, {min(times)} to "
-        f"{max(times)} repetitions where the whole form has up to 10,000. Its errors and "
+        f"Quick form: {len(lab.datasets(rows))} data sets, at most 3 of 10 settings, {min(times)} "
+        f"to {max(times)} repetitions where the whole form has up to 10,000. Its errors and "
         "precisions are rough, not exact; the columns ..._spread say how rough."
     ]
 
 
-def base_row(file: ClickFile, setting: Setting, repeats: int) -> Row:
+def base_row(file: ClickFile, setting: Setting, repeats: int) -> lab.Row:
     """What all rows of one data set at one setting say."""
     data = file.read()
     return {
@@ -141,7 +132,7 @@ def base_row(file: ClickFile, setting: Setting, repeats: int) -> Row:
     }
 
 
-def rows_of(base: Row, method: str, errors: Errors) -> list[Row]:
+def rows_of(base: lab.Row, method: str, errors: Errors) -> list[lab.Row]:
     """One row per kind of estimate."""
     shared = {**base, "method": method, **measured("precision", errors.precision)}
     if errors.recall is not None:
@@ -160,28 +151,28 @@ _GROUPS: Final = (
 
 
 def sweep_figures(
-    rows: Sequence[Row], *, name: str, title: str, measures: Sequence[str] = MEASURES
-) -> dict[str, Figure]:
+    rows: Sequence[lab.Row], *, name: str, title: str, measures: Sequence[str] = MEASURES
+) -> dict[str, lab.Figure]:
     """One figure per group of data sets, by file name."""
     return {
         f"{name}{suffix}": _sweep_figure(mine, title=f"{title}{more}", measures=measures)
         for group, suffix, more in _GROUPS
-        if (mine := [row for row in rows if row["group"] == group])
+        if (mine := lab.where(rows, group=group))
     }
 
 
-def _sweep_figure(rows: Sequence[Row], *, title: str, measures: Sequence[str]) -> Figure:
+def _sweep_figure(rows: Sequence[lab.Row], *, title: str, measures: Sequence[str]) -> lab.Figure:
     """A row of panels per data set, sweep and measure: as run, corrected, ours, on one scale."""
     panels = []
-    for dataset in datasets(rows):
-        mine = [row for row in rows if row["dataset"] == dataset]
+    for dataset in lab.datasets(rows):
+        mine = lab.where(rows, dataset=dataset)
         for varying, label, fixed in (
             ("epsilon", "ε (nats)", f"k = {K}"),
             ("k", "k (items)", f"ε = {EPSILON}"),
         ):
-            part = [row for row in mine if row["varying"] == varying]
+            part = lab.where(mine, varying=varying)
             panels += [
-                Panel(
+                lab.Panel(
                     title=f"{reading}\n{dataset}, {fixed}",
                     x_label=label,
                     y_label=_AXES[value],
@@ -193,10 +184,10 @@ def _sweep_figure(rows: Sequence[Row], *, title: str, measures: Sequence[str]) -
                 for value in measures
                 for reading in READINGS
             ]
-    return Figure(title=title, panels=panels, columns=len(READINGS))
+    return lab.Figure(title, panels, columns=len(READINGS))
 
 
-def _range(rows: Sequence[Row], value: str) -> tuple[float, float]:
+def _range(rows: Sequence[lab.Row], value: str) -> tuple[float, float]:
     if value != "mse":
         return 0.0, 1.02
     drawn = {key for looks in LOOKS.values() for key in looks}
@@ -205,28 +196,20 @@ def _range(rows: Sequence[Row], value: str) -> tuple[float, float]:
     return (0.7 * min(known), 1.4 * max(known)) if known else (0.1, 1.0)
 
 
-def _curves(rows: Sequence[Row], reading: Judged, value: str) -> list[Curve]:
+def _curves(rows: Sequence[lab.Row], reading: lab.Judged, value: str) -> list[lab.Curve]:
     curves = []
     for (method, estimate), look in LOOKS[reading].items():
         if value != "mse" and estimate not in _SELECTED:
             continue
-        mine = [row for row in rows if row["method"] == method and row["estimate"] == estimate]
+        mine = lab.where(rows, method=method, estimate=estimate)
         if mine:
-            curves.append(Curve.of(look, mine, mine[0]["varying"], value, spread=True))
+            curves.append(lab.Curve.of(look, mine, mine[0]["varying"], value, spread=True))
     return curves
 
 
-def at(rows: Sequence[Row], **wanted: object) -> Mapping[str, Any] | None:
+def at(rows: Sequence[lab.Row], **wanted: object) -> Mapping[str, Any] | None:
     """The first row with these values, or None."""
-    for row in rows:
-        if all(row[name] == value for name, value in wanted.items()):
-            return row
-    return None
-
-
-def datasets(rows: Sequence[Row]) -> list[str]:
-    """The data sets, in order."""
-    return list(dict.fromkeys(row["dataset"] for row in rows))
+    return next(iter(lab.where(rows, **wanted)), None)
 
 
 def each(values: Mapping[str, object], form: str) -> str:

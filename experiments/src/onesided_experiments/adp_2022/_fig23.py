@@ -8,28 +8,16 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from onesided.noise import BoolArray, IntArray
-from onesided_experiments._model import (
-    Claim,
-    Curve,
-    Experiment,
-    Figure,
-    Job,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    judge,
-)
+from onesided_experiments import _model as lab
 from onesided_experiments._visits import Places, Source, by_hour, find_visits
-from onesided_experiments.adp_2022 import _power
-from onesided_experiments.adp_2022._power import Point
+from onesided_experiments.adp_2022 import _answers
+from onesided_experiments.adp_2022._answers import Point
 
 ALPHAS: Final = {"fig2": "0", "fig3": "0.001"}
 _LOOKS: Final = {
-    "safe": Look(name="safe", colour="blue"),
-    "dangerous": Look(name="dangerous", colour="vermillion", marker="diamond"),
-    "obscure": Look(name="obscure", colour="grey", marker="cross"),
+    "safe": lab.Look("safe", "blue"),
+    "dangerous": lab.Look("dangerous", "vermillion", "diamond"),
+    "obscure": lab.Look("obscure", "grey", "cross"),
 }
 
 
@@ -48,9 +36,9 @@ def shown(
     truth = counts <= dp.threshold
     if name == "truth":
         return Shown(truth, ~truth)
-    power = _power.METHODS[{"ADP": "as printed", "ours": "ours"}.get(name, "virtual")]
+    power = _answers.METHODS[{"ADP": "as printed", "ours": "ours"}.get(name, "virtual")]
     safe = np.array([power(dp, int(f)) if f <= dp.threshold else 0.0 for f in counts])
-    danger = np.array([_power.dangerous(dp, int(f)) if f > dp.threshold else 0.0 for f in counts])
+    danger = np.array([_answers.dangerous(dp, int(f)) if f > dp.threshold else 0.0 for f in counts])
     return Shown(random.random(counts.size) < safe, random.random(counts.size) < danger)
 
 
@@ -59,11 +47,11 @@ THRESHOLDS: Final = (3, 5)
 PANELS: Final = ("truth", "ε-DP", "(ε, δ)-DP", "ADP", "ours")
 
 
-def measure(*, source: Source, path: Path, seed: int) -> list[Row]:
+def measure(*, source: Source, path: Path, seed: int) -> list[lab.Row]:
     """Numbers of each kind, averaged over draws, at the busiest time."""
     places = by_hour(source, path)
     counts = places.counts(int(places.busiest(1)[0]))
-    rows: list[Row] = []
+    rows: list[lab.Row] = []
     cases = [(*one, threshold) for one in ALPHAS.items() for threshold in THRESHOLDS]
     for figure, alpha, threshold in cases:
         for name in PANELS:
@@ -85,15 +73,15 @@ def measure(*, source: Source, path: Path, seed: int) -> list[Row]:
     return rows
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """One per data set."""
     return [
-        Job(measure, {"source": source, "path": path, "seed": setup.seed * 37 + number})
+        lab.Job(measure, {"source": source, "path": path, "seed": setup.seed * 37 + number})
         for number, (source, path) in enumerate(find_visits(setup.data))
     ]
 
 
-def result(rows: list[Row], setup: Setup) -> Result:
+def result(rows: list[lab.Row], setup: lab.Setup) -> lab.Result:
     """Four maps per data set and α."""
     figures = {}
     for source, path in find_visits(setup.data):
@@ -111,10 +99,10 @@ def result(rows: list[Row], setup: Setup) -> Result:
         "For 'dangerous' a one-sided policy that protects visits gives nothing: ADP then does what "
         "ε-DP does.",
     ]
-    return Result(rows=rows, figures=figures, claims=lambda: _claims(rows), notes=notes)
+    return lab.Result(rows, figures, lambda: _claims(rows), notes)
 
 
-def _maps(places: Places, figure: str, alpha: str, seed: int) -> Figure:
+def _maps(places: Places, figure: str, alpha: str, seed: int) -> lab.Figure:
     counts = places.counts(int(places.busiest(1)[0]))
     truth = counts <= THRESHOLDS[0]
     panels = []
@@ -126,7 +114,7 @@ def _maps(places: Places, figure: str, alpha: str, seed: int) -> Figure:
             "dangerous": seen.dangerous,
         }
         curves = [
-            Curve(
+            lab.Curve(
                 look=_LOOKS[kind],
                 x=places.longitude[mask].round(5).tolist(),
                 y=places.latitude[mask].round(5).tolist(),
@@ -136,7 +124,7 @@ def _maps(places: Places, figure: str, alpha: str, seed: int) -> Figure:
         ]
         said = f"{seen.safe.sum():,}/{truth.sum():,} safe, {seen.dangerous.sum()}/{(~truth).sum()}"
         panels.append(
-            Panel(
+            lab.Panel(
                 title=f"{name}: {said} dang.",
                 x_label="longitude (°)",
                 y_label="latitude (°)",
@@ -145,59 +133,55 @@ def _maps(places: Places, figure: str, alpha: str, seed: int) -> Figure:
             )
         )
     title = f"ADP-2022 Figure {figure[-1]}: {places.name}, ε = 1, t = 3, α = {alpha}"
-    return Figure(title=title, panels=panels, columns=5)
+    return lab.Figure(title, panels, columns=5)
 
 
-def _claims(rows: list[Row]) -> list[Claim]:
+def _claims(rows: list[lab.Row]) -> list[lab.Claim]:
     def share(figure: str, name: str, threshold: int) -> dict[str, float]:
         # By data set: of the safe places, those that are called so.
-        wanted = (figure, name, threshold)
-        return {
-            row["dataset"]: row["safe"] / row["truly_safe"]
-            for row in rows
-            if (row["figure"], row["shown"], row["threshold"]) == wanted
-        }
+        mine = lab.where(rows, figure=figure, shown=name, threshold=threshold)
+        return {row["dataset"]: row["safe"] / row["truly_safe"] for row in mine}
 
     caption, text = THRESHOLDS
     pure, approx = share("fig2", "ε-DP", caption), share("fig2", "(ε, δ)-DP", caption)
     adp, at_five = share("fig2", "ADP", caption), share("fig2", "ADP", text)
     ours = share("fig2", "ours", caption)
     return [
-        Claim(
+        lab.Claim(
             judges="as run",
             text="At α = 0 and t = 3 ε-DP shows nothing, (1, 0.0001)-DP 4 of 5,343 safe places "
             "(taken as under 0.01).",
             measured="; ".join(f"{n} {pure[n]:.4f}, {approx[n]:.4f}" for n in adp),
-            verdict=judge([pure[n] == 0 and 0 <= approx[n] < 0.01 for n in adp]),
+            verdict=lab.judge([pure[n] == 0 and 0 <= approx[n] < 0.01 for n in adp]),
         ),
-        Claim(
+        lab.Claim(
             judges="as run",
             text="At t = 3 ADP finds 5,031 of 5,343 safe places, 94 % (taken as 90 % or more).",
             measured=_said(adp),
-            verdict=judge([value >= 0.9 for value in adp.values()]),
+            verdict=lab.judge([value >= 0.9 for value in adp.values()]),
         ),
-        Claim(
+        lab.Claim(
             judges="corrected",
             text="The same at t = 5, the threshold of section VI-A.",
             measured=_said(at_five),
-            verdict=judge([value >= 0.9 for value in at_five.values()]),
+            verdict=lab.judge([value >= 0.9 for value in at_five.values()]),
         ),
-        Claim(
+        lab.Claim(
             judges="ours",
             text="Whole-number noise finds at least as many at t = 3.",
             measured=_said(ours),
-            verdict=judge([ours[n] >= adp[n] for n in adp]),
+            verdict=lab.judge([ours[n] >= adp[n] for n in adp]),
         ),
         _with_error(share("fig3", "ε-DP", caption), share("fig3", "(ε, δ)-DP", caption)),
     ]
 
 
-def _with_error(pure: dict[str, float], approx: dict[str, float]) -> Claim:
-    return Claim(
+def _with_error(pure: dict[str, float], approx: dict[str, float]) -> lab.Claim:
+    return lab.Claim(
         judges="as run",
         text="At α = 0.001, δ = 0.0001 adds almost nothing to ε-DP (within 0.05).",
         measured="; ".join(f"{n} {pure[n]:.3f}, {approx[n]:.3f}" for n in pure),
-        verdict=judge([approx[n] - pure[n] <= 0.05 for n in pure]),
+        verdict=lab.judge([approx[n] - pure[n] <= 0.05 for n in pure]),
     )
 
 
@@ -205,10 +189,10 @@ def _said(found: dict[str, float]) -> str:
     return "; ".join(f"{name} {value:.1%}" for name, value in found.items())
 
 
-EXPERIMENT = Experiment(
-    name="fig2-3",
-    title="Figures 2 and 3: maps of safe, dangerous and obscure places",
-    needs="checkins/*.parquet",
-    jobs=jobs,
-    result=result,
+EXPERIMENT = lab.Experiment(
+    "fig2-3",
+    "Figures 2 and 3: maps of safe, dangerous and obscure places",
+    "checkins/*.parquet",
+    jobs,
+    result,
 )

@@ -9,21 +9,9 @@ from typing import Final
 import numpy as np
 
 from onesided.noise import IntArray
-from onesided_experiments._model import (
-    Claim,
-    Curve,
-    Experiment,
-    Figure,
-    Job,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    judge,
-)
+from onesided_experiments import _model as lab
 from onesided_experiments._visits import Source, by_hour, find_visits
-from onesided_experiments.adp_2022._power import METHODS, Point
+from onesided_experiments.adp_2022._answers import METHODS, Point
 
 VALUES: Final[dict[str, tuple[str | int, ...]]] = {
     "epsilon": ("0.1", "0.3", "0.5", "0.7", "1", "2"),
@@ -39,25 +27,23 @@ _LABELS: Final = {
     "delta": "δ (allowed to (ε, δ)-DP)",
 }
 LOOKS: Final = {
-    "ours": Look(name="ours: ADP, whole-number noise", colour="blue"),
-    "as printed": Look(name="ADP as printed (real noise)", colour="sky", dashed=True),
-    "virtual": Look(name="virtual (ε, δ) optimum", colour="vermillion", marker="square"),
-    "attainable": Look(
-        name="attainable (ε, δ) optimum", colour="orange", marker="diamond", dashed=True
-    ),
+    "ours": lab.Look("ours: ADP, whole-number noise", "blue"),
+    "as printed": lab.Look("ADP as printed (real noise)", "sky", dashed=True),
+    "virtual": lab.Look("virtual (ε, δ) optimum", "vermillion", "square"),
+    "attainable": lab.Look("attainable (ε, δ) optimum", "orange", "diamond", dashed=True),
 }
 
 
-def measure(*, source: Source, path: Path, times: int, seed: int) -> list[Row]:
+def measure(*, source: Source, path: Path, times: int, seed: int) -> list[lab.Row]:
     """The mean power over safe places, averaged over times drawn at random."""
     places = by_hour(source, path)
     chosen = places.busiest(times, random=np.random.default_rng(seed))
     counts = [np.bincount(places.counts(int(time))) for time in chosen]
-    rows: list[Row] = []
+    rows: list[lab.Row] = []
     for varying, values in VALUES.items():
         for value in values:
             point = _point(varying, value)
-            base: Row = {"dataset": source.name, "varying": varying, **point._asdict()}
+            base: lab.Row = {"dataset": source.name, "varying": varying, **point._asdict()}
             for name, power in METHODS.items():
                 each = [
                     _mean([power(point, f) for f in range(point.threshold + 1)], found)
@@ -79,10 +65,10 @@ def _mean(powers: Sequence[float], counts: IntArray) -> float:
     return float(np.dot(powers[: safe.size], safe) / safe.sum())
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """One per data set."""
     return [
-        Job(
+        lab.Job(
             measure,
             {
                 "source": source,
@@ -95,47 +81,42 @@ def jobs(setup: Setup) -> list[Job]:
     ]
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """One row of panels per data set."""
     panels = []
-    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+    for dataset in lab.datasets(rows):
         for varying, label in _LABELS.items():
             panels.append(
-                Panel(
+                lab.Panel(
                     title=str(dataset),
                     x_label=label,
                     y_label="E[β | ≤] (share of safe places)",
                     curves=[
-                        _curve([r for r in rows if r["dataset"] == dataset], varying, name)
-                        for name in METHODS
+                        _curve(lab.where(rows, dataset=dataset), varying, name) for name in METHODS
                     ],
                     log_x=varying in ("alpha", "delta"),
                     y_range=(0, 1.03),
                 )
             )
-    figure = Figure(
-        title="ADP-2022 Figure 4: power where ε = 1, t = 5, α = 0.001, δ = 0.0001 unless varied",
-        panels=panels,
+    figure = lab.Figure(
+        "ADP-2022 Figure 4: power where ε = 1, t = 5, α = 0.001, δ = 0.0001 unless varied",
+        panels,
         columns=4,
     )
-    return Result(rows=rows, figures={"fig4": figure}, claims=lambda: _claims(rows), notes=_notes())
+    return lab.Result(rows, {"fig4": figure}, lambda: _claims(rows), _notes())
 
 
-def _curve(rows: Sequence[Row], varying: str, name: str) -> Curve:
-    mine = [row for row in rows if row["varying"] == varying and row["method"] == name]
-    return Curve.of(LOOKS[name], mine, varying, "power")
+def _curve(rows: Sequence[lab.Row], varying: str, name: str) -> lab.Curve:
+    mine = lab.where(rows, varying=varying, method=name)
+    return lab.Curve.of(LOOKS[name], mine, varying, "power")
 
 
-def _claims(rows: Sequence[Row]) -> list[Claim]:
+def _claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     def power(dataset: str, method: str, varying: str, value: object) -> float:
-        return next(
-            float(r["power"])
-            for r in rows
-            if (r["dataset"], r["method"], r["varying"], r[varying])
-            == (dataset, method, varying, value)
-        )
+        wanted = {"dataset": dataset, "method": method, "varying": varying, varying: value}
+        return float(lab.where(rows, **wanted)[0]["power"])
 
-    names = list(dict.fromkeys(row["dataset"] for row in rows))
+    names = lab.datasets(rows)
     pairs = {
         key: {n: (power(n, "as printed", *key), power(n, "virtual", *key)) for n in names}
         for key in (
@@ -152,13 +133,13 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
                pairs["epsilon", "0.3"], lambda adp, dp: dp < adp / 5),
         _claim("At t = 1 (ε, δ)-DP does not work at all (under 0.05)...",
                pairs["threshold", 1], lambda _, dp: dp < 0.05),
-        Claim(
+        lab.Claim(
             judges="as run",
             text="... while ADP is right about 0.4 of the time (taken as 0.3 to 0.5).",
             measured="; ".join(
                 f"{n} {pairs['threshold', 1][n][0]:.3f} (ours {gain[n]:.3f})" for n in names
             ),
-            verdict=judge([0.3 <= pair[0] <= 0.5 for pair in pairs["threshold", 1].values()]),
+            verdict=lab.judge([0.3 <= pair[0] <= 0.5 for pair in pairs["threshold", 1].values()]),
         ),
         _claim("At α = 0.01 (ε, δ)-DP comes close to ADP (taken as within 0.05).",
                pairs["alpha", "0.01"], lambda adp, dp: abs(adp - dp) <= 0.05),
@@ -169,10 +150,10 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
 
 def _claim(
     text: str, pairs: dict[str, tuple[float, float]], holds: Callable[[float, float], bool]
-) -> Claim:
+) -> lab.Claim:
     measured = "; ".join(f"{n} ADP {adp:.3f}, (ε, δ) {dp:.3f}" for n, (adp, dp) in pairs.items())
-    verdict = judge([holds(*pair) for pair in pairs.values()])
-    return Claim(judges="as run", text=text, measured=measured, verdict=verdict)
+    verdict = lab.judge([holds(*pair) for pair in pairs.values()])
+    return lab.Claim(judges="as run", text=text, measured=measured, verdict=verdict)
 
 
 def _notes() -> list[str]:
@@ -185,10 +166,6 @@ def _notes() -> list[str]:
     ]
 
 
-EXPERIMENT = Experiment(
-    name="fig4",
-    title="Figure 4: expected power by ε, t, α and δ",
-    needs="checkins/*.parquet",
-    jobs=jobs,
-    result=result,
+EXPERIMENT = lab.Experiment(
+    "fig4", "Figure 4: expected power by ε, t, α and δ", "checkins/*.parquet", jobs, result
 )

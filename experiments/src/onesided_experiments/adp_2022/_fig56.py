@@ -10,20 +10,7 @@ from typing import Final
 import numpy as np
 
 from onesided.noise import IntArray, NotPrivateSeededNoise
-from onesided_experiments._model import (
-    Claim,
-    Curve,
-    Experiment,
-    Figure,
-    Job,
-    Judged,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    judge,
-)
+from onesided_experiments import _model as lab
 from onesided_experiments._repeat import Floats, measured
 from onesided_experiments._visits import Places, Source, by_day, find_visits
 from onesided_experiments.adp_2022._answers import methods, right_answers
@@ -35,13 +22,13 @@ DAYS: Final = 10
 _SWEEPS: Final = {"epsilon": ("0.1", "0.3", "0.5", "1", "2", "4"), "threshold": (1, 2, 3, 5, 7, 10)}
 _LABELS: Final = {"epsilon": "ε (nats)", "threshold": "threshold t (people)"}
 AS_RUN: Final = {
-    READINGS["one place"]: Look(name=READINGS["one place"], colour="black", marker="triangle"),
-    READINGS["all places"]: Look(name=READINGS["all places"], colour="grey", marker="cross"),
+    READINGS["one place"]: lab.Look(READINGS["one place"], "black", "triangle"),
+    READINGS["all places"]: lab.Look(READINGS["all places"], "grey", "cross"),
 }
 LOOKS: Final = {
-    "SALap": Look(name="SALap (stops at the first)", colour="vermillion", marker="square"),
-    "stops after 3": Look(name="stops after 3, ε/3", colour="orange", marker="diamond"),
-    "never stops": Look(name="ours: never stops, ε/ℓ0", colour="blue"),
+    "SALap": lab.Look("SALap (stops at the first)", "vermillion", "square"),
+    "stops after 3": lab.Look("stops after 3, ε/3", "orange", "diamond"),
+    "never stops": lab.Look("ours: never stops, ε/ℓ0", "blue"),
 }
 
 
@@ -50,11 +37,11 @@ def fall_of(places: Places) -> int:
     return places.fall()
 
 
-def distribution(*, source: Source, path: Path, repeats: int, seed: int) -> list[Row]:
+def distribution(*, source: Source, path: Path, repeats: int, seed: int) -> list[lab.Row]:
     """Figure 5: the chance of at least n right answers, on the busiest day."""
     places, noise = by_day(source, path), NotPrivateSeededNoise(seed)
     counts, fall = places.counts(int(places.busiest(1)[0])), fall_of(places)
-    rows: list[Row] = []
+    rows: list[lab.Row] = []
     for method in methods("1", fall):
         found = right_answers(counts, THRESHOLD, method, repeats, noise)
         rows.extend(
@@ -73,11 +60,11 @@ def distribution(*, source: Source, path: Path, repeats: int, seed: int) -> list
     return rows
 
 
-def as_run(*, source: Source, path: Path, repeats: int, seed: int) -> list[Row]:
+def as_run(*, source: Source, path: Path, repeats: int, seed: int) -> list[lab.Row]:
     """Figure 5 as the authors ran it, in both readings of what they limited."""
     places, random = by_day(source, path), np.random.default_rng(seed)
     day = int(places.busiest(1)[0])
-    rows: list[Row] = []
+    rows: list[lab.Row] = []
     for reading, name in READINGS.items():
         counts = day_counts(places, day, reading, random)
         found = drawn_until_above(
@@ -99,7 +86,7 @@ def as_run(*, source: Source, path: Path, repeats: int, seed: int) -> list[Row]:
     return rows
 
 
-def _base(source: Source, varying: str, fall: int, epsilon: str, threshold: int) -> Row:
+def _base(source: Source, varying: str, fall: int, epsilon: str, threshold: int) -> lab.Row:
     return {
         "dataset": source.name,
         "varying": varying,
@@ -122,7 +109,7 @@ def sweep(
     quick: bool,
     day_seed: int,
     seed: int,
-) -> list[Row]:
+) -> list[lab.Row]:
     """Figure 6: right answers and power at one setting, over days drawn at random."""
     places, noise = by_day(source, path), NotPrivateSeededNoise(seed)
     # The same days at every setting, so that a curve is not the difference of days.
@@ -130,7 +117,7 @@ def sweep(
     fall = fall_of(places)
     epsilon = str(value) if varying == "epsilon" else "1"
     threshold = int(value) if varying == "threshold" else THRESHOLD
-    rows: list[Row] = []
+    rows: list[lab.Row] = []
     for method in methods(epsilon, fall):
         parts = [
             right_answers(places.counts(int(day)), threshold, method, 20 if quick else 200, noise)
@@ -162,42 +149,38 @@ def _units(right: list[IntArray], asked: list[IntArray]) -> tuple[Floats, Floats
     return np.array([one.mean() for one in right]), np.array([one.mean() for one in asked])
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """The distribution, and each setting of the sweeps, per data set."""
     made = []
     for number, (source, path) in enumerate(find_visits(setup.data)):
         shared = {"source": source, "path": path}
         seed = setup.seed * 65_537 + number * 100
         repeats = 100 if setup.quick else 10_000
-        made += [Job(one, {**shared, "repeats": repeats, "seed": seed})
+        made += [lab.Job(one, {**shared, "repeats": repeats, "seed": seed})
                  for one in (distribution, as_run)]  # fmt: skip
         points = [(varying, value) for varying, values in _SWEEPS.items() for value in values]
         for place, (varying, value) in enumerate(points[::3] if setup.quick else points, start=1):
             arguments = {"varying": varying, "value": value, "quick": setup.quick}
             arguments["day_seed"] = seed
-            made.append(Job(sweep, {**shared, **arguments, "seed": seed + place}))
+            made.append(lab.Job(sweep, {**shared, **arguments, "seed": seed + place}))
     return made
 
 
-def result(rows: list[Row], setup: Setup) -> Result:
+def result(rows: list[lab.Row], setup: lab.Setup) -> lab.Result:
     """The chance of so many answers; bars and lines by ε and t."""
     panels = []
-    for dataset in _datasets(rows):
+    for dataset in lab.datasets(rows):
         curves = []
         for name, look in {**AS_RUN, **LOOKS}.items():
-            mine = [
-                r
-                for r in rows
-                if (r["dataset"], r["varying"], r["method"]) == (dataset, "answers", name)
-            ]
+            mine = lab.where(rows, dataset=dataset, varying="answers", method=name)
             x, y = [r["at_least"] for r in mine], [r["chance"] for r in mine]
             spread = [
                 1.96 * math.sqrt(p * (1 - p) / r["repetitions"])
                 for p, r in zip(y, mine, strict=True)
             ]
-            curves.append(Curve(look=_bare(look), x=x, y=y, spread=spread))
+            curves.append(lab.Curve(look=_bare(look), x=x, y=y, spread=spread))
         panels.append(
-            Panel(
+            lab.Panel(
                 title=f"{dataset}, busiest day",
                 x_label="right answers, at least",
                 y_label="probability",
@@ -207,7 +190,7 @@ def result(rows: list[Row], setup: Setup) -> Result:
             )
         )
     title = "ADP-2022 Figure 5: right answers at total ε = 1, t = 5"
-    figures = {"fig5": Figure(title=title, panels=panels, columns=3), "fig6": _sweeps(rows)}
+    figures = {"fig5": lab.Figure(title, panels, columns=3), "fig6": _sweeps(rows)}
     found = [(source, by_day(source, path)) for source, path in find_visits(setup.data)]
     notes = [
         "All methods at the same total ε under the presence policy (the paper's disjunction does "
@@ -221,29 +204,25 @@ def result(rows: list[Row], setup: Setup) -> Result:
         *(f"{source.name}: ℓ0 = {fall_of(places)}, {places.latitude.size:,} places, "
           f"{places.times} days; {source.said}." for source, places in found),
     ]  # fmt: skip
-    return Result(rows=rows, figures=figures, claims=lambda: _claims(rows), notes=notes)
+    return lab.Result(rows, figures, lambda: _claims(rows), notes)
 
 
-def _datasets(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row["dataset"] for row in rows))
+def _bare(look: lab.Look) -> lab.Look:
+    return lab.Look(look.name, look.colour, "none")
 
 
-def _bare(look: Look) -> Look:
-    return Look(name=look.name, colour=look.colour, marker="none")
-
-
-def _sweeps(rows: Sequence[Row]) -> Figure:
+def _sweeps(rows: Sequence[lab.Row]) -> lab.Figure:
     panels = []
-    for dataset in _datasets(rows):
+    for dataset in lab.datasets(rows):
         for varying, label in _LABELS.items():
-            mine = [r for r in rows if r["dataset"] == dataset and r["varying"] == varying]
+            mine = lab.where(rows, dataset=dataset, varying=varying)
             names = [str(r[varying]) for r in mine if r["method"] == "SALap"]
             for value, y_label in (
                 ("right", "right answers (places)"),
                 ("power", "E[β | ≤] among places asked"),
             ):
                 panels.append(
-                    Panel(
+                    lab.Panel(
                         title=str(dataset),
                         x_label=label,
                         y_label=y_label,
@@ -254,20 +233,20 @@ def _sweeps(rows: Sequence[Row]) -> Figure:
                     )
                 )
     title = "ADP-2022 Figure 6: right answers and power by ε and t (ε = 1, t = 5 unless varied)"
-    return Figure(title=title, panels=panels, columns=4)
+    return lab.Figure(title, panels, columns=4)
 
 
-def _curve(rows: Sequence[Row], name: str, varying: str, value: str) -> Curve:
+def _curve(rows: Sequence[lab.Row], name: str, varying: str, value: str) -> lab.Curve:
     mine = [row for row in rows if row["method"] == name]
     x = range(len(mine)) if value == "right" else [float(row[varying]) for row in mine]
     y, spread = [row[value] for row in mine], [row[f"{value}_spread"] for row in mine]
-    return Curve(look=LOOKS[name], x=x, y=y, spread=spread)
+    return lab.Curve(look=LOOKS[name], x=x, y=y, spread=spread)
 
 
-def _claims(rows: Sequence[Row]) -> list[Claim]:
-    names = _datasets(rows)
-    chance = [r for r in rows if r["varying"] == "answers"]
-    mean = {n: {r["method"]: r["right"] for r in chance if r["dataset"] == n} for n in names}
+def _claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
+    names = lab.datasets(rows)
+    chance = lab.where(rows, varying="answers")
+    mean = {n: {r["method"]: r["right"] for r in lab.where(chance, dataset=n)} for n in names}
     wrong = sum(r["wrong"] for r in rows)
     # Where never stopping loses: few places are near t, so that SALap seldom stops.
     points: dict[tuple[str, str, object], dict[str, float]] = {}
@@ -281,42 +260,38 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
     return [
         *(_ten(chance, name, "as run") for name in AS_RUN),
         _ten(chance, "SALap", "corrected"),
-        Claim(
+        lab.Claim(
             judges="corrected",
             text="SALap answers more than the one place that ALap can answer.",
             measured="; ".join(f"{n} {mean[n]['SALap']:.1f} on average" for n in names),
-            verdict=judge([mean[n]["SALap"] > 1 for n in names]),
+            verdict=lab.judge([mean[n]["SALap"] > 1 for n in names]),
         ),
         _small_budget(rows),
-        Claim(
+        lab.Claim(
             judges="ours",
             text="At ε = 1, t = 5 never stopping at ε/ℓ0 gives more right answers.",
             measured="; ".join(
                 f"{n} {mean[n]['never stops']:,.0f} against {mean[n]['SALap']:,.1f}" for n in names
             )
             + f"; {wrong} wrong",
-            verdict=judge([mean[n]["never stops"] > mean[n]["SALap"] for n in names]),
+            verdict=lab.judge([mean[n]["never stops"] > mean[n]["SALap"] for n in names]),
         ),
-        Claim(
+        lab.Claim(
             judges="ours",
             text="... and so at every ε and t of the sweep.",
             measured=f"{sum(won)} of {len(won)} settings; not for {where or 'none'}",
-            verdict=judge(won),
+            verdict=lab.judge(won),
         ),
     ]
 
 
-def _ten(chance: Sequence[Row], method: str, judges: Judged) -> Claim:
-    ten = {
-        row["dataset"]: row["chance"]
-        for row in chance
-        if row["method"] == method and row["at_least"] == 10
-    }
+def _ten(chance: Sequence[lab.Row], method: str, judges: lab.Judged) -> lab.Claim:
+    ten = {r["dataset"]: r["chance"] for r in lab.where(chance, method=method, at_least=10)}
     whole = {"SALap": "SALap on whole numbers, each place once"}.get(method, method)
-    held = judge([0.3 <= value <= 0.7 for value in ten.values()])
+    held = lab.judge([0.3 <= value <= 0.7 for value in ten.values()])
     unknown = judges == "as run"
     said = "; what limit_sens did to their data first is not known" if unknown else ""
-    return Claim(
+    return lab.Claim(
         judges=judges,
         text=f"SALap gets 10 right answers with probability about 0.5 (0.3 to 0.7): {whole}{said}.",
         measured="; ".join(f"{n} {value:.2f}" for n, value in ten.items())
@@ -325,36 +300,30 @@ def _ten(chance: Sequence[Row], method: str, judges: Judged) -> Claim:
     )
 
 
-def _small_budget(rows: Sequence[Row]) -> Claim:
+def _small_budget(rows: Sequence[lab.Row]) -> lab.Claim:
     def right(dataset: str, varying: str, value: object) -> float:
-        return next(
-            float(r["right"])
-            for r in rows
-            if r["dataset"] == dataset
-            and r["varying"] == varying
-            and r[varying] == value
-            and r["method"] == "SALap"
-        )
+        wanted = {"dataset": dataset, "varying": varying, varying: value, "method": "SALap"}
+        return float(lab.where(rows, **wanted)[0]["right"])
 
     found = {
         n: (right(n, "epsilon", "0.3"), right(n, "threshold", 2), right(n, "threshold", 5))
-        for n in _datasets(rows)
+        for n in lab.datasets(rows)
     }
-    return Claim(
+    return lab.Claim(
         judges="corrected",
         text="SALap's answers fall sharply (by half or more) for ε < 1 and for t < 3.",
         measured="; ".join(
             f"{n} {e:.1f} at ε = 0.3, {t:.1f} at t = 2, {full:.1f} at ε = 1, t = 5"
             for n, (e, t, full) in found.items()
         ),
-        verdict=judge([e <= full / 2 and t <= full / 2 for e, t, full in found.values()]),
+        verdict=lab.judge([e <= full / 2 and t <= full / 2 for e, t, full in found.values()]),
     )
 
 
-EXPERIMENT = Experiment(
-    name="fig5-6",
-    title="Figures 5 and 6: right answers over the places of a day",
-    needs="checkins/*.parquet",
-    jobs=jobs,
-    result=result,
+EXPERIMENT = lab.Experiment(
+    "fig5-6",
+    "Figures 5 and 6: right answers over the places of a day",
+    "checkins/*.parquet",
+    jobs,
+    result,
 )

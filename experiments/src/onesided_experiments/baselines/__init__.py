@@ -4,7 +4,6 @@ All but :class:`ObjectivePerturbation` and :class:`DirectDawaz` are checked exac
 ``onesided verify``.
 """
 
-from onesided_experiments.baselines._combine import combine_gaps, combine_leads
 from onesided_experiments.baselines._direct_dawaz import DirectDawaz
 from onesided_experiments.baselines._discrete_laplace import DiscreteLaplace
 from onesided_experiments.baselines._objective import ObjectivePerturbation
@@ -20,6 +19,8 @@ from onesided_experiments.baselines._top_k import (
     GapTopKAnswer,
     MeasuredTopK,
     MeasuredTopKAnswer,
+    combine_gaps,
+    combine_leads,
 )
 
 __all__ = [

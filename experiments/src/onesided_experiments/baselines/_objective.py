@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism.kit import Exact, Field
 from onesided.numbers import Number, positive
-from onesided_experiments._lazy import load
+from onesided_experiments._tables import load
 
 Floats = NDArray[np.float64]
 # The logistic loss bends by at most this much.

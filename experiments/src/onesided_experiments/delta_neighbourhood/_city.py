@@ -22,24 +22,19 @@ from onesided.mechanism import Counts
 from onesided.mechanism.kit import rates_over
 from onesided.noise import IntArray, NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import bounded, neighbourhood
-from onesided_experiments._files import locate
-from onesided_experiments._model import (
-    Claim,
-    Curve,
-    Experiment,
-    Figure,
-    Job,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    Verdict,
+from onesided_experiments import _model as lab
+from onesided_experiments._tables import locate, query
+from onesided_experiments.delta_neighbourhood._data import (
+    LOOKS,
+    Floats,
+    curve,
+    least_from_zero,
+    level,
+    squared,
+    tile_matrix,
+    tiles,
 )
-from onesided_experiments._tables import query
-from onesided_experiments.delta_neighbourhood._data import Floats, squared
-from onesided_experiments.delta_neighbourhood._looks import LOOKS, curve, level
 from onesided_experiments.delta_neighbourhood._plane import drawn, methods, plain_strategies, probe
-from onesided_experiments.delta_neighbourhood._tiles import least_from_zero, tile_matrix, tiles
 
 _SIDE: Final = 128
 _QUERIES: Final = 2_000
@@ -94,7 +89,7 @@ CITIES: Final = (
 )
 
 
-def ours(*, strategy: str, side: int, repeats: int, seed: int) -> list[Row]:
+def ours(*, strategy: str, side: int, repeats: int, seed: int) -> list[lab.Row]:
     """One strategy's error in both cities at every radius; about no data."""
     ranges = sampled_ranges((side, side), _QUERIES, seed=1)
     if strategy.startswith("tiles"):
@@ -108,7 +103,7 @@ def ours(*, strategy: str, side: int, repeats: int, seed: int) -> list[Row]:
     else:
         operator, radii = dict(plain_strategies(side))[strategy], list(_RADII)
         factor = float(error_factors(operator, probe(operator, ranges)).mean())
-    rows: list[Row] = []
+    rows: list[lab.Row] = []
     for city in CITIES:
         for radius in radii:
             shifts = strategy_shifts(operator, _moves(city, side, radius))
@@ -136,12 +131,12 @@ def _moves(city: City, side: int, radius: int | None) -> Moves:
 
 def standard(
     *, path: str, city: str, side: int, epsilon: str, repeats: int, seed: int
-) -> list[Row]:
+) -> list[lab.Row]:
     """Four methods under standard neighbours, and ours with cells of at least 0; a map of some."""
     place = next(one for one in CITIES if one.name == city)
     truth, noise = visits(path, place, side), NotPrivateSeededNoise(seed)
     ranges = sampled_ranges((side, side), _QUERIES, seed=1)
-    rows: list[Row] = []
+    rows: list[lab.Row] = []
     row = {"part": "data", "city": city, "epsilon": epsilon}
     for name, release in methods(epsilon, int(truth.sum())).items():
         found = [release(truth, noise) for _ in range(repeats)]
@@ -176,7 +171,7 @@ def _at_least_zero(
     return found
 
 
-def _mapped(city: City, side: int, epsilon: str, method: str, cells: object) -> list[Row]:
+def _mapped(city: City, side: int, epsilon: str, method: str, cells: object) -> list[lab.Row]:
     """The boxes that a method says are busy."""
     south, west = (edges[:-1] + np.diff(edges) / 2 for edges in city.edges(side))
     table = np.asarray(cells, dtype=np.float64).reshape(side, side)
@@ -187,7 +182,7 @@ def _mapped(city: City, side: int, epsilon: str, method: str, cells: object) -> 
     ]
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """Our error needs no data, but is of no use without the others'."""
     paths = [(city, locate(setup.data, "checkins", city.file)) for city in CITIES]
     there = [(city.name, str(path)) for city, path in paths if path is not None]
@@ -197,12 +192,13 @@ def jobs(setup: Setup) -> list[Job]:
     names = [name for name, _ in plain_strategies(side)]
     names += [f"tiles {width} {weight}" for width, weight in _LAID if 2 * width < side]
     made = [
-        Job(ours, {"strategy": name, "side": side, "repeats": repeats, "seed": 1}) for name in names
+        lab.Job(ours, {"strategy": name, "side": side, "repeats": repeats, "seed": 1})
+        for name in names
     ]
     cases = [(city, path, epsilon) for city, path in there for epsilon in _EPSILONS]
     for k, (city, path, epsilon) in enumerate(cases, start=1000 * setup.seed):
         asked = {"path": path, "city": city, "side": side, "epsilon": epsilon, "seed": k}
-        made.append(Job(standard, {**asked, "repeats": repeats}))
+        made.append(lab.Job(standard, {**asked, "repeats": repeats}))
     return made
 
 
@@ -213,58 +209,54 @@ _SHOWN = ("truth", "ours, 250 m", "identity")
 _WHOLE = 60_000
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """Figures and verdicts."""
     numbers = [row for row in rows if row["part"] != "map"]
     cases = sorted({(row["city"], row["epsilon"]) for row in numbers if row["part"] == "data"})
-    by_radius = Figure(
-        title="Random rectangles, by how far a visit must be able to pass",
-        panels=[_panel(numbers, *case) for case in cases],
+    by_radius = lab.Figure(
+        "Random rectangles, by how far a visit must be able to pass",
+        [_panel(numbers, *case) for case in cases],
     )
     city = cases[0][0]
-    maps = Figure(
-        title=f"{city}: boxes with 50 visits or more, at ε = 0.1",
-        panels=[_map(rows, city, method) for method in _SHOWN],
+    maps = lab.Figure(
+        f"{city}: boxes with 50 visits or more, at ε = 0.1",
+        [_map(rows, city, method) for method in _SHOWN],
         columns=3,
     )
-    return Result(
-        rows=numbers,
-        figures={"city_by_radius": by_radius, "city_map": maps},
-        claims=lambda: [_claim(numbers, *case) for case in cases],
-        notes=_NOTES,
+    return lab.Result(
+        numbers,
+        {"city_by_radius": by_radius, "city_map": maps},
+        lambda: [_claim(numbers, *case) for case in cases],
+        _NOTES,
     )
 
 
-def _of(rows: list[Row], part: str, city: str, epsilon: str) -> list[Row]:
-    wanted = (part, city, epsilon)
-    return [row for row in rows if (row["part"], row["city"], row["epsilon"]) == wanted]
-
-
-def _best(rows: list[Row], city: str, epsilon: str) -> list[Row]:
+def _best(rows: list[lab.Row], city: str, epsilon: str) -> list[lab.Row]:
     """Our least error at each radius, the whole city last."""
-    mine = _of(rows, "ours", city, epsilon)
+    mine = lab.where(rows, part="ours", city=city, epsilon=epsilon)
     found = [
-        min((row for row in mine if row["metres"] == metres), key=lambda row: row["error"])
+        min(lab.where(mine, metres=metres), key=lambda row: row["error"])
         for metres in {row["metres"] for row in mine}
     ]
     placed = [{**row, "metres": row["metres"] or _WHOLE} for row in found]
     return sorted(placed, key=lambda row: row["metres"])
 
 
-def _panel(rows: list[Row], city: str, epsilon: str) -> Panel:
-    mine, others = _best(rows, city, epsilon), _of(rows, "data", city, epsilon)
-    curves = [curve(mine, "ours", "metres", "error", where=lambda _: True)]
+def _panel(rows: list[lab.Row], city: str, epsilon: str) -> lab.Panel:
+    mine = _best(rows, city, epsilon)
+    others = lab.where(rows, part="data", city=city, epsilon=epsilon)
+    curves = [curve(mine, "ours", "metres", "error")]
     fitted = [
         {"metres": float(row["method"].split()[1]), "error": row["error"]}
         for row in others
         if row["method"] in _DRAWN
     ]
-    curves.append(curve(fitted, "ours, at least 0", "metres", "error", where=lambda _: True))
+    curves.append(curve(fitted, "ours, at least 0", "metres", "error"))
     radii = [row["metres"] for row in mine]
     curves += [
         level(row["method"], radii, row["error"]) for row in others if row["method"] in _STANDARD
     ]
-    return Panel(
+    return lab.Panel(
         title=f"{city}, ε = {epsilon}",
         x_label="radius (metres; the last: the whole city)",
         y_label="mean squared error",
@@ -274,15 +266,15 @@ def _panel(rows: list[Row], city: str, epsilon: str) -> Panel:
     )
 
 
-def _map(rows: list[Row], city: str, method: str) -> Panel:
-    shown = [row for row in _of(rows, "map", city, "0.1") if row["method"] == method]
+def _map(rows: list[lab.Row], city: str, method: str) -> lab.Panel:
+    shown = lab.where(rows, part="map", city=city, epsilon="0.1", method=method)
     curves = [
-        Curve.of(LOOKS[look], some, "lon", "lat", dots=True)
+        lab.Curve.of(LOOKS[look], some, "lon", "lat", dots=True)
         for look, low, high in _CLASSES
         if (some := [row for row in shown if low <= row["visits"] < high])
     ]
     titles = {"truth": "as it is", "identity": "standard, each box by itself"}
-    return Panel(
+    return lab.Panel(
         title=titles.get(method, f"{method}, boxes of at least 0"),
         x_label="longitude",
         y_label="latitude",
@@ -294,13 +286,14 @@ def _map(rows: list[Row], city: str, method: str) -> Panel:
 _CLASSES = (("50 visits", 50, 150), ("150 visits", 150, 500), ("500 visits", 500, float("inf")))
 
 
-def _claim(rows: list[Row], city: str, epsilon: str) -> Claim:
-    errors = {row["method"]: row["error"] for row in _of(rows, "data", city, epsilon)}
+def _claim(rows: list[lab.Row], city: str, epsilon: str) -> lab.Claim:
+    data = lab.where(rows, part="data", city=city, epsilon=epsilon)
+    errors = {row["method"]: row["error"] for row in data}
     best = min(_STANDARD, key=lambda method: errors[method])
     near = _best(rows, city, epsilon)[0]
     unbiased, fitted = (errors[best] / e for e in (near["error"], errors["ours, 250 m"]))
-    verdict: Verdict = "holds" if unbiased > 1 else "holds in part"
-    return Claim(
+    verdict: lab.Verdict = "holds" if unbiased > 1 else "holds in part"
+    return lab.Claim(
         judges="ours",
         text=f"{city}, ε = {epsilon}: rectangles have less error where visits are hidden within "
         "250 m than where they are hidden anywhere.",
@@ -320,10 +313,6 @@ _NOTES = (
 )
 
 
-EXPERIMENT = Experiment(
-    name="city",
-    title="Rectangles of two cities, by metres (check-ins)",
-    needs="checkins",
-    jobs=jobs,
-    result=result,
+EXPERIMENT = lab.Experiment(
+    "city", "Rectangles of two cities, by metres (check-ins)", "checkins", jobs, result
 )

@@ -29,19 +29,16 @@ from onesided.mechanism.histograms import Dawa, Hierarchical
 from onesided.mechanism.kit import rates_over
 from onesided.noise import NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import bounded, neighbourhood
-from onesided_experiments._model import (
-    Claim,
-    Experiment,
-    Figure,
-    Job,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    Verdict,
+from onesided_experiments import _model as lab
+from onesided_experiments.delta_neighbourhood._data import (
+    LINES,
+    curve,
+    found,
+    level,
+    of_lengths,
+    read,
+    squared,
 )
-from onesided_experiments.delta_neighbourhood._data import LINES, found, of_lengths, read, squared
-from onesided_experiments.delta_neighbourhood._looks import curve, level
 
 _CELLS: Final = 4_096
 _QUERIES: Final = 2_000
@@ -51,7 +48,7 @@ _LENGTHS: Final = [4**k for k in range(7)]
 _EACH: Final = 200
 
 
-def ours(*, delta: int, epsilon: str) -> list[Row]:
+def ours(*, delta: int, epsilon: str) -> list[lab.Row]:
     """The least predicted error among standard strategies; exact, and about no data."""
     ranges = sampled_ranges(_CELLS, _QUERIES, seed=1)
     probe = ranges.part(np.arange(0, _QUERIES, 8))
@@ -72,7 +69,7 @@ def ours(*, delta: int, epsilon: str) -> list[Row]:
     if best is None:
         return []
     error, name, strategy, spread, size = best
-    row: Row = {"part": "ours", "delta": delta, "epsilon": epsilon, "error": error}
+    row: lab.Row = {"part": "ours", "delta": delta, "epsilon": epsilon, "error": error}
     rows = [{**row, "strategy": name, "sensitivity": size}]
     if delta in (1, 16, 256):
         by = of_lengths(_CELLS, _LENGTHS, _EACH, seed=2)
@@ -85,16 +82,16 @@ def ours(*, delta: int, epsilon: str) -> list[Row]:
     return rows
 
 
-def standard(*, path: str, epsilon: str, repeats: int, seed: int) -> list[Row]:
+def standard(*, path: str, epsilon: str, repeats: int, seed: int) -> list[lab.Row]:
     """Three methods under standard neighbours, and prefix sums at δ = one cell, on real data."""
     truth, noise = read(path), NotPrivateSeededNoise(seed)
     ranges = sampled_ranges(_CELLS, _QUERIES, seed=1)
     by = of_lengths(_CELLS, _LENGTHS, _EACH, seed=2)
-    rows: list[Row] = []
+    rows: list[lab.Row] = []
     for name, release in _methods(epsilon).items():
         many = [release(truth, noise) for _ in range(repeats)]
         errors = [float(squared(ranges, one, truth).mean()) for one in many]
-        row: Row = {"part": "data", "data": Path(path).stem, "epsilon": epsilon, "method": name}
+        row: lab.Row = {"part": "data", "data": Path(path).stem, "epsilon": epsilon, "method": name}
         rows.append({**row, "repeats": repeats, "error": float(np.mean(errors))})
         lengths = np.mean([squared(by, one, truth) for one in many], axis=0)
         rows += [
@@ -127,7 +124,7 @@ def _methods(epsilon: str) -> dict[str, Callable[[Any, NotPrivateSeededNoise], A
     }
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """Our error needs no data; the others' does."""
     paths = found(setup.data, LINES, axes=1)
     if not paths:
@@ -135,9 +132,9 @@ def jobs(setup: Setup) -> list[Job]:
     epsilons = _EPSILONS[:1] if setup.quick else _EPSILONS
     deltas = (1, 64, 4096) if setup.quick else _DELTAS
     kept, repeats = (paths[:2], 2) if setup.quick else (paths, 10)
-    made = [Job(ours, {"delta": d, "epsilon": e}) for e in epsilons for d in deltas]
+    made = [lab.Job(ours, {"delta": d, "epsilon": e}) for e in epsilons for d in deltas]
     return made + [
-        Job(standard, {"path": str(path), "epsilon": e, "repeats": repeats, "seed": place})
+        lab.Job(standard, {"path": str(path), "epsilon": e, "repeats": repeats, "seed": place})
         for place, (path, e) in enumerate(
             ((path, e) for path in kept for e in epsilons), start=1000 * setup.seed
         )
@@ -148,19 +145,19 @@ _STANDARD = ("identity", "hierarchy", "DAWA")
 _GOAL = 100
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """Figures and verdicts."""
     epsilons = sorted({row["epsilon"] for row in rows}, key=float)
     panels = []
     for epsilon in epsilons:
-        mine = [row for row in rows if row["part"] == "ours" and row["epsilon"] == epsilon]
+        mine = lab.where(rows, part="ours", epsilon=epsilon)
         deltas = sorted(row["delta"] for row in mine)
-        curves = [curve(mine, "ours", "delta", "error", where=lambda _: True)]
+        curves = [curve(mine, "ours", "delta", "error")]
         for method in _STANDARD:
             errors = _errors(rows, epsilon, method)
             curves.append(level(method, deltas, geometric_mean(errors.values())))
         panels.append(
-            Panel(
+            lab.Panel(
                 title=f"ε = {epsilon}",
                 x_label="δ (cells)",
                 y_label="mean squared error of a random range",
@@ -170,48 +167,32 @@ def result(rows: list[Row], _setup: Setup) -> Result:
             )
         )
     figures = {
-        "line_by_delta": Figure(title="Random ranges of 4,096 cells, by δ", panels=panels),
+        "line_by_delta": lab.Figure("Random ranges of 4,096 cells, by δ", panels),
         "line_by_length": _by_length(rows),
     }
-    return Result(
-        rows=rows,
-        figures=figures,
-        claims=lambda: [claim for e in epsilons for claim in _claims(rows, e)],
-        notes=_NOTES,
+    return lab.Result(
+        rows, figures, lambda: [claim for e in epsilons for claim in _claims(rows, e)], _NOTES
     )
 
 
-def _by_length(rows: list[Row]) -> Figure:
+def _by_length(rows: list[lab.Row]) -> lab.Figure:
     panels = []
     epsilon = min((row["epsilon"] for row in rows), key=float)
     names = sorted({row["data"] for row in rows if row["part"] == "data by length"})
     shown = [name for name in ("hepth", "searchlogs", "adult", "patent") if name in names]
     for name in shown:
-        mine = [row for row in rows if row.get("data") == name and row["epsilon"] == epsilon]
+        mine = lab.where(rows, part="data by length", data=name, epsilon=epsilon)
         curves = [
-            curve(
-                mine,
-                method,
-                "length",
-                "error",
-                where=lambda row, m=method: row["part"] == "data by length" and row["method"] == m,  # type: ignore[misc]
-            )
+            curve(lab.where(mine, method=method), method, "length", "error")
             for method in (*_STANDARD, "isotonic")
         ]
-        for delta in (1, 16, 256):
-            known = [r for r in rows if r["part"] == "ours by length" and r["epsilon"] == epsilon]
-            if any(row["delta"] == delta for row in known):
-                curves.append(
-                    curve(
-                        known,
-                        f"delta {delta}",
-                        "length",
-                        "error",
-                        where=lambda row, d=delta: row["delta"] == d,  # type: ignore[misc]
-                    )
-                )
+        curves += [
+            curve(known, f"delta {delta}", "length", "error")
+            for delta in (1, 16, 256)
+            if (known := lab.where(rows, part="ours by length", epsilon=epsilon, delta=delta))
+        ]
         panels.append(
-            Panel(
+            lab.Panel(
                 title=f"{name}, ε = {epsilon}",
                 x_label="length of the range (cells)",
                 y_label="mean squared error",
@@ -220,23 +201,16 @@ def _by_length(rows: list[Row]) -> Figure:
                 log_y=True,
             )
         )
-    return Figure(title="Error by length of the range", panels=panels)
+    return lab.Figure("Error by length of the range", panels)
 
 
-def _errors(rows: list[Row], epsilon: str, method: str) -> dict[str, float]:
-    return {
-        row["data"]: row["error"]
-        for row in rows
-        if row["part"] == "data" and row["epsilon"] == epsilon and row["method"] == method
-    }
+def _errors(rows: list[lab.Row], epsilon: str, method: str) -> dict[str, float]:
+    mine = lab.where(rows, part="data", epsilon=epsilon, method=method)
+    return {row["data"]: row["error"] for row in mine}
 
 
-def _claims(rows: list[Row], epsilon: str) -> list[Claim]:
-    mine = {
-        row["delta"]: row["error"]
-        for row in rows
-        if row["part"] == "ours" and row["epsilon"] == epsilon
-    }
+def _claims(rows: list[lab.Row], epsilon: str) -> list[lab.Claim]:
+    mine = {r["delta"]: r["error"] for r in lab.where(rows, part="ours", epsilon=epsilon)}
     by_method = {m: _errors(rows, epsilon, m) for m in _STANDARD}
     best = {name: min(by_method[m][name] for m in _STANDARD) for name in by_method["DAWA"]}
     plain = {name: min(by_method[m][name] for m in _STANDARD[:2]) for name in best}
@@ -245,9 +219,9 @@ def _claims(rows: list[Row], epsilon: str) -> list[Claim]:
     unaided = geometric_mean(plain.values()) / widest
     gains = {name: error / mine[min(mine)] for name, error in best.items()}
     reached = sum(one >= _GOAL for one in gains.values())
-    verdict: Verdict = "holds" if reached == len(gains) else "holds in part"
+    verdict: lab.Verdict = "holds" if reached == len(gains) else "holds in part"
     return [
-        Claim(
+        lab.Claim(
             judges="ours",
             text=f"ε = {epsilon}: at δ = one cell the mean squared error of random ranges is at "
             f"least {_GOAL} times below the best standard method's.",
@@ -257,7 +231,7 @@ def _claims(rows: list[Row], epsilon: str) -> list[Claim]:
             "data sets",
             verdict=verdict if reached else "does not hold",
         ),
-        Claim(
+        lab.Claim(
             judges="ours",
             text=f"ε = {epsilon}: the gap closes to 1 as δ grows to the whole domain.",
             measured=f"best standard method over ours at δ = {max(mine):,} cells: {last:.2f} "
@@ -268,12 +242,12 @@ def _claims(rows: list[Row], epsilon: str) -> list[Claim]:
     ]
 
 
-def _isotonic(rows: list[Row], best: dict[str, float], epsilon: str) -> Claim:
+def _isotonic(rows: list[lab.Row], best: dict[str, float], epsilon: str) -> lab.Claim:
     smoothed = _errors(rows, epsilon, "isotonic")
     helps = [smoothed[name] / error for name, error in _errors(rows, epsilon, "ours").items()]
     better = {name: error / smoothed[name] for name, error in best.items()}
     both = sum(one >= _GOAL for one in better.values())
-    return Claim(
+    return lab.Claim(
         judges="ours",
         text=f"ε = {epsilon}: isotonic regression lowers the error further (section 5.5).",
         measured=f"{min(helps):.2f} to {max(helps):.2f} of the error of prefix sums, median "
@@ -294,10 +268,4 @@ _NOTES = (
 )
 
 
-EXPERIMENT = Experiment(
-    name="line",
-    title="1-D ranges, 4,096 cells (DPBench)",
-    needs="dpbench1d",
-    jobs=jobs,
-    result=result,
-)
+EXPERIMENT = lab.Experiment("line", "1-D ranges, 4,096 cells (DPBench)", "dpbench1d", jobs, result)

@@ -30,22 +30,16 @@ from onesided.mechanism.histograms import AGrid, Dawa, Hierarchical
 from onesided.mechanism.kit import rates_over
 from onesided.noise import NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import Edge, Shift, bounded, neighbourhood
-from onesided_experiments._model import (
-    Claim,
-    Experiment,
-    Figure,
-    Job,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    Verdict,
-)
-from onesided_experiments.delta_neighbourhood._data import PLANES, found, read, squared
-from onesided_experiments.delta_neighbourhood._looks import curve, level
-from onesided_experiments.delta_neighbourhood._tiles import (
+from onesided_experiments import _model as lab
+from onesided_experiments.delta_neighbourhood._data import (
+    PLANES,
+    curve,
+    found,
     least,
     least_from_zero,
+    level,
+    read,
+    squared,
     tile_matrix,
     tiles,
 )
@@ -59,7 +53,7 @@ _WIDEST: Final = 4
 _WEIGHTS: Final = (1, 2)
 
 
-def ours(*, side: int, delta: int, metric: str, repeats: int, seed: int) -> list[Row]:
+def ours(*, side: int, delta: int, metric: str, repeats: int, seed: int) -> list[lab.Row]:
     """Each strategy's error under the policy, in variances of one noise; about no data.
 
     Exact by eq. (5) where there is a closed form; tiles by drawing noise alone, for least squares
@@ -69,8 +63,8 @@ def ours(*, side: int, delta: int, metric: str, repeats: int, seed: int) -> list
     by_sides = metric == "sides"
     policy = neighbourhood(radius=delta, metric="grid" if by_sides else metric)
     moves = moves_of(policy, Grid((side, side), box=not by_sides))
-    row: Row = {"part": "ours", "side": side, "delta": delta, "metric": metric}
-    rows: list[Row] = []
+    row: lab.Row = {"part": "ours", "side": side, "delta": delta, "metric": metric}
+    rows: list[lab.Row] = []
     for name, strategy in plain_strategies(side):
         shifts = strategy_shifts(strategy, moves)
         factor = float(error_factors(strategy, probe(strategy, ranges)).mean())
@@ -83,10 +77,10 @@ def ours(*, side: int, delta: int, metric: str, repeats: int, seed: int) -> list
     return rows
 
 
-def _rows(row: Row, shifts: Mapping[Edge, tuple[Shift, ...]], factor: float) -> list[Row]:
+def _rows(row: lab.Row, shifts: Mapping[Edge, tuple[Shift, ...]], factor: float) -> list[lab.Row]:
     """At every ε: the factor times the variance of one noise."""
     size = sensitivity(shifts)
-    found: list[Row] = []
+    found: list[lab.Row] = []
     for epsilon in _EPSILONS:
         law = TwoSidedGeometric(*rates_over(shifts, Fraction(epsilon)))
         error = factor * law.variance()
@@ -122,11 +116,11 @@ def drawn(
     return float(np.mean(errors)) / law.variance()
 
 
-def standard(*, path: str, side: int, epsilon: str, repeats: int, seed: int) -> list[Row]:
+def standard(*, path: str, side: int, epsilon: str, repeats: int, seed: int) -> list[lab.Row]:
     """Four methods under standard neighbours, and ours with cells of at least 0 at δ = 1."""
     truth, noise = read(path, side=side), NotPrivateSeededNoise(seed)
     ranges = sampled_ranges((side, side), _QUERIES, seed=1)
-    rows: list[Row] = []
+    rows: list[lab.Row] = []
     every = methods(epsilon, int(truth.sum())) | _at_least_zero(side, epsilon)
     for name, release in every.items():
         few = min(repeats, 256 // side) if "ours" in name else repeats
@@ -183,7 +177,7 @@ def _at_least_zero(
     return found
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """Our error needs no data; the others' does."""
     paths = found(setup.data, PLANES, axes=2)
     if not paths:
@@ -192,7 +186,7 @@ def jobs(setup: Setup) -> list[Job]:
     deltas = (1, 8, 45) if setup.quick else _DELTAS
     kept, repeats = (paths[:2], 2) if setup.quick else (paths, 5)
     made = [
-        Job(ours, {"side": s, "delta": d, "metric": metric, "repeats": 512 // s, "seed": s + d})
+        lab.Job(ours, {"side": s, "delta": d, "metric": metric, "repeats": 512 // s, "seed": s + d})
         for s in sides
         for d in deltas
         for metric in ("euclidean", "sides")
@@ -200,7 +194,9 @@ def jobs(setup: Setup) -> list[Job]:
     ]
     every = [(path, s, e) for path in kept for s in sides for e in _EPSILONS]
     return made + [
-        Job(standard, {"path": str(path), "side": s, "epsilon": e, "repeats": repeats, "seed": k})
+        lab.Job(
+            standard, {"path": str(path), "side": s, "epsilon": e, "repeats": repeats, "seed": k}
+        )
         for k, (path, s, e) in enumerate(every, start=1000 * setup.seed)
     ]
 
@@ -209,60 +205,48 @@ _STANDARD = ("identity", "hierarchy", "DAWA", "AGrid")
 _GOAL = 5
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """Figures and verdicts."""
     cases = sorted(
         {(row["side"], row["epsilon"]) for row in rows}, key=lambda c: (c[0], float(c[1]))
     )
     panels = [_panel(rows, side, epsilon) for side, epsilon in cases]
-    figure = Figure(title="Random rectangles, by δ", panels=panels)
-    data = Figure(
-        title="Error at δ = one cell and under standard neighbours, by data set",
-        panels=[_bars(rows, side, epsilon) for side, epsilon in cases],
+    figure = lab.Figure("Random rectangles, by δ", panels)
+    data = lab.Figure(
+        "Error at δ = one cell and under standard neighbours, by data set",
+        [_bars(rows, side, epsilon) for side, epsilon in cases],
     )
-    return Result(
-        rows=rows,
-        figures={"plane_by_delta": figure, "plane_by_data": data},
-        claims=lambda: [claim for s, e in cases for claim in _claims(rows, s, e)],
-        notes=_NOTES,
+    return lab.Result(
+        rows,
+        {"plane_by_delta": figure, "plane_by_data": data},
+        lambda: [claim for s, e in cases for claim in _claims(rows, s, e)],
+        _NOTES,
     )
 
 
-def _best(rows: list[Row], side: int, epsilon: str, metric: str) -> list[Row]:
+def _best(rows: list[lab.Row], side: int, epsilon: str, metric: str) -> list[lab.Row]:
     """Our least error at each δ."""
-    mine = [
-        row
-        for row in rows
-        if row["part"] == "ours" and (row["side"], row["epsilon"]) == (side, epsilon)
-        and row["metric"] == metric
-    ]  # fmt: skip
+    mine = lab.where(rows, part="ours", side=side, epsilon=epsilon, metric=metric)
     return [
-        min((row for row in mine if row["delta"] == delta), key=lambda row: row["error"])
+        min(lab.where(mine, delta=delta), key=lambda row: row["error"])
         for delta in sorted({row["delta"] for row in mine})
     ]
 
 
-def _errors(rows: list[Row], side: int, epsilon: str, method: str) -> dict[str, float]:
-    wanted = ("data", side, epsilon, method)
-    return {
-        row["data"]: row["error"]
-        for row in rows
-        if (row["part"], row["side"], row["epsilon"], row.get("method")) == wanted
-    }
+def _errors(rows: list[lab.Row], side: int, epsilon: str, method: str) -> dict[str, float]:
+    mine = lab.where(rows, part="data", side=side, epsilon=epsilon, method=method)
+    return {row["data"]: row["error"] for row in mine}
 
 
-def _panel(rows: list[Row], side: int, epsilon: str) -> Panel:
+def _panel(rows: list[lab.Row], side: int, epsilon: str) -> lab.Panel:
     mine = _best(rows, side, epsilon, "euclidean")
     deltas = [row["delta"] for row in mine]
-    curves = [curve(mine, "ours", "delta", "error", where=lambda _: True)]
-    curves.append(
-        curve(_best(rows, side, epsilon, "sides"), "ours, sides", "delta", "error",
-              where=lambda _: True)
-    )  # fmt: skip
+    curves = [curve(mine, "ours", "delta", "error")]
+    curves.append(curve(_best(rows, side, epsilon, "sides"), "ours, sides", "delta", "error"))
     for method in _STANDARD:
         errors = _errors(rows, side, epsilon, method)
         curves.append(level(method, deltas, geometric_mean(errors.values())))
-    return Panel(
+    return lab.Panel(
         title=f"{side} x {side} cells, ε = {epsilon}",
         x_label="δ (cells)",
         y_label="mean squared error",
@@ -272,7 +256,7 @@ def _panel(rows: list[Row], side: int, epsilon: str) -> Panel:
     )
 
 
-def _bars(rows: list[Row], side: int, epsilon: str) -> Panel:
+def _bars(rows: list[lab.Row], side: int, epsilon: str) -> lab.Panel:
     names = sorted(_errors(rows, side, epsilon, "AGrid"))
     curves = []
     for look, metric in (("ours", "euclidean"), ("ours, sides", "sides")):
@@ -281,9 +265,9 @@ def _bars(rows: list[Row], side: int, epsilon: str) -> Panel:
     for method in (*_STANDARD, "ours, at least 0", "ours, sides, at least 0"):
         errors = _errors(rows, side, epsilon, method)
         points = [{"place": place, "error": errors[name]} for place, name in enumerate(names)]
-        line = curve(points, method, "place", "error", where=lambda _: True)
+        line = curve(points, method, "place", "error")
         curves.append(replace(line, kind="dots"))
-    return Panel(
+    return lab.Panel(
         title=f"{side} x {side} cells, ε = {epsilon}",
         x_label="data set",
         y_label="mean squared error",
@@ -293,7 +277,7 @@ def _bars(rows: list[Row], side: int, epsilon: str) -> Panel:
     )
 
 
-def _claims(rows: list[Row], side: int, epsilon: str) -> list[Claim]:
+def _claims(rows: list[lab.Row], side: int, epsilon: str) -> list[lab.Claim]:
     by_method = {m: _errors(rows, side, epsilon, m) for m in _STANDARD}
     best = {name: min(by_method[m][name] for m in _STANDARD) for name in by_method["AGrid"]}
     plain = min(geometric_mean(by_method[m].values()) for m in ("identity", "hierarchy"))
@@ -308,9 +292,9 @@ def _claims(rows: list[Row], side: int, epsilon: str) -> list[Claim]:
         gains = {data: error / fitted[data] for data, error in best.items()}
         linear = [error / row["error"] for error in best.values()]
         reached = sum(gain >= _GOAL for gain in gains.values())
-        verdict: Verdict = "holds" if reached == len(gains) else "holds in part"
+        verdict: lab.Verdict = "holds" if reached == len(gains) else "holds in part"
         claims.append(
-            Claim(
+            lab.Claim(
                 judges="ours",
                 text=f"{side}², ε = {epsilon}, δ = one cell ({words}): at least {_GOAL} times "
                 "below the best standard method.",
@@ -325,7 +309,7 @@ def _claims(rows: list[Row], side: int, epsilon: str) -> list[Claim]:
         )
     last = plain / far["error"]
     claims.append(
-        Claim(
+        lab.Claim(
             judges="ours",
             text=f"{side}², ε = {epsilon}: the gap closes to 1 as δ grows to the whole domain.",
             measured=f"the better of identity and hierarchy over ours: {last:.2f}; best of all "
@@ -346,10 +330,6 @@ _NOTES = (
 )
 
 
-EXPERIMENT = Experiment(
-    name="plane",
-    title="2-D rectangles, 128² and 256² cells (DPBench)",
-    needs="dpbench2d",
-    jobs=jobs,
-    result=result,
+EXPERIMENT = lab.Experiment(
+    "plane", "2-D rectangles, 128² and 256² cells (DPBench)", "dpbench2d", jobs, result
 )

@@ -23,18 +23,8 @@ from onesided.linear import (
 from onesided.mechanism.kit import rates_over
 from onesided.noise import TwoSidedGeometric
 from onesided.policy import Policy, bounded, neighbourhood
-from onesided_experiments._model import (
-    Claim,
-    Experiment,
-    Figure,
-    Job,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    judge,
-)
-from onesided_experiments.delta_neighbourhood._looks import curve
+from onesided_experiments import _model as lab
+from onesided_experiments.delta_neighbourhood._data import curve
 
 _CELLS: Final = 4
 _PRINTED: Final = {"Table 1": (8, 16, 24, 32), "Table 2": (4, 4, 4, 2)}
@@ -51,12 +41,12 @@ def paper_cells() -> Grid:
     return Grid(_CELLS, origin=(Fraction(1, 4),), spacing=Fraction(1, 4))
 
 
-def tables() -> list[Row]:
+def tables() -> list[lab.Row]:
     """The variance of every range size: of the worst query, and on average."""
     near = moves_of(paper_policy(), paper_cells())
     anyone = moves_of(bounded(), _CELLS, partition=True)
     ranges = all_ranges(_CELLS)
-    rows: list[Row] = []
+    rows: list[lab.Row] = []
     for name, strategy, moves in (
         ("Table 1", Identity(_CELLS), anyone),
         ("Table 1, 0.25-neighbourhood", Identity(_CELLS), near),
@@ -85,13 +75,13 @@ def tables() -> list[Row]:
     return rows
 
 
-def search(*, repeated: int) -> list[Row]:
+def search(*, repeated: int) -> list[lab.Row]:
     """Every strategy of zeros and ones over four cells, and the best with rows repeated."""
     moves, ranges = moves_of(paper_policy(), paper_cells()), all_ranges(_CELLS)
     suffix = sorted(Suffix(_CELLS).dense().tolist())
     found = list(every_binary_strategy(moves, ranges))
     found.sort(key=lambda one: one.error)
-    rows: list[Row] = [
+    rows: list[lab.Row] = [
         {
             "table": "search",
             "rank": rank,
@@ -122,22 +112,21 @@ def _shown(matrix: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> str:
     return " ".join("".join(map(str, row)) for row in matrix.tolist())
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """No data are needed."""
-    return [Job(tables), Job(search, {"repeated": 0 if setup.quick else 5})]
+    return [lab.Job(tables), lab.Job(search, {"repeated": 0 if setup.quick else 5})]
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """Table 3 as a plot, and the verdicts."""
     shown = [row for row in rows if "covered" in row]
     panels = [
-        Panel(
+        lab.Panel(
             title=title,
             x_label="number of counts covered",
             y_label="variance (counts squared), ε = 1",
             curves=[
-                curve(shown, name, "covered", value, where=lambda row, n=name: row["table"] == n)  # type: ignore[misc]
-                for name in _PRINTED
+                curve(lab.where(shown, table=name), name, "covered", value) for name in _PRINTED
             ],
         )
         for title, value in (
@@ -145,39 +134,39 @@ def result(rows: list[Row], _setup: Setup) -> Result:
             ("the same, whole-number noise", "whole_numbers_worst"),
         )
     ]
-    figure = Figure(title="Variance of a range by its size", panels=panels)
-    return Result(rows=rows, figures={"tables": figure}, claims=lambda: _claims(rows), notes=_NOTES)
+    figure = lab.Figure("Variance of a range by its size", panels)
+    return lab.Result(rows, {"tables": figure}, lambda: _claims(rows), _NOTES)
 
 
-def _claims(rows: list[Row]) -> list[Claim]:
+def _claims(rows: list[lab.Row]) -> list[lab.Claim]:
     claims = []
     for name, printed in _PRINTED.items():
-        mine = [row for row in rows if row["table"] == name]
+        mine = lab.where(rows, table=name)
         worst = [row["laplace_worst"] for row in mine]
         exact = [abs(a - b) < _SAME for a, b in zip(worst, printed, strict=True)]
         means = ", ".join(f"{row['laplace_mean']:.3g}" for row in mine)
         integers = ", ".join(f"{row['whole_numbers_worst']:.4g}" for row in mine)
         claims.append(
-            Claim(
+            lab.Claim(
                 judges="as run",
                 text=f"Table 3, from {name}: {', '.join(map(str, printed))}.",
                 measured=f"{', '.join(f'{one:g}' for one in worst)} for the worst range of each "
                 f"size; on average {means}; whole-number noise {integers}",
-                verdict=judge(exact),
+                verdict=lab.judge(exact),
             )
         )
-    first = next(row for row in rows if row["table"] == "search" and row["rank"] == 1)
-    best = min(row["total_variance"] for row in rows if row["table"] == "search")
-    ours = [row for row in rows if row["table"] == "search" and row["is_table_2"]]
+    found = lab.where(rows, table="search")
+    (first,), ours = lab.where(found, rank=1), lab.where(found, is_table_2=True)
+    best = min(row["total_variance"] for row in found)
     claims.append(
-        Claim(
+        lab.Claim(
             judges="as run",
             text="Table 2 is optimal among all linear combinations with coefficients 0 and 1.",
             measured=f"{first['tried']:,} strategies that determine the counts: the least total "
             f"variance is {best:g}, Table 2's {ours[0]['total_variance']:g}"
             if ours
             else f"Table 2 is not among the ten best; the least total variance is {best:g}",
-            verdict=judge([bool(ours) and ours[0]["total_variance"] <= best + _SAME]),
+            verdict=lab.judge([bool(ours) and ours[0]["total_variance"] <= best + _SAME]),
         )
     )
     return claims
@@ -191,6 +180,4 @@ _NOTES = (
     "the paper uses it.",
 )
 
-EXPERIMENT = Experiment(
-    name="tables", title="Tables 1 to 3 and the search", needs="no data", jobs=jobs, result=result
-)
+EXPERIMENT = lab.Experiment("tables", "Tables 1 to 3 and the search", "no data", jobs, result)

@@ -6,8 +6,7 @@ writes ``docs/gallery.md`` and the pictures in ``docs/gallery``. All data are ge
 seeded and so protects nobody, and nothing is fetched.
 """
 
-from onesided_experiments.gallery._page import page, run, write
+from onesided_experiments.gallery._page import TASKS, page, run, write
 from onesided_experiments.gallery._task import Shown, Task
-from onesided_experiments.gallery._tasks import TASKS
 
 __all__ = ["TASKS", "Shown", "Task", "page", "run", "write"]

@@ -11,8 +11,19 @@ import numpy as np
 from onesided.errors import OutputError
 from onesided.numbers import text
 from onesided_experiments import _png
+from onesided_experiments.gallery import _kinds, _places, _records
 from onesided_experiments.gallery._task import Seeded, Shown, Task
-from onesided_experiments.gallery._tasks import TASKS
+
+# All tasks, in the order of the page.
+
+_FOUND: Final = {task.family: task for task in (*_records.TASKS, *_kinds.TASKS, *_places.TASKS)}
+_ORDER: Final = (
+    "bounded", "unbounded", "addition_only", "removal_only", "sensitive", "extended_sensitive",
+    "tiers", "proposition", "presence", "attributes", "graph", "neighbourhood", "local", "custom",
+    "intersection",
+)  # fmt: skip
+TASKS: Final[tuple[Task, ...]] = tuple(_FOUND[family] for family in _ORDER)
+
 
 _SEED: Final = 1
 _HEAD: Final = """# Gallery

@@ -13,9 +13,9 @@ _ILLS: Final = ["asthma", "back", "cancer", "cold", "hiv"]
 _BANDS: Final = ["0-20", "20-40", "40-60", "60-80", "80+"]
 _ROOMS: Final = ["11", "12", "13", "21", "22", "23"]
 _SHOPS: Final = ["bakery", "bank", "bar", "barber", "books", "toys"]
-_SAFE: Final = Look(name="certainly at most 5", colour="blue", marker="square")
-_OPEN: Final = Look(name="not certified", colour="orange", marker="triangle")
-_MORE: Final = Look(name="more than 5 in truth (known here)", colour="black", marker="cross")
+_SAFE: Final = Look("certainly at most 5", "blue", "square")
+_OPEN: Final = Look("not certified", "orange", "triangle")
+_MORE: Final = Look("more than 5 in truth (known here)", "black", "cross")
 _PLACES: Final = 60
 
 
@@ -58,7 +58,7 @@ def _draw_at_most(visits: Any, release: Any) -> Figure:
         x, y = [point[0] for point in points], [point[1] for point in points]
         curves.append(Curve(look=look, x=x, y=y, kind="dots"))
     panel = Panel(title="", x_label="km east", y_label="km north", curves=curves)
-    return Figure(title="Places with at most 5 infected visitors", panels=[panel], columns=1)
+    return Figure("Places with at most 5 infected visitors", [panel], columns=1)
 
 
 def _diagnoses(random: Random) -> Any:

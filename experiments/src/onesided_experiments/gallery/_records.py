@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any, Final
 
-from onesided_experiments._lazy import load
+from onesided_experiments._tables import load
 from onesided_experiments.gallery._task import Random, Task, TaskAnswer, beside, true_counts
 
 _TEAMS: Final = ["Care", "IT", "Labs", "Office"]

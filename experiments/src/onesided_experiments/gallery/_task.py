@@ -18,10 +18,10 @@ from onesided.numbers import Loss
 from onesided_experiments._model import Curve, Figure, Look, Panel
 
 Random = np.random.Generator
-TRUTH: Final = Look(name="truth (generated)", colour="grey")
-TOLD: Final = Look(name="released", colour="blue")
-UPPER: Final = Look(name="certainly at most", colour="vermillion", marker="triangle")
-LOWER: Final = Look(name="certainly at least", colour="green", marker="diamond")
+TRUTH: Final = Look("truth (generated)", "grey")
+TOLD: Final = Look("released", "blue")
+UPPER: Final = Look("certainly at most", "vermillion", "triangle")
+LOWER: Final = Look("certainly at least", "green", "diamond")
 _SEED: Final = re.compile(r",? ?noise=od\.seeded")
 _NOQA: Final = re.compile(r"  # noqa.*$")
 
@@ -119,7 +119,7 @@ def beside(
         curves=curves,
         x_names=[str(name) for name in names[1]],
     )
-    return Figure(title=title, panels=[panel], columns=1)
+    return Figure(title, [panel], columns=1)
 
 
 def true_counts(column: Any, keys: list[Any]) -> list[float]:

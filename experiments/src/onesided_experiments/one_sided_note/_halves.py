@@ -9,19 +9,7 @@ import numpy as np
 from onesided.mechanism import Counts
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import KindPolicy, addition_only, removal_only, unbounded
-from onesided_experiments._model import (
-    Claim,
-    Curve,
-    Experiment,
-    Figure,
-    Job,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    judge,
-)
+from onesided_experiments import _model as lab
 
 _EPSILONS: Final = ("0.1", "0.2", "0.5", "1", "2", "4")
 _TRUTH: Final = 100_000
@@ -33,23 +21,25 @@ _POLICIES: Final = {
     "removal-only": removal_only,
 }
 LOOKS: Final = {
-    "two-sided": Look(name="two-sided noise", colour="vermillion", marker="square"),
-    "addition-only": Look(name="addition-only: noise above", colour="blue"),
-    "removal-only": Look(name="removal-only: noise below", colour="orange", marker="triangle"),
+    "two-sided": lab.Look("two-sided noise", "vermillion", "square"),
+    "addition-only": lab.Look("addition-only: noise above", "blue"),
+    "removal-only": lab.Look("removal-only: noise below", "orange", "triangle"),
 }
 
 
-def measure(*, epsilon: str, draws: int, seed: int) -> list[Row]:
+def measure(*, epsilon: str, draws: int, seed: int) -> list[lab.Row]:
     """One count many times, and a histogram whose bins are nearly all empty."""
     noise = NotPrivateSeededNoise(seed)
-    rows: list[Row] = []
+    rows: list[lab.Row] = []
     for name, policy in _POLICIES.items():
         found = _one_count(policy(), epsilon, draws, noise)
         rows.append({"epsilon": epsilon, "noise": name, **found})
     return rows
 
 
-def _one_count(policy: KindPolicy, epsilon: str, draws: int, noise: NotPrivateSeededNoise) -> Row:
+def _one_count(
+    policy: KindPolicy, epsilon: str, draws: int, noise: NotPrivateSeededNoise
+) -> lab.Row:
     counts = Counts.for_policy(policy, epsilon=epsilon)
     noisy = counts.noisy(np.full(draws, _TRUTH), noise=noise)
     unbiased = Counts.for_policy(policy, epsilon=epsilon, correction="mean").estimate(noisy)
@@ -74,16 +64,16 @@ def _one_count(policy: KindPolicy, epsilon: str, draws: int, noise: NotPrivateSe
     }
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """One per ε; no data are needed."""
     draws = 20_000 if setup.quick else 2_000_000
     return [
-        Job(measure, {"epsilon": epsilon, "draws": draws, "seed": setup.seed * 1009 + place})
+        lab.Job(measure, {"epsilon": epsilon, "draws": draws, "seed": setup.seed * 1009 + place})
         for place, epsilon in enumerate(_EPSILONS)
     ]
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """Variance, absolute error, and a sparse histogram."""
     panels = [
         _panel(rows, "variance of a count", "variance (counts squared)", "variance"),
@@ -101,23 +91,23 @@ def result(rows: list[Row], _setup: Setup) -> Result:
             log=False,
         ),
     ]  # fmt: skip
-    figure = Figure(
-        title="One side has half the variance; empty bins tell them apart", panels=panels
-    )
-    return Result(rows=rows, figures={"halves": figure}, claims=lambda: _claims(rows), notes=_NOTES)
+    figure = lab.Figure("One side has half the variance; empty bins tell them apart", panels)
+    return lab.Result(rows, {"halves": figure}, lambda: _claims(rows), _NOTES)
 
 
-def _panel(rows: list[Row], title: str, label: str, value: str, *, log: bool = True) -> Panel:
+def _panel(
+    rows: list[lab.Row], title: str, label: str, value: str, *, log: bool = True
+) -> lab.Panel:
     curves = [
-        Curve.of(look, [row for row in rows if row["noise"] == name], "epsilon", value)
+        lab.Curve.of(look, [row for row in rows if row["noise"] == name], "epsilon", value)
         for name, look in LOOKS.items()
     ]
-    return Panel(
+    return lab.Panel(
         title=title, x_label="ε (nats)", y_label=label, curves=curves, log_x=True, log_y=log
     )
 
 
-def _claims(rows: list[Row]) -> list[Claim]:
+def _claims(rows: list[lab.Row]) -> list[lab.Claim]:
     def by(value: str, noise: str) -> list[float]:
         return [row[value] for row in rows if row["noise"] == noise]
 
@@ -130,24 +120,24 @@ def _claims(rows: list[Row]) -> list[Claim]:
     scores = [abs(row["bias_unbiased"]) / row["standard_error"] for row in rows]
     below, above = by("zeros_changed", "removal-only"), by("zeros_changed", "addition-only")
     return [
-        Claim(
+        lab.Claim(
             judges="as run",
             text="One-sided noise has half the variance of two-sided noise (Props. 3 and 4).",
             measured=f"{min(ratios):.3f} to {max(ratios):.3f} of it, ε = 0.1 to 4",
-            verdict=judge([abs(ratio - 0.5) < 0.01 for ratio in ratios]),
+            verdict=lab.judge([abs(ratio - 0.5) < 0.01 for ratio in ratios]),
         ),
-        Claim(
+        lab.Claim(
             judges="as run",
             text="Its bias can be taken out.",
             measured=f"at most {max(scores):.1f} standard errors off",
-            verdict=judge([score < 4.5 for score in scores]),
+            verdict=lab.judge([score < 4.5 for score in scores]),
         ),
-        Claim(
+        lab.Claim(
             judges="as run",
             text="Negative noise does not change zero counts, positive noise does.",
             measured=f"below: {max(below):.0%} of empty bins changed; above: "
             f"{above[-1]:.1%} (ε = 4) to {above[0]:.1%} (ε = 0.1)",
-            verdict=judge([max(below) == 0, min(above) > 0]),
+            verdict=lab.judge([max(below) == 0, min(above) > 0]),
         ),
     ]
 
@@ -159,10 +149,6 @@ _NOTES = (
     "bins: sparse histograms want noise below, which protects nobody who is in the data.",
 )
 
-EXPERIMENT = Experiment(
-    name="halves",
-    title="Propositions 3 and 4: half the variance, bias, empty bins",
-    needs="no data",
-    jobs=jobs,
-    result=result,
+EXPERIMENT = lab.Experiment(
+    "halves", "Propositions 3 and 4: half the variance, bias, empty bins", "no data", jobs, result
 )

@@ -10,19 +10,7 @@ import numpy as np
 from onesided.mechanism import Counts, Subsampled
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import unbounded
-from onesided_experiments._model import (
-    Claim,
-    Curve,
-    Experiment,
-    Figure,
-    Job,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    judge,
-)
+from onesided_experiments import _model as lab
 from onesided_experiments.sampled_noise import SampledNoise
 
 _STEPS: Final = tuple(str(round(k / 20, 2)) for k in range(1, 181))
@@ -38,20 +26,16 @@ _FORMS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "not rescaled, variance": ("variance", {"rescale": False}),
 }
 _LOOKS: Final = {
-    "unbiased, squared": Look(name="unbiased, squared error", colour="blue", marker="none"),
-    "unbiased, absolute": Look(
-        name="unbiased, absolute error", colour="green", marker="none", dashed=True
-    ),
-    "not rescaled, squared": Look(
-        name="not rescaled (too small), squared error", colour="orange", marker="none"
-    ),
-    "not rescaled, variance": Look(
-        name="not rescaled, variance without the bias", colour="grey", marker="none", dashed=True
+    "unbiased, squared": lab.Look("unbiased, squared error", "blue", "none"),
+    "unbiased, absolute": lab.Look("unbiased, absolute error", "green", "none", dashed=True),
+    "not rescaled, squared": lab.Look("not rescaled (too small), squared error", "orange", "none"),
+    "not rescaled, variance": lab.Look(
+        "not rescaled, variance without the bias", "grey", "none", dashed=True
     ),
 }
 
 
-def reach(*, epsilon: str) -> list[Row]:
+def reach(*, epsilon: str) -> list[lab.Row]:
     """For how many counts from 0 each form wins; exact."""
     return [
         {
@@ -68,7 +52,7 @@ def reach(*, epsilon: str) -> list[Row]:
     ]
 
 
-def measured(*, epsilon: str, count: int, draws: int, seed: int) -> list[Row]:
+def measured(*, epsilon: str, count: int, draws: int, seed: int) -> list[lab.Row]:
     """The shipped mechanism's errors against the formula and against two-sided noise."""
     noise = NotPrivateSeededNoise(seed)
     known = SampledNoise(epsilon=epsilon)
@@ -76,7 +60,7 @@ def measured(*, epsilon: str, count: int, draws: int, seed: int) -> list[Row]:
     sampled = Subsampled.for_policy(unbounded(), epsilon=epsilon, correction="mean")
     ours = sampled.estimate(sampled.release(truth, noise=noise)) - count
     theirs = Counts.for_policy(unbounded(), epsilon=epsilon).release(truth, noise=noise) - count
-    rows: list[Row] = []
+    rows: list[lab.Row] = []
     for measure, off in (("squared", np.square), ("absolute", np.abs)):
         exact = known.error(count, measure=measure)  # type: ignore[arg-type]
         rows.append(
@@ -95,20 +79,22 @@ def measured(*, epsilon: str, count: int, draws: int, seed: int) -> list[Row]:
     return rows
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """One per ε, and one per measured point; no data are needed."""
     draws = 20_000 if setup.quick else 1_000_000
-    regions = [Job(reach, {"epsilon": one}) for one in (_QUICK if setup.quick else _STEPS)]
+    regions = [lab.Job(reach, {"epsilon": one}) for one in (_QUICK if setup.quick else _STEPS)]
     return regions + [
-        Job(measured, {"epsilon": one, "count": count, "draws": draws, "seed": setup.seed + place})
+        lab.Job(
+            measured, {"epsilon": one, "count": count, "draws": draws, "seed": setup.seed + place}
+        )
         for place, (one, count) in enumerate(_MEASURED)
     ]
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """The regions below their curves, for the note's real noise and for whole numbers."""
     panels = [
-        Panel(
+        lab.Panel(
             title=title,
             x_label="ε (nats)",
             y_label="wins for true counts below",
@@ -131,10 +117,10 @@ def result(rows: list[Row], _setup: Setup) -> Result:
         for epsilon in steps:
             known = SampledNoise(epsilon=str(epsilon))
             ratios.append(float(known.error(int(count)).low / known.rival().low))
-        look = Look(name=f"true count {count}", colour=colour, marker="none")
-        curves.append(Curve(look=look, x=steps, y=ratios))
+        look = lab.Look(f"true count {count}", colour, "none")
+        curves.append(lab.Curve(look=look, x=steps, y=ratios))
     panels.append(
-        Panel(
+        lab.Panel(
             title="whole numbers, unbiased, against two-sided",
             x_label="ε (nats)",
             y_label="ratio of squared errors",
@@ -142,27 +128,24 @@ def result(rows: list[Row], _setup: Setup) -> Result:
             y_range=(0, 4),
         )
     )
-    figure = Figure(title="Equation (3) against Laplace noise: where it wins", panels=panels)
-    return Result(rows=rows, figures={"region": figure}, claims=lambda: _claims(rows), notes=_NOTES)
+    figure = lab.Figure("Equation (3) against Laplace noise: where it wins", panels)
+    return lab.Result(rows, {"region": figure}, lambda: _claims(rows), _NOTES)
 
 
-def _curve(rows: Sequence[Row], noise: str, form: str, *, log: bool) -> Curve:
-    mine = [row for row in rows if row.get("noise") == noise and row["form"] == form]
+def _curve(rows: Sequence[lab.Row], noise: str, form: str, *, log: bool) -> lab.Curve:
+    mine = lab.where(rows, noise=noise, form=form)
     never = float("nan") if log else 0
-    return Curve(
+    return lab.Curve(
         look=_LOOKS[form],
         x=[float(row["epsilon"]) for row in mine],
         y=[row["wins_below"] or never for row in mine],
     )
 
 
-def _claims(rows: Sequence[Row]) -> list[Claim]:
+def _claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     def below(noise: str, form: str) -> dict[float, int]:
-        return {
-            float(row["epsilon"]): row["wins_below"]
-            for row in rows
-            if row.get("noise") == noise and row["form"] == form
-        }
+        mine = lab.where(rows, noise=noise, form=form)
+        return {float(row["epsilon"]): row["wins_below"] for row in mine}
 
     real, whole = below("real", "unbiased, squared"), below("whole", "unbiased, squared")
     level = below("whole", "unbiased, absolute")
@@ -170,25 +153,25 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
     tried = [row for row in rows if str(row["form"]).startswith("measured")]
     off = [abs(row["ours"] - row["ours_formula"]) / row["standard_error"] for row in tried]
     return [
-        Claim(
+        lab.Claim(
             judges="as run",
             text="There are settings where (3) has lower variance than Laplace (footnote 1).",
             measured=f"unbiased, real noise: from ε = {first} on for a count of 0; below "
             + ", ".join(f"{real[e]} at ε = {e:g}" for e in (1.0, 2.0, 4.0, 6.0, 8.0)),
-            verdict=judge([any(real.values())]),
+            verdict=lab.judge([any(real.values())]),
         ),
-        Claim(
+        lab.Claim(
             judges="ours",
             text="The same for whole-number noise.",
             measured="wins for a count of 0 alone, level at 1, loses from 2, whatever ε; "
             "absolute error level at 0 and 1, never wins",
-            verdict=judge([set(whole.values()) == {1}, set(level.values()) == {0}]),
+            verdict=lab.judge([set(whole.values()) == {1}, set(level.values()) == {0}]),
         ),
-        Claim(
+        lab.Claim(
             judges="ours",
             text="The formulas are those of the shipped mechanism.",
             measured=f"{len(tried)} errors, at most {max(off):.1f} standard errors off",
-            verdict=judge([one < 4.5 for one in off]),
+            verdict=lab.judge([one < 4.5 for one in off]),
         ),
     ]
 
@@ -202,10 +185,6 @@ _NOTES = (
     "answering 0 would; the variance without the bias is the footnote read word by word.",
 )
 
-EXPERIMENT = Experiment(
-    name="region",
-    title="Equation (3) and footnote 1: where it beats Laplace noise",
-    needs="no data",
-    jobs=jobs,
-    result=result,
+EXPERIMENT = lab.Experiment(
+    "region", "Equation (3) and footnote 1: where it beats Laplace noise", "no data", jobs, result
 )

@@ -11,22 +11,9 @@ import numpy as np
 from onesided.mechanism import Counts, Staircase
 from onesided.noise import NotPrivateSeededNoise
 from onesided.numbers import INFINITE
-from onesided_experiments._model import (
-    Claim,
-    Curve,
-    Experiment,
-    Figure,
-    Job,
-    Look,
-    Marker,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    judge,
-)
+from onesided_experiments import _model as lab
 
-_LARGEST: Final[dict[int, tuple[str, Marker]]] = {
+_LARGEST: Final[dict[int, tuple[str, lab.Marker]]] = {
     2: ("sky", "circle"),
     5: ("blue", "square"),
     20: ("orange", "triangle"),
@@ -36,7 +23,7 @@ _EPSILONS: Final = ("1/10", "1/4", "1/2", "1", "3/2", "2", "3", "4", "5", "6", "
 _TRUTH: Final = 10**6
 
 
-def measure(*, largest: int, epsilon: str, draws: int, seed: int) -> list[Row]:
+def measure(*, largest: int, epsilon: str, draws: int, seed: int) -> list[lab.Row]:
     """Variance and absolute error about the median, of both, at the same loss for a unit."""
     noise = NotPrivateSeededNoise(seed)
     stairs = Staircase(epsilon, largest=largest)
@@ -61,11 +48,11 @@ def measure(*, largest: int, epsilon: str, draws: int, seed: int) -> list[Row]:
     ]
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """One per largest value and ε; no data are needed."""
     draws = 20_000 if setup.quick else 500_000
     return [
-        Job(
+        lab.Job(
             measure,
             {"largest": top, "epsilon": epsilon, "draws": draws, "seed": setup.seed * 31 + top},
         )
@@ -74,10 +61,10 @@ def jobs(setup: Setup) -> list[Job]:
     ]
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """Ratios by ε, one curve per largest value of a unit."""
     panels = [
-        Panel(
+        lab.Panel(
             title=title,
             x_label="ε (nats) for one unit",
             y_label="stairs over geometric",
@@ -89,21 +76,21 @@ def result(rows: list[Row], _setup: Setup) -> Result:
             ("mean absolute error, median out", "absolute"),
         )
     ]
-    figure = Figure(title="Sums: one-sided stairs against one-sided geometric noise", panels=panels)
-    return Result(rows=rows, figures={"stairs": figure}, claims=lambda: _claims(rows), notes=_NOTES)
+    figure = lab.Figure("Sums: one-sided stairs against one-sided geometric noise", panels)
+    return lab.Result(rows, {"stairs": figure}, lambda: _claims(rows), _NOTES)
 
 
-def _curve(rows: Sequence[Row], top: int, value: str) -> Curve:
+def _curve(rows: Sequence[lab.Row], top: int, value: str) -> lab.Curve:
     mine = [row for row in rows if row["largest"] == top]
     colour, marker = _LARGEST[top]
-    return Curve(
-        look=Look(name=f"values 0 to {top}", colour=colour, marker=marker),
+    return lab.Curve(
+        look=lab.Look(f"values 0 to {top}", colour, marker),
         x=[row["epsilon"] for row in mine],
         y=[row[f"{value}_stairs"] / row[f"{value}_geometric"] for row in mine],
     )
 
 
-def _claims(rows: Sequence[Row]) -> list[Claim]:
+def _claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     ratios = {
         (row["largest"], row["epsilon"]): row["variance_stairs_formula"]
         / row["variance_geometric_formula"]
@@ -115,17 +102,17 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
         for row in rows
     ]
     return [
-        Claim(
+        lab.Claim(
             judges="ours",
             text="Stairs have no larger variance than the geometric, at the same loss.",
             measured=f"values 0 to 20: {shown} of it",
-            verdict=judge([ratio <= 1 + 1e-9 for ratio in ratios.values()]),
+            verdict=lab.judge([ratio <= 1 + 1e-9 for ratio in ratios.values()]),
         ),
-        Claim(
+        lab.Claim(
             judges="ours",
             text="The formula is the shipped mechanism's, and no answer is below the truth.",
             measured=f"{len(rows)} variances, at most {max(off):.1f} standard errors off",
-            verdict=judge([max(off) < 4.5, *[row["never_below"] for row in rows]]),
+            verdict=lab.judge([max(off) < 4.5, *[row["never_below"] for row in rows]]),
         ),
     ]
 
@@ -136,10 +123,4 @@ _NOTES = (
     "variance; the absolute error has a best one of its own (`first=`), and jumps with it.",
 )
 
-EXPERIMENT = Experiment(
-    name="stairs",
-    title="Beyond the note: sums with stairs",
-    needs="no data",
-    jobs=jobs,
-    result=result,
-)
+EXPERIMENT = lab.Experiment("stairs", "Beyond the note: sums with stairs", "no data", jobs, result)

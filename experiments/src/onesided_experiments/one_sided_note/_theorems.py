@@ -10,19 +10,7 @@ from onesided import verify
 from onesided.mechanism import Counts, Subsampled
 from onesided.numbers import INFINITE, round_up
 from onesided.policy import GroupCount, Shift, unbounded
-from onesided_experiments._model import (
-    Claim,
-    Curve,
-    Experiment,
-    Figure,
-    Job,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    judge,
-)
+from onesided_experiments import _model as lab
 
 _RATES: Final = ("1/2", "1", "2", "4")
 _KEEPS: Final = ("1/10", "1/4", "1/2", "3/4", "1", "3/2", "2", "3")
@@ -30,14 +18,14 @@ _SHIFTS: Final = {
     "addition": ("record -> absent", Shift(rise=0, fall=1)),
     "removal": ("absent -> record", Shift(rise=1, fall=0)),
 }
-_FOUND: Final = Look(name="found by enumeration", colour="black")
+_FOUND: Final = lab.Look("found by enumeration", "black")
 _LINES: Final = {
-    "addition": Look(name="addition: ln(1 + p(e^ε - 1))", colour="blue", marker="none"),
-    "removal": Look(name="removal: -ln(1 - p)", colour="orange", marker="none", dashed=True),
+    "addition": lab.Look("addition: ln(1 + p(e^ε - 1))", "blue", "none"),
+    "removal": lab.Look("removal: -ln(1 - p)", "orange", "none", dashed=True),
 }
 
 
-def check(*, name: str, mechanism: Any, rate: str, keep: str, units: int) -> list[Row]:
+def check(*, name: str, mechanism: Any, rate: str, keep: str, units: int) -> list[lab.Row]:
     """The worst directed losses of a mechanism for one count, one row per direction."""
     report = verify.exact(
         mechanism,
@@ -46,7 +34,7 @@ def check(*, name: str, mechanism: Any, rate: str, keep: str, units: int) -> lis
         query=GroupCount(max_groups=1),
         tail=1e-13,
     )
-    rows: list[Row] = []
+    rows: list[lab.Row] = []
     for direction, (edge, shift) in _SHIFTS.items():
         finding = next(f for e, f in report.findings.items() if e.name == edge)
         promised = round_up(mechanism.loss(shift))
@@ -71,7 +59,7 @@ def _float(text: str) -> float:
     return float(over) / float(under or 1)
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """Noise on each side alone, a sample alone, and samples under noise."""
     units = 2 if setup.quick else 3
     found: list[tuple[str, Any, str, str]] = []
@@ -94,15 +82,15 @@ def jobs(setup: Setup) -> list[Job]:
         for rate in _RATES
     ]
     return [
-        Job(check, {"name": n, "mechanism": m, "rate": r, "keep": k, "units": units})
+        lab.Job(check, {"name": n, "mechanism": m, "rate": r, "keep": k, "units": units})
         for n, m, r, k in found
     ]
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """Losses of Theorem 6 by the share kept, for each rate of the noise inside."""
     panels = [
-        Panel(
+        lab.Panel(
             title=f"noise above at rate {rate}",
             x_label="p, the share that is kept",
             y_label="loss (nats)",
@@ -110,24 +98,22 @@ def result(rows: list[Row], _setup: Setup) -> Result:
         )
         for rate in _RATES
     ]
-    figure = Figure(title="Theorem 6: each direction by its own law", panels=panels)
-    return Result(
-        rows=rows, figures={"theorems": figure}, claims=lambda: _claims(rows), notes=_NOTES
-    )
+    figure = lab.Figure("Theorem 6: each direction by its own law", panels)
+    return lab.Result(rows, {"theorems": figure}, lambda: _claims(rows), _NOTES)
 
 
-def _curves(rows: Sequence[Row], rate: str) -> list[Curve]:
+def _curves(rows: Sequence[lab.Row], rate: str) -> list[lab.Curve]:
     mine = [row for row in rows if row["what"] == "Theorem 6" and row["rate"] == rate]
     shares = [k / 100 for k in range(1, 96)]
     laws = {
         "addition": [log1p(p * expm1(_float(rate))) for p in shares],
         "removal": [-log(1 - p) for p in shares],
     }
-    lines = [Curve(look=look, x=shares, y=laws[name]) for name, look in _LINES.items()]
-    return [*lines, Curve.of(_FOUND, mine, "p", "found", dots=True)]
+    lines = [lab.Curve(look=look, x=shares, y=laws[name]) for name, look in _LINES.items()]
+    return [*lines, lab.Curve.of(_FOUND, mine, "p", "found", dots=True)]
 
 
-def _claims(rows: Sequence[Row]) -> list[Claim]:
+def _claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     texts = {
         "Proposition 3": "Noise above the truth is addition-only ε-DP, and promises no more.",
         "Proposition 4": "Noise below the truth is removal-only ε-DP, and promises no more.",
@@ -146,11 +132,11 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
         if endless:
             words += "; the other direction is infinite"
         claims.append(
-            Claim(
+            lab.Claim(
                 judges="as run",
                 text=f"{name}: {text}",
                 measured=words,
-                verdict=judge([gap < 1e-4, *endless]),
+                verdict=lab.judge([gap < 1e-4, *endless]),
             )
         )
     return claims
@@ -166,10 +152,10 @@ _NOTES = (
     "other share.",
 )
 
-EXPERIMENT = Experiment(
-    name="theorems",
-    title="Propositions 3 and 4, Theorems 5 and 6, equation (3), by enumeration",
-    needs="no data",
-    jobs=jobs,
-    result=result,
+EXPERIMENT = lab.Experiment(
+    "theorems",
+    "Propositions 3 and 4, Theorems 5 and 6, equation (3), by enumeration",
+    "no data",
+    jobs,
+    result,
 )

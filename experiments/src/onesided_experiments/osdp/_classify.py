@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.noise import BoolArray, IntArray
-from onesided_experiments._lazy import load
+from onesided_experiments._tables import load
 from onesided_experiments.osdp._trajectories import ZONES, Trace
 
 FREQUENT: Final = 0.02

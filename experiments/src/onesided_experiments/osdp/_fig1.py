@@ -10,23 +10,13 @@ from typing import Final
 import numpy as np
 
 from onesided.noise import BoolArray, IntArray, NotPrivateSeededNoise
-from onesided_experiments._lazy import load
-from onesided_experiments._model import (
-    Claim,
-    Experiment,
-    Figure,
-    Job,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    judge,
-)
+from onesided_experiments import _model as lab
 from onesided_experiments._repeat import measured
+from onesided_experiments._tables import load
 from onesided_experiments.baselines import ObjectivePerturbation
 from onesided_experiments.osdp import _looks
 from onesided_experiments.osdp._classify import Task, error, scores, task_of, unit_rows
-from onesided_experiments.osdp._policies import QUICK_SHARES, SHARES, choose_zones, sampled
+from onesided_experiments.osdp._looks import QUICK_SHARES, SHARES, choose_zones, sampled
 from onesided_experiments.osdp._trajectories import GEOLIFE, TOKYO, Source, find_traces, read
 
 SOURCES: Final = (TOKYO, GEOLIFE)
@@ -35,7 +25,7 @@ _NEAR: Final = 0.03
 _STRENGTHS: Final = ("0.0001", "0.001", "0.01")
 
 
-def measure(*, source: Source, path: Path, policy: int, folds: int, seed: int) -> list[Row]:
+def measure(*, source: Source, path: Path, policy: int, folds: int, seed: int) -> list[lab.Row]:
     """1 - AUC of what is learnt from open days: all of them, and samples of them."""
     trace = read(source, path)
     task, noise = task_of(trace), NotPrivateSeededNoise(seed * 131 + policy)
@@ -64,24 +54,24 @@ def measure(*, source: Source, path: Path, policy: int, folds: int, seed: int) -
     ]
 
 
-def random_guess(*, source: Source, path: Path, folds: int, seed: int) -> list[Row]:
+def random_guess(*, source: Source, path: Path, folds: int, seed: int) -> list[lab.Row]:
     """Labels drawn at random by their shares, whatever the features."""
     task, random = task_of(read(source, path)), np.random.default_rng(seed)
     errors = [
         error(task.frequent[test], (random.random(test.size) < task.frequent[train].mean()) * 1.0)
         for train, test in splits(task, folds, seed)
     ]
-    base: Row = {**_base(source, task), "policy": 0, "open_share": 0.0, "sensitive_zones": 0}
+    base: lab.Row = {**_base(source, task), "policy": 0, "open_share": 0.0, "sensitive_zones": 0}
     return [{**base, "method": "Random", "epsilon": "", "learnt_from": 0.0}
             | measured("error", errors)]  # fmt: skip
 
 
-def objective(*, source: Source, path: Path, folds: int, seed: int) -> list[Row]:
+def objective(*, source: Source, path: Path, folds: int, seed: int) -> list[lab.Row]:
     """Objective perturbation on all days, rows of norm 1; at its best Λ, found by looking."""
     task = task_of(read(source, path))
     features, random = unit_rows(task.features), np.random.default_rng(seed + 7)
-    base: Row = {**_base(source, task), "policy": 0, "open_share": 0.0, "sensitive_zones": 0}
-    rows: list[Row] = []
+    base: lab.Row = {**_base(source, task), "policy": 0, "open_share": 0.0, "sensitive_zones": 0}
+    rows: list[lab.Row] = []
     for epsilon in _looks.EPSILONS:
         tried = []
         for strength in _STRENGTHS if folds == _FOLDS else _STRENGTHS[1:2]:
@@ -109,7 +99,7 @@ def splits(task: Task, folds: int, seed: int) -> Iterator[tuple[BoolArray, IntAr
         yield mask, np.asarray(test, dtype=np.int64)
 
 
-def _base(source: Source, task: Task) -> Row:
+def _base(source: Source, task: Task) -> lab.Row:
     return {
         "dataset": source.name,
         "days": int(task.frequent.size),
@@ -119,46 +109,44 @@ def _base(source: Source, task: Task) -> Row:
     }
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """One per data set and policy, and one per level that knows of no policy."""
     folds, shares = (2, QUICK_SHARES) if setup.quick else (_FOLDS, SHARES)
     made = []
     for source, path in find_traces(setup.data, SOURCES[1:] if setup.quick else SOURCES):
         shared = {"source": source, "path": path, "folds": folds, "seed": setup.seed}
-        made += [Job(measure, {**shared, "policy": policy}) for policy in shares]
-        made += [Job(random_guess, shared), Job(objective, shared)]
+        made += [lab.Job(measure, {**shared, "policy": policy}) for policy in shares]
+        made += [lab.Job(random_guess, shared), lab.Job(objective, shared)]
     return made
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """Bars by policy, one panel per data set and ε."""
     panels = [
-        _panel([row for row in rows if row["dataset"] == name], name, epsilon)
-        for name in _looks.sources(rows)
+        _panel(lab.where(rows, dataset=name), name, epsilon)
+        for name in lab.datasets(rows)
         for epsilon in _looks.EPSILONS
     ]
-    figure = Figure(
-        title="OSDP Figure 1: frequent or occasional user, 1 - AUC over 10 folds", panels=panels
-    )
+    figure = lab.Figure("OSDP Figure 1: frequent or occasional user, 1 - AUC over 10 folds", panels)
     said = {source.name: source.said for source in SOURCES}
     notes = [
         "The paper's Wi-Fi trace is not public. Frequent users (the paper's residents) are the 2 % "
         "with the most days; features are the paper's, over 64 zones.",
-        *(f"{name}: {said[name]}." for name in _looks.sources(rows)),
+        *(f"{name}: {said[name]}." for name in lab.datasets(rows)),
         "Every fold is tested on all its days, sensitive ones too. Patterns are chosen by looking "
         "at all days, as in the paper: no part of the guarantee.",
         "ObjDP has rows of norm 1 and, of three, the Λ that turns out best: a help that it would "
         "not have. At ε = 0.01 our samples hold 1 % of the open days, a few hundred at most, where "
         "the paper's hold some 5,500.",
     ]
-    return Result(rows=rows, figures={"fig1": figure}, claims=lambda: _claims(rows), notes=notes)
+    return lab.Result(rows, {"fig1": figure}, lambda: _claims(rows), notes)
 
 
-def _panel(rows: Sequence[Row], name: str, epsilon: str) -> Panel:
+def _panel(rows: Sequence[lab.Row], name: str, epsilon: str) -> lab.Panel:
     tried = _looks.policies(rows)
     at = [row for row in rows if row["epsilon"] == epsilon]
     flat = [row for row in rows if row["policy"] == 0 and row["epsilon"] in ("", epsilon)]
-    return Panel(
+    return lab.Panel(
         title=f"{name}, ε = {epsilon}",
         x_label=_looks.X_LABEL,
         y_label="1 - AUC",
@@ -174,7 +162,7 @@ def _panel(rows: Sequence[Row], name: str, epsilon: str) -> Panel:
 Errors = dict[str, dict[int, float]]
 
 
-def _errors(rows: Sequence[Row], method: str, epsilon: str) -> Errors:
+def _errors(rows: Sequence[lab.Row], method: str, epsilon: str) -> Errors:
     """By data set and policy; policy 0 is for methods that know of none."""
     found: Errors = {}
     for row in rows:
@@ -183,7 +171,7 @@ def _errors(rows: Sequence[Row], method: str, epsilon: str) -> Errors:
     return found
 
 
-def _claims(rows: Sequence[Row]) -> list[Claim]:
+def _claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     plain, chance = _errors(rows, "All NS", "1"), _errors(rows, "Random", "")
     claims = []
     for epsilon in _looks.EPSILONS:
@@ -191,21 +179,21 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
         private = _errors(rows, "ObjDP", epsilon)
         pairs = {name: (found[0], chance[name][0]) for name, found in private.items()}
         claims.append(
-            Claim(
+            lab.Claim(
                 judges="as run",
                 text=f"ObjDP at ε = {epsilon} is close to Random (within 0.1).",
                 measured="; ".join(
                     f"{n} {one:.3f} against {two:.3f}" for n, (one, two) in pairs.items()
                 ),
-                verdict=judge([abs(one - two) <= 0.1 for one, two in pairs.values()]),
+                verdict=lab.judge([abs(one - two) <= 0.1 for one, two in pairs.values()]),
             )
         )
     return [*claims, *_of_all(plain)]
 
 
-def _as_low(sample: Errors, plain: Errors, epsilon: str) -> Claim:
+def _as_low(sample: Errors, plain: Errors, epsilon: str) -> lab.Claim:
     gaps = {n: {p: error - plain[n][p] for p, error in one.items()} for n, one in sample.items()}
-    return Claim(
+    return lab.Claim(
         judges="as run",
         text=f"OsdpRR's error at ε = {epsilon} is as low as All NS's (within {_NEAR} at the middle "
         "policy).",
@@ -213,39 +201,39 @@ def _as_low(sample: Errors, plain: Errors, epsilon: str) -> Claim:
             f"{name} " + ", ".join(f"P{share} {gap:+.3f}" for share, gap in one.items())
             for name, one in gaps.items()
         ),
-        verdict=judge([float(np.median(list(one.values()))) <= _NEAR for one in gaps.values()]),
+        verdict=lab.judge([float(np.median(list(one.values()))) <= _NEAR for one in gaps.values()]),
     )
 
 
-def _of_all(plain: Errors) -> list[Claim]:
+def _of_all(plain: Errors) -> list[lab.Claim]:
     grows = [
         one[fewer] >= one[more] - 0.005
         for one in plain.values()
         for more, fewer in pairwise(SHARES)
     ]
     return [
-        Claim(
+        lab.Claim(
             judges="as run",
             text="The error of All NS is close to 0.1 (0.05 to 0.15) with most records open (P99).",
             measured="; ".join(f"{name} {one[99]:.3f}" for name, one in plain.items()),
-            verdict=judge([0.05 <= one[99] <= 0.15 for one in plain.values()]),
+            verdict=lab.judge([0.05 <= one[99] <= 0.15 for one in plain.values()]),
         ),
-        Claim(
+        lab.Claim(
             judges="as run",
             text="The error grows as fewer records are open (All NS, P99 to P1, each step).",
             measured="; ".join(
                 f"{name} " + ", ".join(f"{one[share]:.2f}" for share in SHARES)
                 for name, one in plain.items()
             ),
-            verdict=judge(grows),
+            verdict=lab.judge(grows),
         ),
     ]
 
 
-EXPERIMENT = Experiment(
-    name="fig1",
-    title="Figure 1: classification of daily trajectories",
-    needs="checkins/foursquare_tky_sequences.parquet, gps/geolife_1min.parquet",
-    jobs=jobs,
-    result=result,
+EXPERIMENT = lab.Experiment(
+    "fig1",
+    "Figure 1: classification of daily trajectories",
+    "checkins/foursquare_tky_sequences.parquet, gps/geolife_1min.parquet",
+    jobs,
+    result,
 )

@@ -9,17 +9,7 @@ from typing import Final
 import numpy as np
 
 from onesided.noise import NotPrivateSeededNoise
-from onesided_experiments._model import (
-    Claim,
-    Experiment,
-    Figure,
-    Job,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    judge,
-)
+from onesided_experiments import _model as lab
 from onesided_experiments._repeat import measured
 from onesided_experiments.osdp import _looks
 from onesided_experiments.osdp._grams import (
@@ -32,7 +22,7 @@ from onesided_experiments.osdp._grams import (
     unknown_keys,
     without_noise,
 )
-from onesided_experiments.osdp._policies import QUICK_SHARES, SHARES, choose_zones, sampled
+from onesided_experiments.osdp._looks import QUICK_SHARES, SHARES, choose_zones, sampled
 from onesided_experiments.osdp._trajectories import (
     GEOLIFE,
     PEOPLEFLOW,
@@ -48,7 +38,7 @@ LENGTHS: Final = (4, 5)
 
 def measure(
     *, source: Source, path: Path, length: int, policy: int, repeats: int, seed: int
-) -> list[Row]:
+) -> list[lab.Row]:
     """Under one policy: all open days, samples of them, and noise below their counts."""
     trace, noise = read(source, path), NotPrivateSeededNoise(seed * 8_191 + 100 * length + policy)
     grams, chosen = grams_of(trace, length), choose_zones(trace.zones_by_day(), policy, seed)
@@ -66,7 +56,7 @@ def measure(
     plain = without_noise(grams, of_days(grams, chosen.open_records, None, noise))
     rows = [{**base, "method": "All NS", "epsilon": "", "limit": 0, **_measured([plain] * 2)}]
     for epsilon in _looks.EPSILONS:
-        shared: Row = {**base, "epsilon": epsilon}
+        shared: lab.Row = {**base, "epsilon": epsilon}
         rows.append({**shared, "method": "OsdpRR", "limit": 0, **_repeat(sample, epsilon, repeats)})
         rows.append({**shared, "method": "ours: unknown keys", "limit": 1}
                     | _repeat(below, epsilon, repeats))  # fmt: skip
@@ -75,7 +65,7 @@ def measure(
 
 def all_sensitive(
     *, source: Source, path: Path, length: int, limit: int, repeats: int, seed: int
-) -> list[Row]:
+) -> list[lab.Row]:
     """The Laplace mechanism on every day, cut down to ``limit`` n-grams at random."""
     trace, noise = read(source, path), NotPrivateSeededNoise(seed * 8_209 + 100 * length + limit)
     grams = grams_of(trace, length)
@@ -91,7 +81,7 @@ def all_sensitive(
     ]
 
 
-def _base(source: Source, grams: Grams) -> Row:
+def _base(source: Source, grams: Grams) -> lab.Row:
     return {
         "dataset": source.name,
         "n": grams.length,
@@ -100,18 +90,18 @@ def _base(source: Source, grams: Grams) -> Row:
     }
 
 
-def _repeat(one: Callable[[str], Errors], epsilon: str, repeats: int) -> Row:
+def _repeat(one: Callable[[str], Errors], epsilon: str, repeats: int) -> lab.Row:
     return _measured([one(epsilon) for _ in range(repeats)])
 
 
-def _measured(errors: Sequence[Errors]) -> Row:
+def _measured(errors: Sequence[Errors]) -> lab.Row:
     return {
         **measured("everywhere", [one.everywhere for one in errors]),
         **measured("present", [one.present for one in errors]),
     }
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """One per data set, n and policy; and one per limit for the Laplace mechanism."""
     repeats, shares = (2, QUICK_SHARES) if setup.quick else (10, SHARES)
     made = []
@@ -119,22 +109,18 @@ def jobs(setup: Setup) -> list[Job]:
         for length in LENGTHS:
             shared = {"source": source, "path": path, "length": length, "repeats": repeats}
             shared["seed"] = setup.seed
-            made += [Job(measure, {**shared, "policy": policy}) for policy in shares]
+            made += [lab.Job(measure, {**shared, "policy": policy}) for policy in shares]
             limits = LIMITS[:2] if setup.quick else LIMITS
-            made += [Job(all_sensitive, {**shared, "limit": limit}) for limit in limits]
+            made += [lab.Job(all_sensitive, {**shared, "limit": limit}) for limit in limits]
     return made
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """One figure per n: data sets by ε, over the n-grams that occur and over all."""
     # LM T*: for each error measure the best limit, found by looking at the errors.
     found = []
     for key in dict.fromkeys((row["dataset"], row["n"], row["epsilon"]) for row in rows):
-        mine = [
-            row
-            for row in rows
-            if row["policy"] == 0 and (row["dataset"], row["n"], row["epsilon"]) == key
-        ]
+        mine = lab.where(rows, policy=0, **dict(zip(("dataset", "n", "epsilon"), key, strict=True)))
         if not mine:
             continue
         best = {name: min(mine, key=lambda row: row[name]) for name in ("everywhere", "present")}
@@ -148,32 +134,32 @@ def result(rows: list[Row], _setup: Setup) -> Result:
     said = {source.name: source.said for source in SOURCES}
     notes = [
         "The paper's Wi-Fi trace is not public; 64 zones stand for its 64 access points.",
-        *(f"{name}: {said[name]}." for name in _looks.sources(rows)),
+        *(f"{name}: {said[name]}." for name in lab.datasets(rows)),
         "'Occurring': the mean over n-grams that somebody has. 'Everywhere': over all 64^n, as the "
         "error is printed in the paper; the absent ones are added as the mean size of the noise.",
         "A record is a day; LM's noise is Laplace's of scale 2k/ε. Unknown keys: whole numbers, "
         "one n-gram per open day, noise below only at rate ε, median taken out, clipped at 0.",
     ]
-    return Result(rows=rows, figures=figures, claims=lambda: _claims(rows), notes=notes)
+    return lab.Result(rows, figures, lambda: _claims(rows), notes)
 
 
-def _figure(rows: Sequence[Row], length: int) -> Figure:
+def _figure(rows: Sequence[lab.Row], length: int) -> lab.Figure:
     panels = [
         _panel([r for r in rows if r["n"] == length and r["dataset"] == name], name, epsilon, over)
-        for name in _looks.sources(rows)
+        for name in lab.datasets(rows)
         for over in ("present", "everywhere")
         for epsilon in _looks.EPSILONS
     ]
     title = f"OSDP Figure {length - 2}: mean relative error of people by {length}-gram"
-    return Figure(title=title, panels=panels, columns=4)
+    return lab.Figure(title, panels, columns=4)
 
 
-def _panel(rows: Sequence[Row], name: str, epsilon: str, over: str) -> Panel:
+def _panel(rows: Sequence[lab.Row], name: str, epsilon: str, over: str) -> lab.Panel:
     tried = _looks.policies(rows)
     at = [row for row in rows if row["epsilon"] == epsilon]
     flat = [row for row in at if row["policy"] == 0]
     said = "occurring" if over == "present" else "everywhere"
-    return Panel(
+    return lab.Panel(
         title=f"{name}, ε = {epsilon}, {said}",
         x_label=_looks.X_LABEL,
         y_label=f"mean relative error, {said}",
@@ -192,14 +178,10 @@ def _panel(rows: Sequence[Row], name: str, epsilon: str, over: str) -> Panel:
 Case = tuple[str, int]
 
 
-def _claims(rows: Sequence[Row]) -> list[Claim]:
+def _claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     def values(method: str, epsilon: str, policy: int, over: str) -> dict[Case, float]:
-        wanted = (method, epsilon, policy)
-        return {
-            (row["dataset"], row["n"]): float(row[over])
-            for row in rows
-            if (row["method"], row["epsilon"], row["policy"]) == wanted
-        }
+        mine = lab.where(rows, method=method, epsilon=epsilon, policy=policy)
+        return {(row["dataset"], row["n"]): float(row[over]) for row in mine}
 
     def pairs(epsilon: str, over: str) -> dict[Case, tuple[float, float]]:
         laplace_errors = values("LM T1", epsilon, 0, over)
@@ -212,12 +194,12 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
         case: (sample[0][case] / all_open[0][case], sample[1][case] / all_open[1][case])
         for case in all_open[0]
     }
-    first = Claim(
+    first = lab.Claim(
         judges="as run",
         text="All NS errs less than OsdpRR at ε = 1, but not by much (a factor under 2), with "
         "10 to 50 % of the records sensitive.",
         measured="OsdpRR / All NS at P90 and P50, occurring: " + _said(near, "and"),
-        verdict=judge([1 <= ratio < 2 for pair in near.values() for ratio in pair]),
+        verdict=lab.judge([1 <= ratio < 2 for pair in near.values() for ratio in pair]),
     )
     against = [
         _against_laplace(pairs("1", over), pairs("0.01", over), word)
@@ -235,28 +217,28 @@ def _said(numbers: Mapping[Case, tuple[float, float]], between: str) -> str:
 
 def _against_laplace(
     half: Mapping[Case, tuple[float, float]], small: Mapping[Case, tuple[float, float]], word: str
-) -> list[Claim]:
+) -> list[lab.Claim]:
     """From pairs of LM T1 and OsdpRR at P50, for ε = 1 and for ε = 0.01."""
     return [
-        Claim(
+        lab.Claim(
             judges="as run",
             text="At ε = 1 LM's error is comparable (a factor of at most 2) to OsdpRR's at P50 "
             f"({word}).",
             measured=_said(half, "against"),
-            verdict=judge([1 / 2 <= lm / rr <= 2 for lm, rr in half.values()]),
+            verdict=lab.judge([1 / 2 <= lm / rr <= 2 for lm, rr in half.values()]),
         ),
-        Claim(
+        lab.Claim(
             judges="as run",
             text=f"At ε = 0.01 LM's error is ten times OsdpRR's or more (P50, {word}).",
             measured=_said(small, "against"),
-            verdict=judge([lm >= 10 * rr for lm, rr in small.values()]),
+            verdict=lab.judge([lm >= 10 * rr for lm, rr in small.values()]),
         ),
     ]
 
 
-def _best_limit(rows: Sequence[Row]) -> Claim:
+def _best_limit(rows: Sequence[lab.Row]) -> lab.Claim:
     best = [row for row in rows if row["method"] == "LM T*"]
-    return Claim(
+    return lab.Claim(
         judges="as run",
         text="The best truncation is k = 1 for 4- and 5-grams.",
         measured="; ".join(
@@ -264,11 +246,11 @@ def _best_limit(rows: Sequence[Row]) -> Claim:
             f"(occurring), {row['limit_everywhere']} (everywhere)"
             for row in best
         ),
-        verdict=judge([row["limit"] == row["limit_everywhere"] == 1 for row in best]),
+        verdict=lab.judge([row["limit"] == row["limit_everywhere"] == 1 for row in best]),
     )
 
 
-def _ours(rows: Sequence[Row]) -> Claim:
+def _ours(rows: Sequence[lab.Row]) -> lab.Claim:
     """Noise below at T1 against sampling, over the n-grams that occur."""
     names = ("dataset", "n", "epsilon", "policy")
     by_method: dict[str, dict[tuple[object, ...], float]] = {}
@@ -277,19 +259,19 @@ def _ours(rows: Sequence[Row]) -> Claim:
         found[tuple(row[name] for name in names)] = row["present"]
     won = {key: by_method["ours: unknown keys"][key] < error
            for key, error in by_method["OsdpRR"].items()}  # fmt: skip
-    return Claim(
+    return lab.Claim(
         judges="ours",
         text="One n-gram per open day with noise below beats the sample (occurring).",
         measured=f"{sum(won.values())} of {len(won)} settings",
-        verdict=judge(list(won.values())),
+        verdict=lab.judge(list(won.values())),
     )
 
 
-EXPERIMENT = Experiment(
-    name="fig2-3",
-    title="Figures 2 and 3: 4-grams and 5-grams",
-    needs="checkins/peopleflow_tokyo_traces.parquet, checkins/foursquare_tky_sequences.parquet, "
+EXPERIMENT = lab.Experiment(
+    "fig2-3",
+    "Figures 2 and 3: 4-grams and 5-grams",
+    "checkins/peopleflow_tokyo_traces.parquet, checkins/foursquare_tky_sequences.parquet, "
     "gps/geolife_1min.parquet",
-    jobs=jobs,
-    result=result,
+    jobs,
+    result,
 )

@@ -10,24 +10,11 @@ from zlib import crc32
 import numpy as np
 
 from onesided.noise import NotPrivateSeededNoise
-from onesided_experiments._model import (
-    Claim,
-    Curve,
-    Experiment,
-    Figure,
-    Job,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    Verdict,
-    judge,
-)
+from onesided_experiments import _model as lab
 from onesided_experiments._repeat import measured
 from onesided_experiments.osdp import _looks
+from onesided_experiments.osdp._looks import QUICK_SHARES, SHARES
 from onesided_experiments.osdp._place_hour import ALGORITHMS, by_day, by_visit, errors_of, visits_of
-from onesided_experiments.osdp._policies import QUICK_SHARES, SHARES
 from onesided_experiments.osdp._rescaling import JUDGES, NAMES, RESCALINGS, Rescaling
 from onesided_experiments.osdp._trajectories import (
     GEOLIFE,
@@ -50,34 +37,26 @@ _OURS: Final = (
 SOURCES: Final = (PEOPLEFLOW, NEW_YORK, GEOLIFE)
 _MEASURES: Final = {"mean": "MRE", "median": "Rel50", "high": "Rel95"}
 LOOKS: Final = {
-    "zeros": Look(name="0 everywhere", colour="black", marker="none", dashed=True),
-    "Laplace": Look(name="Laplace", colour="grey", marker="none"),
-    "DAWA": Look(name="DAWA", colour="black", marker="square"),
-    "OsdpRR": Look(name="OsdpRR", colour="sky", marker="triangle", dashed=True),
-    "OsdpLaplace": Look(name="OsdpLaplace", colour="yellow", marker="none"),
-    "OsdpLaplaceL1": Look(name="OsdpLaplaceL1", colour="orange", marker="diamond"),
-    "hybrid": Look(name="hybrid (two-sided where zones are sensitive)", colour="purple"),
-    "DAWAz": Look(name="DAWAz, totals stay", colour="vermillion", marker="square"),
-    "DAWAz, as printed": Look(
-        name="DAWAz, line 9 as printed", colour="vermillion", marker="cross", dashed=True
-    ),
-    "DAWAz, not rescaled": Look(
-        name="DAWAz, not rescaled", colour="vermillion", marker="triangle", dashed=True
-    ),
-    "ours: DAWA that looks first": Look(
-        name="ours: DAWA that looks first", colour="grey", marker="diamond"
-    ),
-    "ours: DAWAz, zeros left out": Look(
-        name="ours: DAWAz, zeros left out", colour="vermillion", marker="diamond"
-    ),
-    "ours: split": Look(name="ours: split histogram", colour="blue"),
-    "ours: open shape": Look(name="ours: open shape", colour="green", marker="triangle"),
+    "zeros": lab.Look("0 everywhere", "black", "none", dashed=True),
+    "Laplace": lab.Look("Laplace", "grey", "none"),
+    "DAWA": lab.Look("DAWA", "black", "square"),
+    "OsdpRR": lab.Look("OsdpRR", "sky", "triangle", dashed=True),
+    "OsdpLaplace": lab.Look("OsdpLaplace", "yellow", "none"),
+    "OsdpLaplaceL1": lab.Look("OsdpLaplaceL1", "orange", "diamond"),
+    "hybrid": lab.Look("hybrid (two-sided where zones are sensitive)", "purple"),
+    "DAWAz": lab.Look("DAWAz, totals stay", "vermillion", "square"),
+    "DAWAz, as printed": lab.Look("DAWAz, line 9 as printed", "vermillion", "cross", dashed=True),
+    "DAWAz, not rescaled": lab.Look("DAWAz, not rescaled", "vermillion", "triangle", dashed=True),
+    "ours: DAWA that looks first": lab.Look("ours: DAWA that looks first", "grey", "diamond"),
+    "ours: DAWAz, zeros left out": lab.Look("ours: DAWAz, zeros left out", "vermillion", "diamond"),
+    "ours: split": lab.Look("ours: split histogram", "blue"),
+    "ours: open shape": lab.Look("ours: open shape", "green", "triangle"),
 }
 
 
 def measure(
     *, source: Source, path: Path, reading: str, policy: int, repeats: int, seed: int
-) -> list[Row]:
+) -> list[lab.Row]:
     """Every algorithm at every ε, under one policy."""
     trace = read(source, path)
     visits = visits_of(trace)
@@ -85,7 +64,7 @@ def measure(
         parts, chosen = by_visit(visits, policy, seed)
     else:
         parts, chosen = by_day(visits, trace, policy, seed)
-    base: Row = {
+    base: lab.Row = {
         "dataset": source.name,
         "reading": reading,
         "policy": policy,
@@ -104,14 +83,14 @@ def measure(
                 errors_of(parts.everybody, algorithm(parts, epsilon, noise)) for _ in range(repeats)
             ]
             errors = dict(zip(_MEASURES, zip(*found, strict=True), strict=True))
-            row: Row = {**base, "epsilon": epsilon, "method": name}
+            row: lab.Row = {**base, "epsilon": epsilon, "method": name}
             for measure_name, values in errors.items():
                 row |= measured(measure_name, np.asarray(values))
             rows.append(row)
     return rows
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """One per data set, reading of the policy, and policy."""
     repeats, shares = (2, QUICK_SHARES) if setup.quick else (10, SHARES)
     made = []
@@ -119,12 +98,13 @@ def jobs(setup: Setup) -> list[Job]:
         for reading in ("visit", "day") if source is PEOPLEFLOW else ("visit",):
             shared = {"source": source, "path": path, "reading": reading, "repeats": repeats}
             made += [
-                Job(measure, {**shared, "policy": policy, "seed": setup.seed}) for policy in shares
+                lab.Job(measure, {**shared, "policy": policy, "seed": setup.seed})
+                for policy in shares
             ]
     return made
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """Figure 4: mean relative error at two ε. Figure 5: percentiles at ε = 1."""
     four = [("mean", epsilon) for epsilon in _looks.EPSILONS]
     five = [(name, "1") for name in ("median", "high")]
@@ -136,7 +116,7 @@ def result(rows: list[Row], _setup: Setup) -> Result:
     notes = [
         "The paper's Wi-Fi trace is not public. Cells are 64 zones by the hours of a day; a record "
         "is one person's presence in a zone in an hour, so it is in one cell, and ε is per record.",
-        *(f"{name}: {said[name]}." for name in _looks.sources(rows)),
+        *(f"{name}: {said[name]}." for name in lab.datasets(rows)),
         "'By visit': a record is sensitive if its own zone is. 'By day': if that day passes a "
         "sensitive zone anywhere (one day of data only). The paper's text supports either.",
         "A whole day is many records: with one zone in each of 18 hours, ε = 1 a record is 18 a "
@@ -145,22 +125,22 @@ def result(rows: list[Row], _setup: Setup) -> Result:
         "DAWAz in three readings of its line 9: as printed (erratum 9), left out, and so that "
         "totals stay. DAWA always makes a partition, as in its paper; ours looks first.",
     ]
-    return Result(rows=rows, figures=figures, claims=lambda: claims(rows), notes=notes)
+    return lab.Result(rows, figures, lambda: claims(rows), notes)
 
 
-def _figure(rows: Sequence[Row], title: str, shown: Sequence[tuple[str, str]]) -> Figure:
+def _figure(rows: Sequence[lab.Row], title: str, shown: Sequence[tuple[str, str]]) -> lab.Figure:
     """The paper's algorithms, and ours beside them, on one scale."""
     panels = []
     for name, reading in list(dict.fromkeys((row["dataset"], row["reading"]) for row in rows)):
-        mine = [row for row in rows if (row["dataset"], row["reading"]) == (name, reading)]
+        mine = lab.where(rows, dataset=name, reading=reading)
         tried = _looks.policies(mine)
         for value, epsilon in shown:
-            part = [row for row in mine if row["epsilon"] == epsilon]
+            part = lab.where(mine, epsilon=epsilon)
             pair = [[_curve(part, m, value, tried) for m in many] for many in (_THEIRS, _OURS)]
             top = 1.25 * max(y for curves in pair for curve in curves for y in curve.y)
             # Below the least error that is not 0, the axis is linear: zeros have their place.
             panels += [
-                Panel(
+                lab.Panel(
                     title=f"{whose}\n{name}, by {reading}, ε = {epsilon}",
                     x_label=_looks.X_LABEL,
                     y_label=f"relative error, {_MEASURES[value]}",
@@ -172,18 +152,21 @@ def _figure(rows: Sequence[Row], title: str, shown: Sequence[tuple[str, str]]) -
                 )
                 for whose, curves in zip(("the paper's", "ours"), pair, strict=True)
             ]
-    return Figure(title=title, panels=panels, columns=4)
+    return lab.Figure(title, panels, columns=4)
 
 
-def _curve(rows: Sequence[Row], method: str, value: str, tried: Sequence[int]) -> Curve:
+def _curve(rows: Sequence[lab.Row], method: str, value: str, tried: Sequence[int]) -> lab.Curve:
     by_policy = {row["policy"]: row for row in rows if row["method"] == method}
-    return Curve(look=LOOKS[method], x=range(len(tried)), y=[by_policy[p][value] for p in tried])
+    return lab.Curve(
+        look=LOOKS[method], x=range(len(tried)), y=[by_policy[p][value] for p in tried]
+    )
 
 
 DP: Final = ("Laplace", "DAWA")
 OSDP: Final = ("OsdpRR", "OsdpLaplace", "OsdpLaplaceL1", "hybrid", "DAWAz")
 _MOSTLY_OPEN: Final = (99, 90, 75, 50)
 _MOSTLY_SENSITIVE: Final = (10, 1)
+_EVERY: Final = (*_MOSTLY_OPEN, 25, *_MOSTLY_SENSITIVE)
 _THREE: Final = (NAMES["totals stay"], NAMES["as printed"], NAMES["left out"])
 Case = tuple[str, str]
 
@@ -191,7 +174,7 @@ Case = tuple[str, str]
 class _Table:
     """Errors by data set and reading, ε, method and policy."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[lab.Row]) -> None:
         self.cases: list[Case] = list(dict.fromkeys((r["dataset"], r["reading"]) for r in rows))
         self.methods = list(dict.fromkeys(row["method"] for row in rows))
         self._rows = {
@@ -212,20 +195,49 @@ class _Table:
             if method in self.methods
         )
 
+    def ratios(
+        self, case: Case, epsilon: str, method: str, pool: Sequence[str], policies: Sequence[int]
+    ) -> list[float]:
+        """A method's error over the least of a pool's, policy by policy."""
+        return [
+            self.error(case, epsilon, method, one) / self.best(case, epsilon, pool, one)[0]
+            for one in policies
+        ]
 
-def claims(rows: Sequence[Row]) -> list[Claim]:
+
+def _by_case(
+    table: _Table,
+    judges: lab.Judged,
+    text: str,
+    found: Callable[[Case], tuple[list[bool], str]],
+    said: str = "",
+) -> lab.Claim:
+    """A claim that is tried on every case: whether it held, each time, and numbers in words."""
+    told = {f"{name} by {reading}": found((name, reading)) for name, reading in table.cases}
+    return lab.Claim(
+        judges=judges,
+        text=text,
+        measured=said + "; ".join(f"{case}: {words}" for case, (_, words) in told.items()),
+        verdict=lab.judge([one for held, _ in told.values() for one in held]),
+    )
+
+
+def _numbers(ratios: Sequence[float]) -> str:
+    return ", ".join(f"{ratio:.2f}" for ratio in ratios)
+
+
+def claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     """One verdict for each sentence of section 6.3.3.1 that can be tried."""
     table = _Table(rows)
-    held, said = {}, []
-    for case in table.cases:
-        ratios = []
-        for of in ("median", "high"):
-            for policy in _MOSTLY_OPEN:
-                dawa = table.error(case, "1", "DAWA", policy, of)
-                ratios.append(table.best(case, "1", OSDP, policy, of)[0] / dawa)
-        held[case] = [ratio < 1 for ratio in ratios]
-        each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-        said.append(f"{case[0]} by {case[1]}: {each}")
+
+    def over_dawa(case: Case) -> tuple[list[bool], str]:
+        ratios = [
+            table.best(case, "1", OSDP, policy, of)[0] / table.error(case, "1", "DAWA", policy, of)
+            for of in ("median", "high")
+            for policy in _MOSTLY_OPEN
+        ]
+        return [ratio < 1 for ratio in ratios], _numbers(ratios)
+
     found = [
         _against(
             table, "1", _MOSTLY_OPEN, lambda osdp, dp: osdp < dp,
@@ -236,12 +248,11 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
             "At ε = 1 DP is better if less than 25 % are open.",
         ),
         _clipped_at_small_epsilon(table),
-        Claim(
-        judges="corrected",
-        text="At ε = 1 OSDP improves on DAWA in Rel50 and Rel95, even with half the records open.",
-        measured="best OSDP / DAWA, Rel50 at P99, P90, P75, P50, then Rel95: " + "; ".join(said),
-        verdict=_verdict(held),
-    ),
+        _by_case(
+            table, "corrected",
+            "At ε = 1 OSDP improves on DAWA in Rel50 and Rel95, even with half the records open.",
+            over_dawa, "best OSDP / DAWA, Rel50 at P99, P90, P75, P50, then Rel95: ",
+        ),
     ]  # fmt: skip
     if "DAWAz" in table.methods:
         found += [
@@ -254,133 +265,98 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     return [*found, *(_ours(table, method) for method in ours)]
 
 
-def _verdict(held: dict[Case, list[bool]]) -> Verdict:
-    return judge([one for many in held.values() for one in many])
-
-
 def _against(
     table: _Table,
     epsilon: str,
     policies: Sequence[int],
     compare: Callable[[float, float], bool],
     text: str,
-) -> Claim:
-    held, said = {}, []
-    for case in table.cases:
-        pairs = [
-            (table.best(case, epsilon, OSDP, one), table.best(case, epsilon, DP, one))
+) -> lab.Claim:
+    def found(case: Case) -> tuple[list[bool], str]:
+        pairs = {
+            one: (table.best(case, epsilon, OSDP, one), table.best(case, epsilon, DP, one))
             for one in policies
-        ]
-        held[case] = [compare(osdp[0], dp[0]) for osdp, dp in pairs]
-        each = ", ".join(
+        }
+        return [compare(osdp[0], dp[0]) for osdp, dp in pairs.values()], ", ".join(
             f"P{one} {osdp[0]:.2g} ({osdp[1]}) against {dp[0]:.2g}"
-            for one, (osdp, dp) in zip(policies, pairs, strict=True)
+            for one, (osdp, dp) in pairs.items()
         )
-        said.append(f"{case[0]} by {case[1]}: {each}")
-    return Claim(judges="corrected", text=text, measured="; ".join(said), verdict=_verdict(held))
+
+    return _by_case(table, "corrected", text, found)
 
 
-def _clipped_at_small_epsilon(table: _Table) -> Claim:
+def _clipped_at_small_epsilon(table: _Table) -> lab.Claim:
     """The mark of 25 % again, for OsdpLaplaceL1 and for what the paper calls so here."""
-    held, said = {}, []
-    for case in table.cases:
+
+    def found(case: Case) -> tuple[list[bool], str]:
         lost = {}
-        for policy in (*_MOSTLY_OPEN, 25, *_MOSTLY_SENSITIVE):
+        for policy in _EVERY:
             ours = table.best(case, "0.01", ("OsdpLaplaceL1", "hybrid"), policy)[0]
             lost[policy] = ours > table.best(case, "0.01", DP, policy)[0]
-        held[case] = [not lost[p] for p in _MOSTLY_OPEN] + [lost[p] for p in _MOSTLY_SENSITIVE]
+        held = [not lost[p] for p in _MOSTLY_OPEN] + [lost[p] for p in _MOSTLY_SENSITIVE]
         worse = ", ".join(f"P{policy}" for policy, worse in lost.items() if worse)
-        said.append(f"{case[0]} by {case[1]}: DP better at {worse or 'none'}")
-    return Claim(
-        judges="corrected",
-        text="At ε = 0.01 OsdpLaplaceL1 (or the hybrid) is better than DP above 25 %, worse below.",
-        measured="; ".join(said),
-        verdict=_verdict(held),
-    )
+        return held, f"DP better at {worse or 'none'}"
+
+    text = "At ε = 0.01 OsdpLaplaceL1 (or the hybrid) is better than DP above 25 %, worse below."
+    return _by_case(table, "corrected", text, found)
 
 
-def _zeros_at_small_epsilon(table: _Table, reading: Rescaling) -> Claim:
-    policies = (*_MOSTLY_OPEN, 25, *_MOSTLY_SENSITIVE)
+def _zeros_at_small_epsilon(table: _Table, reading: Rescaling) -> lab.Claim:
     pool = (*DP, *(*OSDP[:-1], NAMES[reading]))
-    held, said = {}, []
-    for case in table.cases:
-        ratios = [
-            table.error(case, "0.01", NAMES[reading], one) / table.best(case, "0.01", pool, one)[0]
-            for one in policies
-        ]
-        held[case] = [ratio <= 1.5 for ratio in ratios]
-        said.append(f"{case[0]} by {case[1]}: " + ", ".join(f"{ratio:.2f}" for ratio in ratios))
-    return Claim(
-        judges=JUDGES[reading],
-        text="At ε = 0.01 DAWAz is highly competitive under all policies (within 1.5 of the best; "
-        f"line 9 {reading}).",
-        measured="DAWAz / best, P99 to P1: " + "; ".join(said),
-        verdict=_verdict(held),
-    )
+
+    def found(case: Case) -> tuple[list[bool], str]:
+        ratios = table.ratios(case, "0.01", NAMES[reading], pool, _EVERY)
+        return [ratio <= 1.5 for ratio in ratios], _numbers(ratios)
+
+    text = "At ε = 0.01 DAWAz is highly competitive under all policies (within 1.5 of the best; "
+    said = "DAWAz / best, P99 to P1: "
+    return _by_case(table, JUDGES[reading], f"{text}line 9 {reading}).", found, said)
 
 
-def _factor(table: _Table, epsilon: str, text: str) -> Claim:
+def _factor(table: _Table, epsilon: str, text: str) -> lab.Claim:
     """Erratum 9 on real data: the factor that keeps totals, as printed, or none."""
-    held, said = {}, []
-    for case in table.cases:
+
+    def found(case: Case) -> tuple[list[bool], str]:
         means = [[table.error(case, epsilon, name, one) for one in _MOSTLY_OPEN] for name in _THREE]
         ours, printed, none = (sum(one) / len(one) for one in means)
-        held[case] = [printed > max(ours, none)]
-        said.append(f"{case[0]} by {case[1]}: {ours:.2f}, {printed:.2f}, {none:.2f}")
-    return Claim(
-        judges="corrected",
-        text=f"(erratum 9) {text}",
-        measured="MRE over P99 to P50 with |B|/(|B|-|Z∩B|), printed |B|/|Z∩B|, none: "
-        + "; ".join(said),
-        verdict=_verdict(held),
-    )
+        return [printed > max(ours, none)], _numbers([ours, printed, none])
+
+    said = "MRE over P99 to P50 with |B|/(|B|-|Z∩B|), printed |B|/|Z∩B|, none: "
+    return _by_case(table, "corrected", f"(erratum 9) {text}", found, said)
 
 
-def _zeros_against_hybrid(table: _Table, reading: Rescaling) -> Claim:
-    held, said = {}, []
-    for case in table.cases:
-        ratios = [
-            table.error(case, "1", NAMES[reading], one)
-            / table.best(case, "1", ("OsdpLaplaceL1", "hybrid"), one)[0]
-            for one in _MOSTLY_OPEN
-        ]
-        held[case] = [ratio > 1 for ratio in ratios]
-        said.append(f"{case[0]} by {case[1]}: " + ", ".join(f"{ratio:.2f}" for ratio in ratios))
-    return Claim(
-        judges=JUDGES[reading],
-        text="At ε = 1 DAWAz is worse than OsdpLaplaceL1 (or the hybrid), for policies are by "
-        f"value (line 9 {reading}).",
-        measured="DAWAz / the other, P99 to P50: " + "; ".join(said),
-        verdict=_verdict(held),
-    )
+def _zeros_against_hybrid(table: _Table, reading: Rescaling) -> lab.Claim:
+    def found(case: Case) -> tuple[list[bool], str]:
+        pool = ("OsdpLaplaceL1", "hybrid")
+        ratios = table.ratios(case, "1", NAMES[reading], pool, _MOSTLY_OPEN)
+        return [ratio > 1 for ratio in ratios], _numbers(ratios)
+
+    text = "At ε = 1 DAWAz is worse than OsdpLaplaceL1 (or the hybrid), for policies are by value "
+    said = "DAWAz / the other, P99 to P50: "
+    return _by_case(table, JUDGES[reading], f"{text}(line 9 {reading}).", found, said)
 
 
-def _ours(table: _Table, method: str) -> Claim:
+def _ours(table: _Table, method: str) -> lab.Claim:
     """Against the best of the paper's algorithms, chosen anew for every policy by looking."""
     said, held = [], {}
     for case in table.cases:
         for epsilon in ("1", "0.01"):
-            ratios = [
-                table.error(case, epsilon, method, one)
-                / table.best(case, epsilon, (*DP, *OSDP), one)[0]
-                for one in (*_MOSTLY_OPEN, 25, *_MOSTLY_SENSITIVE)
-            ]
+            ratios = table.ratios(case, epsilon, method, (*DP, *OSDP), _EVERY)
             held[*case, epsilon] = [ratio <= 1 for ratio in ratios]
-            each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-            said.append(f"{case[0]} by {case[1]} at ε = {epsilon}: {each}")
-    return Claim(
+            said.append(f"{case[0]} by {case[1]} at ε = {epsilon}: {_numbers(ratios)}")
+    return lab.Claim(
         judges="ours",
         text=f"({method}) no worse in MRE than the best of the paper's algorithms.",
         measured="ours / best, P99 to P1: " + "; ".join(said),
-        verdict=judge([one for many in held.values() for one in many]),
+        verdict=lab.judge([one for many in held.values() for one in many]),
     )
 
 
-EXPERIMENT = Experiment(
-    name="fig4-5",
-    title="Figures 4 and 5: people by zone and hour",
-    needs="checkins/peopleflow_tokyo_traces.parquet, checkins/foursquare_nyc_filtered.parquet, "
+EXPERIMENT = lab.Experiment(
+    "fig4-5",
+    "Figures 4 and 5: people by zone and hour",
+    "checkins/peopleflow_tokyo_traces.parquet, checkins/foursquare_nyc_filtered.parquet, "
     "gps/geolife_1min.parquet",
-    jobs=jobs,
-    result=result,
+    jobs,
+    result,
 )

@@ -6,19 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from onesided_experiments._model import (
-    Claim,
-    Curve,
-    Experiment,
-    Figure,
-    Job,
-    Judged,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    judge,
-)
+from onesided_experiments import _model as lab
 from onesided_experiments.osdp._regret import (
     DATASETS,
     MEASURES,
@@ -51,12 +39,12 @@ FIXED: Final = (0.99, 0.5, 0.1)
 _X_LABEL: Final = "share of records that are open"
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """One for each histogram and generator; the slow readings of the text only in full runs."""
     generators = PAPERS_OWN if setup.quick else tuple(GENERATORS)
     paths = find(setup.data)
     return [
-        Job(
+        lab.Job(
             measure,
             {
                 "path": path,
@@ -72,7 +60,7 @@ def jobs(setup: Setup) -> list[Job]:
     ]
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """Figures in the paper's pool of six, line 9 read three ways; then ours, in a pool of all."""
     ours = with_regrets(rows)
     papers = {one: with_regrets(rows, PAPER_POOLS[one]) for one in RESCALINGS}
@@ -83,14 +71,14 @@ def result(rows: list[Row], _setup: Setup) -> Result:
     own = [one.read(as_the_paper=True) for one in columns]
     # Both policies together, a row of panels for each ε.
     tried = list(dict.fromkeys(row["epsilon"] for row in own[0].rows))
-    panels: list[Panel] = []
+    panels: list[lab.Panel] = []
     for epsilon in tried:
         mine = [one.only(epsilon=epsilon) for one in own]
         panels += _row(f"ε = {epsilon}", mine, "mre")
     figures = {
-        "fig6": Figure(
-            title="Figure 6: regret of MRE, both policies and all histograms together",
-            panels=panels,
+        "fig6": lab.Figure(
+            "Figure 6: regret of MRE, both policies and all histograms together",
+            panels,
             columns=len(own),
         ),
         "fig7": _by_policy(own, "mre", "Figure 7: regret of MRE at ε = 1"),
@@ -104,18 +92,20 @@ def result(rows: list[Row], _setup: Setup) -> Result:
             "mre",
             "Regret of MRE at ε = 1, the policies read otherwise",
         )
-    return Result(
-        rows=_with_all(ours, papers),
-        figures=figures,
-        claims=lambda: [
+    return lab.Result(
+        _with_all(ours, papers),
+        figures,
+        lambda: [
             *claims(own[-1].rows, {r: one.rows for r, one in zip(RESCALINGS, own, strict=False)}),
             *_suppress_claims(own[-1].rows),
         ],
-        notes=_notes(rows),
+        _notes(rows),
     )
 
 
-def _with_all(ours: Sequence[Row], papers: Mapping[Rescaling, Sequence[Row]]) -> list[Row]:
+def _with_all(
+    ours: Sequence[lab.Row], papers: Mapping[Rescaling, Sequence[lab.Row]]
+) -> list[lab.Row]:
     """Regrets in every pool, in one table."""
     made = [dict(row) for row in ours]
     for one, theirs in papers.items():
@@ -128,13 +118,12 @@ class Column(NamedTuple):
     """One pool of algorithms, and which of them are drawn."""
 
     title: str
-    rows: Sequence[Row]
+    rows: Sequence[lab.Row]
     methods: Sequence[str]
 
     def only(self, **wanted: object) -> Column:
         """The same for the inputs that fit."""
-        fit = [row for row in self.rows if all(row[key] == one for key, one in wanted.items())]
-        return self._replace(rows=fit)
+        return self._replace(rows=lab.where(self.rows, **wanted))
 
     def read(self, *, as_the_paper: bool) -> Column:
         """The same for the first readings of the policies, or for the others."""
@@ -142,21 +131,21 @@ class Column(NamedTuple):
         return self._replace(rows=fit)
 
 
-def _by_policy(columns: Sequence[Column], measure_name: str, title: str) -> Figure:
-    panels: list[Panel] = []
+def _by_policy(columns: Sequence[Column], measure_name: str, title: str) -> lab.Figure:
+    panels: list[lab.Panel] = []
     for generator in dict.fromkeys(row["generator"] for row in columns[0].rows):
         mine = [one.only(generator=generator, epsilon="1") for one in columns]
         panels += _row(str(generator), mine, measure_name)
-    return Figure(title=title, panels=panels, columns=len(columns))
+    return lab.Figure(title, panels, columns=len(columns))
 
 
-def _row(title: str, columns: Sequence[Column], measure_name: str) -> list[Panel]:
+def _row(title: str, columns: Sequence[Column], measure_name: str) -> list[lab.Panel]:
     """Mean regret by ratio, from nearly all open on the left; one scale for all panels."""
     ratios = sorted({row["ratio"] for row in columns[0].rows}, reverse=True)
     drawn = [curves(one.rows, one.methods, measure_name, "ratio", ratios) for one in columns]
     shared = _range([curve for some in drawn for curve in some])
     return [
-        Panel(
+        lab.Panel(
             title=f"{title}\n{one.title}",
             x_label=_X_LABEL,
             y_label=f"regret of {MEASURES[measure_name]} (1 is the best)",
@@ -169,23 +158,23 @@ def _row(title: str, columns: Sequence[Column], measure_name: str) -> list[Panel
     ]
 
 
-def _range(drawn: Sequence[Curve]) -> tuple[float, float] | None:
+def _range(drawn: Sequence[lab.Curve]) -> tuple[float, float] | None:
     known = [y for curve in drawn for y in curve.y if y > 0]
     return (0.8 * min(known), 1.25 * max(known)) if known else None
 
 
-def _by_dataset(columns: Sequence[Column]) -> Figure:
+def _by_dataset(columns: Sequence[Column]) -> lab.Figure:
     """Close policies, a row of panels for each fixed ratio, sparsest histogram on the left."""
     tried = sorted({row["ratio"] for row in columns[0].rows}, reverse=True)
     fixed = [ratio for ratio in FIXED if ratio in tried] or tried
-    panels: list[Panel] = []
+    panels: list[lab.Panel] = []
     for ratio in fixed:
         mine = [one.only(generator="Close", ratio=ratio, epsilon="1") for one in columns]
         names = [name for name in DATASETS if any(r["dataset"] == name for r in mine[0].rows)]
         drawn = [curves(o.rows, o.methods, "mre", "dataset", names, dots=True) for o in mine]
         shared = _range([curve for some in drawn for curve in some])
         panels += [
-            Panel(
+            lab.Panel(
                 title=f"{ratio:g} open\n{one.title}",
                 x_label="histogram, sparsest first",
                 y_label="regret of MRE",
@@ -196,14 +185,12 @@ def _by_dataset(columns: Sequence[Column]) -> Figure:
             )
             for one, some in zip(mine, drawn, strict=True)
         ]
-    return Figure(
-        title="Figure 9: regret of MRE by histogram (Close, ε = 1)",
-        panels=panels,
-        columns=len(columns),
+    return lab.Figure(
+        "Figure 9: regret of MRE by histogram (Close, ε = 1)", panels, columns=len(columns)
     )
 
 
-def _notes(rows: Sequence[Row]) -> list[str]:
+def _notes(rows: Sequence[lab.Row]) -> list[str]:
     regrets = with_regrets([row for row in rows if row["method"] in POOL])
     without = sum(math.isnan(row["regret_rel95"]) for row in regrets if row["method"] == "DAWA")
     inputs = sum(row["method"] == "DAWA" for row in regrets)
@@ -240,7 +227,9 @@ _SAID: Final[Mapping[Rescaling, str]] = {
 }
 
 
-def claims(rows: Sequence[Row], papers: Mapping[Rescaling, Sequence[Row]]) -> list[Claim]:
+def claims(
+    rows: Sequence[lab.Row], papers: Mapping[Rescaling, Sequence[lab.Row]]
+) -> list[lab.Claim]:
     """``papers``: regrets in the pool of the paper's six algorithms, by the reading of line 9."""
     made = [
         make(theirs, one) for make in (_zeros, _plain, _small) for one, theirs in papers.items()
@@ -250,34 +239,34 @@ def claims(rows: Sequence[Row], papers: Mapping[Rescaling, Sequence[Row]]) -> li
     return [*made, _adult(printed), _quarter(printed), *_ours(rows)]
 
 
-def _mean(rows: Sequence[Row], method: str) -> float:
+def _mean(rows: Sequence[lab.Row], method: str) -> float:
     """Figure 7a: Close, ε = 1, ratios from a quarter up."""
     shown = [row for row in rows if row["ratio"] >= _LEAST]
     return average(shown, "mre", method=method, generator="Close", epsilon="1")
 
 
-def _zeros(rows: Sequence[Row], reading: Rescaling) -> Claim:
+def _zeros(rows: Sequence[lab.Row], reading: Rescaling) -> lab.Claim:
     found = _mean(rows, NAMES[reading])
-    return Claim(
+    return lab.Claim(
         judges=JUDGES[reading],
         text="DAWAz errs at most twice the optimum on average (Close, MRE, ε = 1; "
         f"{_SAID[reading]}).",
         measured=f"{found:.2f} times",
-        verdict=judge([found <= 2]),
+        verdict=lab.judge([found <= 2]),
     )
 
 
-def _plain(rows: Sequence[Row], reading: Rescaling) -> Claim:
+def _plain(rows: Sequence[lab.Row], reading: Rescaling) -> lab.Claim:
     found = _mean(rows, "DAWA")
-    return Claim(
+    return lab.Claim(
         judges=JUDGES[reading],
         text=f"DAWA errs six times the optimum (taken as 4 to 9; {_SAID[reading]}).",
         measured=f"{found:.2f} times",
-        verdict=judge([4 <= found <= 9]),
+        verdict=lab.judge([4 <= found <= 9]),
     )
 
 
-def _small(rows: Sequence[Row], reading: Rescaling) -> Claim:
+def _small(rows: Sequence[lab.Row], reading: Rescaling) -> lab.Claim:
     at = {"epsilon": "0.01"}
     return _counted(
         f"A small ε favours DAWAz (best of the six at ε = 0.01, by ratio; {_SAID[reading]}).",
@@ -290,7 +279,7 @@ def _small(rows: Sequence[Row], reading: Rescaling) -> Claim:
     )
 
 
-def _close(rows: Sequence[Row], reading: Rescaling) -> Claim:
+def _close(rows: Sequence[lab.Row], reading: Rescaling) -> lab.Claim:
     one_sided, at = (*OPEN_ONLY, NAMES[reading]), {"generator": "Close", "epsilon": "1"}
     return _counted(
         "Under Close, some one-sided algorithm beats both two-sided ones at every ratio from a "
@@ -303,7 +292,7 @@ def _close(rows: Sequence[Row], reading: Rescaling) -> Claim:
     )
 
 
-def _far(rows: Sequence[Row], reading: Rescaling) -> Claim:
+def _far(rows: Sequence[lab.Row], reading: Rescaling) -> lab.Claim:
     at = {"generator": "Far", "epsilon": "1"}
     return _counted(
         f"Under Far, DAWAz beats DAWA at every ratio from a quarter up ({_SAID[reading]}).",
@@ -315,45 +304,41 @@ def _far(rows: Sequence[Row], reading: Rescaling) -> Claim:
     )
 
 
-def _ratios(rows: Sequence[Row]) -> list[float]:
+def _ratios(rows: Sequence[lab.Row]) -> list[float]:
     return sorted({row["ratio"] for row in rows}, reverse=True)
 
 
-def _high(rows: Sequence[Row]) -> list[tuple[str, float]]:
+def _high(rows: Sequence[lab.Row]) -> list[tuple[str, float]]:
     """Both measures, at each ratio from a quarter up."""
     return [(name, ratio) for name in MEASURES for ratio in _ratios(rows) if ratio >= _LEAST]
 
 
 def _best(
-    rows: Sequence[Row], methods: Sequence[str], at: tuple[str, float], **wanted: str
+    rows: Sequence[lab.Row], methods: Sequence[str], at: tuple[str, float], **wanted: str
 ) -> float:
     name, ratio = at
     return min(average(rows, name, method=m, ratio=ratio, **wanted) for m in methods)
 
 
-def _adult(rows: Sequence[Row]) -> Claim:
+def _adult(rows: Sequence[lab.Row]) -> lab.Claim:
     """Figure 9a."""
     one_sided = (*OPEN_ONLY, NAMES["as printed"])
 
     def gain(ratio: float) -> float:
-        here = {
-            row["method"]: row["mre"]
-            for row in rows
-            if (row["dataset"], row["generator"], row["ratio"], row["epsilon"])
-            == ("adult", "Close", ratio, "1")
-        }
+        mine = lab.where(rows, dataset="adult", generator="Close", ratio=ratio, epsilon="1")
+        here = {row["method"]: row["mre"] for row in mine}
         return float(here["DAWA"] / min(here[m] for m in one_sided))
 
     best = {ratio: gain(ratio) for ratio in _ratios(rows)}
-    return Claim(
+    return lab.Claim(
         judges="as run",
         text="One-sided algorithms err up to 25 times less than DAWA (Adult, Close, ε = 1).",
         measured="; ".join(f"{found:.1f} times at {ratio:g} open" for ratio, found in best.items()),
-        verdict=judge([max(best.values()) >= 25]),
+        verdict=lab.judge([max(best.values()) >= 25]),
     )
 
 
-def _quarter(rows: Sequence[Row]) -> Claim:
+def _quarter(rows: Sequence[lab.Row]) -> lab.Claim:
     at = {"epsilon": "1"}
     return _counted(
         "With a quarter or less open, DAWA beats OsdpLaplaceL1 (MRE, ε = 1, both policies "
@@ -368,13 +353,13 @@ def _quarter(rows: Sequence[Row]) -> Claim:
     )
 
 
-def _counted(text: str, held: Sequence[bool], judges: Judged) -> Claim:
-    return Claim(
-        judges=judges, text=text, measured=f"{sum(held)} of {len(held)}", verdict=judge(held)
+def _counted(text: str, held: Sequence[bool], judges: lab.Judged) -> lab.Claim:
+    return lab.Claim(
+        judges=judges, text=text, measured=f"{sum(held)} of {len(held)}", verdict=lab.judge(held)
     )
 
 
-def _ours(rows: Sequence[Row]) -> list[Claim]:
+def _ours(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     """Not the paper's: how open shape does beside DAWAz."""
     return [
         _beside(rows, "1", "Open shape has at most half of DAWAz's regret at ε = 1", 0.5),
@@ -382,7 +367,7 @@ def _ours(rows: Sequence[Row]) -> list[Claim]:
     ]
 
 
-def _beside(rows: Sequence[Row], epsilon: str, text: str, goal: float) -> Claim:
+def _beside(rows: Sequence[lab.Row], epsilon: str, text: str, goal: float) -> lab.Claim:
     def mean(method: str, name: str, generator: str) -> float:
         return average(rows, name, method=method, generator=generator, epsilon=epsilon)
 
@@ -391,13 +376,13 @@ def _beside(rows: Sequence[Row], epsilon: str, text: str, goal: float) -> Claim:
         for name, label in MEASURES.items()
         for generator in dict.fromkeys(row["generator"] for row in rows)
     }
-    return Claim(
+    return lab.Claim(
         judges="ours",
         text=f"{text}, averaged over ratios and histograms, for both policies and measures.",
         measured="; ".join(
             f"{name} {own:.2f} / {zeros:.2f}" for name, (own, zeros) in pairs.items()
         ),
-        verdict=judge([own <= goal * zeros for own, zeros in pairs.values()]),
+        verdict=lab.judge([own <= goal * zeros for own, zeros in pairs.values()]),
     )
 
 
@@ -405,7 +390,7 @@ _THEIRS_10: Final = ("Suppress10", "Suppress100", "OsdpLaplaceL1", "DAWAz, as pr
 _SHOWN_10: Final = ("Suppress10", "Suppress100", "OsdpLaplaceL1", "DAWAz", "OpenShape")
 
 
-def _against_suppress(papers: Sequence[Row], ours: Sequence[Row]) -> Figure:
+def _against_suppress(papers: Sequence[lab.Row], ours: Sequence[lab.Row]) -> lab.Figure:
     """Regret of MRE at ε = 1, by ratio, for each policy; in the paper's pool and in ours."""
     panels = []
     for generator in dict.fromkeys(row["generator"] for row in papers):
@@ -413,10 +398,10 @@ def _against_suppress(papers: Sequence[Row], ours: Sequence[Row]) -> Figure:
             ("the six, line 9 as printed", papers, _THEIRS_10),
             ("all, with ours", ours, _SHOWN_10),
         ):
-            mine = [r for r in rows if (r["generator"], r["epsilon"]) == (generator, "1")]
+            mine = lab.where(rows, generator=generator, epsilon="1")
             ratios = sorted({row["ratio"] for row in mine}, reverse=True)
             panels.append(
-                Panel(
+                lab.Panel(
                     title=f"{generator}\n{title}",
                     x_label="share of records that are open",
                     y_label="regret of MRE",
@@ -425,10 +410,10 @@ def _against_suppress(papers: Sequence[Row], ours: Sequence[Row]) -> Figure:
                     x_names=[f"{ratio:g}" for ratio in ratios],
                 )
             )
-    return Figure(title="Figure 10: against Suppress, at ε = 1", panels=panels)
+    return lab.Figure("Figure 10: against Suppress, at ε = 1", panels)
 
 
-def _suppress_claims(rows: Sequence[Row]) -> list[Claim]:
+def _suppress_claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     """Competitive is taken as: at most a tenth worse than OsdpLaplaceL1, ratio by ratio."""
     mine = [row for row in rows if row["epsilon"] == "1"]
     places = list(dict.fromkeys((row["generator"], row["ratio"]) for row in mine))
@@ -453,25 +438,25 @@ def _suppress_claims(rows: Sequence[Row]) -> list[Claim]:
         )
 
     return [
-        Claim(
+        lab.Claim(
             judges="as run",
             text="Suppress becomes competitive with OsdpLaplaceL1 at τ = 100 ε.",
             measured=told("Suppress100"),
-            verdict=judge(held["Suppress100"]),
+            verdict=lab.judge(held["Suppress100"]),
         ),
-        Claim(
+        lab.Claim(
             judges="as run",
             text="At τ = 10 ε it is not competitive yet.",
             measured=told("Suppress10"),
-            verdict=judge([not one for one in held["Suppress10"]]),
+            verdict=lab.judge([not one for one in held["Suppress10"]]),
         ),
     ]
 
 
-EXPERIMENT = Experiment(
-    name="regret",
-    title="Figures 6 to 10: regrets on seven histograms with simulated opt-outs",
-    needs="dpbench1d/*.npy",
-    jobs=jobs,
-    result=result,
+EXPERIMENT = lab.Experiment(
+    "regret",
+    "Figures 6 to 10: regrets on seven histograms with simulated opt-outs",
+    "dpbench1d/*.npy",
+    jobs,
+    result,
 )

@@ -13,7 +13,7 @@ from onesided.noise import BoolArray, IntArray, NotPrivateSeededNoise
 from onesided.numbers import round_up
 from onesided.policy import bounded, sensitive
 from onesided_experiments.baselines import DiscreteLaplace
-from onesided_experiments.osdp._real import GRID, per_step, real
+from onesided_experiments.osdp._rescaling import GRID, per_step, real
 from onesided_experiments.osdp._trajectories import ZONES, Trace
 
 Floats = NDArray[np.float64]

@@ -12,20 +12,9 @@ from numpy.typing import NDArray
 from onesided.mechanism import Counts
 from onesided.mechanism.histograms import AGrid, Dawa, OpenShape, zeros
 from onesided.noise import IntArray, NotPrivateSeededNoise
-from onesided_experiments._files import locate
-from onesided_experiments._model import (
-    Claim,
-    Experiment,
-    Figure,
-    Job,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    judge,
-)
+from onesided_experiments import _model as lab
 from onesided_experiments._repeat import measured
+from onesided_experiments._tables import locate
 from onesided_experiments.osdp._regret import (
     LOOKS,
     POLICY,
@@ -42,8 +31,8 @@ DATASETS: Final = (
 )  # fmt: skip
 MEASURES: Final = {"mre": "MRE", "rel95": "Rel95", "ranges": "mean error of rectangles"}
 _LOOKS: Final = LOOKS | {
-    "AGrid": Look(name="AGrid", colour="green", marker="triangle", dashed=True),
-    "AGridz": Look(name="AGridz", colour="green", marker="triangle"),
+    "AGrid": lab.Look("AGrid", "green", "triangle", dashed=True),
+    "AGridz": lab.Look("AGridz", "green", "triangle"),
 }
 _RECTANGLES: Final = 2000
 _FLOOR: Final = 0.001
@@ -84,13 +73,13 @@ def measure(
     epsilons: Sequence[str],
     repeats: int,
     seed: int,
-) -> list[Row]:
+) -> list[lab.Row]:
     """All algorithms on one map and one generator; High is a band of rows."""
     truth = np.load(path).astype(np.int64)
     random = np.random.default_rng([seed, 7, DATASETS.index(path.stem), len(generator)])
     corners = np.sort(random.integers(0, truth.shape[0] + 1, (2, _RECTANGLES, 2)), axis=2)
     noise = NotPrivateSeededNoise(int(random.integers(2**31)))
-    rows: list[Row] = []
+    rows: list[lab.Row] = []
     for ratio in ratios:
         opened = GENERATORS[generator](truth.ravel(), ratio, random).reshape(truth.shape)
         for epsilon in epsilons:
@@ -99,7 +88,7 @@ def measure(
                 for _ in range(repeats):
                     estimate = algorithm(truth, opened, noise)
                     found.append((*errors_of(truth, estimate), _ranges(truth, estimate, corners)))
-                row: Row = {
+                row: lab.Row = {
                     "dataset": path.stem, "generator": generator, "ratio": ratio,
                     "epsilon": epsilon, "method": name, "runs": repeats,
                 }  # fmt: skip
@@ -124,13 +113,13 @@ def _ranges(truth: IntArray, found: NDArray[Any], corners: IntArray) -> float:
     return float(np.mean(np.abs(sums(found) - real) / np.maximum(real, _FLOOR * truth.sum())))
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """One for each map and generator."""
     paths = [locate(setup.data, "dpbench2d", f"{name}.npy") for name in DATASETS]
     if None in paths:
         return []
     return [
-        Job(
+        lab.Job(
             measure,
             {
                 "path": path,
@@ -146,13 +135,13 @@ def jobs(setup: Setup) -> list[Job]:
     ]
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """Mean regrets by ratio, a panel for each measure and ε."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     made = with_regrets(rows, methods, MEASURES)
     ratios = sorted({row["ratio"] for row in rows}, reverse=True)
     panels = [
-        Panel(
+        lab.Panel(
             title=f"{label}, ε = {epsilon}",
             x_label="share of records that are open",
             y_label="regret",
@@ -170,14 +159,14 @@ def result(rows: list[Row], _setup: Setup) -> Result:
         for epsilon in dict.fromkeys(row["epsilon"] for row in rows)
         for name, label in MEASURES.items()
     ]
-    figure = Figure(title="Regret on seven maps, both policies together", panels=panels, columns=3)
-    return Result(rows=made, figures={"maps": figure}, claims=lambda: _claims(made), notes=_notes())
+    figure = lab.Figure("Regret on seven maps, both policies together", panels, columns=3)
+    return lab.Result(made, {"maps": figure}, lambda: _claims(made), _notes())
 
 
-def _claims(rows: Sequence[Row]) -> list[Claim]:
+def _claims(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     """Not in the paper, which leaves other algorithms to future work."""
 
-    def compared(one: str, two: str, text: str) -> Claim:
+    def compared(one: str, two: str, text: str) -> lab.Claim:
         pairs = {
             f"{label} ε = {epsilon}": tuple(
                 average(rows, name, method=method, epsilon=epsilon) for method in (one, two)
@@ -186,11 +175,11 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
             for epsilon in dict.fromkeys(row["epsilon"] for row in rows)
         }
         pairs = {key: pair for key, pair in pairs.items() if not np.isnan(pair).any()}
-        return Claim(
+        return lab.Claim(
             judges="ours",
             text=text,
             measured="; ".join(f"{key}: {a:.2f} / {b:.2f}" for key, (a, b) in pairs.items()),
-            verdict=judge([a <= b for a, b in pairs.values()]),
+            verdict=lab.judge([a <= b for a, b in pairs.values()]),
         )
 
     return [
@@ -208,10 +197,6 @@ def _notes() -> list[str]:
     ]
 
 
-EXPERIMENT = Experiment(
-    name="maps",
-    title="AGrid and the zero-set recipe on seven maps",
-    needs="dpbench2d/*.npy",
-    jobs=jobs,
-    result=result,
+EXPERIMENT = lab.Experiment(
+    "maps", "AGrid and the zero-set recipe on seven maps", "dpbench2d/*.npy", jobs, result
 )

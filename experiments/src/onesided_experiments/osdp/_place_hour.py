@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from onesided.mechanism import Counts, RecordSample
 from onesided.mechanism.histograms import OpenShape, SplitHistogram
 from onesided.noise import BoolArray, IntArray, NotPrivateSeededNoise
-from onesided_experiments.osdp._policies import ZonePolicy, choose_zones
-from onesided_experiments.osdp._real import per_step, real
+from onesided_experiments.osdp._looks import ZonePolicy, choose_zones
 from onesided_experiments.osdp._regret import PAPERS, POLICY, algorithms, median_out
+from onesided_experiments.osdp._rescaling import per_step, real
 from onesided_experiments.osdp._trajectories import ZONES, Trace
 
 Floats = NDArray[np.float64]

@@ -15,12 +15,18 @@ from onesided.mechanism import Counts
 from onesided.mechanism.histograms import Ahp, Dawa, OpenShape, SplitHistogram, zeros
 from onesided.noise import IntArray, NotPrivateSeededNoise
 from onesided.policy import sensitive
-from onesided_experiments._files import locate
-from onesided_experiments._model import Curve, Look, Row
+from onesided_experiments._model import Curve, Look, Row, where
 from onesided_experiments._repeat import measured
+from onesided_experiments._tables import locate
 from onesided_experiments.baselines import Suppress
-from onesided_experiments.osdp._real import per_step, real
-from onesided_experiments.osdp._rescaling import NAMES, RESCALINGS, Rescaling, released
+from onesided_experiments.osdp._rescaling import (
+    NAMES,
+    RESCALINGS,
+    Rescaling,
+    per_step,
+    real,
+    released,
+)
 from onesided_experiments.osdp._sampling import GENERATORS
 
 Floats = NDArray[np.float64]
@@ -42,40 +48,31 @@ PAPER_POOLS: Final[dict[Rescaling, tuple[str, ...]]] = {
     one: ("Laplace", "DAWA", *OPEN_ONLY, NAMES[one]) for one in RESCALINGS
 }
 OWN: Final = (
-    "OsdpLaplaceL1, whole numbers",
-    "DAWA, looks first",
-    "DAWAz, zeros left out",
-    "AHP",
-    "AHPz",
-    "Split",
-    "OpenShape",
-)
+    "OsdpLaplaceL1, whole numbers", "DAWA, looks first", "DAWAz, zeros left out", "AHP", "AHPz",
+    "Split", "OpenShape",
+)  # fmt: skip
 PAPERS: Final = ("Laplace", "DAWA", *OPEN_ONLY, *NAMES.values())
 POOL: Final = (*PAPERS, *OWN)
 SUPPRESS: Final = {"Suppress10": 10, "Suppress100": 100}
 MEASURES: Final = {"mre": "MRE", "rel95": "Rel95"}
 
 LOOKS: Final = {
-    "Laplace": Look(name="Laplace", colour="grey", dashed=True),
-    "DAWA": Look(name="DAWA", colour="black", marker="square"),
-    "OsdpRR": Look(name="OsdpRR", colour="sky", marker="triangle", dashed=True),
-    "OsdpLaplace": Look(name="OsdpLaplace", colour="yellow", dashed=True),
-    "OsdpLaplaceL1": Look(name="OsdpLaplaceL1", colour="orange", marker="diamond"),
-    "DAWAz": Look(name="DAWAz, totals stay", colour="vermillion", marker="square"),
-    "DAWAz, as printed": Look(name="DAWAz, line 9 as printed", colour="vermillion", marker="cross"),
-    "DAWAz, not rescaled": Look(name="DAWAz, not rescaled", colour="vermillion", marker="triangle"),
-    "DAWA, looks first": Look(
-        name="DAWA that looks first (ours)", colour="black", marker="diamond", dashed=True
-    ),
-    "DAWAz, zeros left out": Look(
-        name="DAWAz, zeros left out (ours)", colour="green", marker="diamond"
-    ),
-    "AHP": Look(name="AHP", colour="grey", marker="square", dashed=True),
-    "AHPz": Look(name="AHPz", colour="purple", marker="triangle"),
-    "Split": Look(name="split histogram (ours)", colour="sky", marker="diamond", dashed=True),
-    "OpenShape": Look(name="open shape (ours)", colour="blue"),
-    "Suppress10": Look(name="Suppress, τ = 10 ε (open to exclusion)", colour="grey"),
-    "Suppress100": Look(name="Suppress, τ = 100 ε (open to exclusion)", colour="black"),
+    "Laplace": Look("Laplace", "grey", dashed=True),
+    "DAWA": Look("DAWA", "black", "square"),
+    "OsdpRR": Look("OsdpRR", "sky", "triangle", dashed=True),
+    "OsdpLaplace": Look("OsdpLaplace", "yellow", dashed=True),
+    "OsdpLaplaceL1": Look("OsdpLaplaceL1", "orange", "diamond"),
+    "DAWAz": Look("DAWAz, totals stay", "vermillion", "square"),
+    "DAWAz, as printed": Look("DAWAz, line 9 as printed", "vermillion", "cross"),
+    "DAWAz, not rescaled": Look("DAWAz, not rescaled", "vermillion", "triangle"),
+    "DAWA, looks first": Look("DAWA that looks first (ours)", "black", "diamond", dashed=True),
+    "DAWAz, zeros left out": Look("DAWAz, zeros left out (ours)", "green", "diamond"),
+    "AHP": Look("AHP", "grey", "square", dashed=True),
+    "AHPz": Look("AHPz", "purple", "triangle"),
+    "Split": Look("split histogram (ours)", "sky", "diamond", dashed=True),
+    "OpenShape": Look("open shape (ours)", "blue"),
+    "Suppress10": Look("Suppress, τ = 10 ε (open to exclusion)", "grey"),
+    "Suppress100": Look("Suppress, τ = 100 ε (open to exclusion)", "black"),
 }
 
 
@@ -225,11 +222,7 @@ def with_regrets(
 
 def average(rows: Iterable[Row], measure_name: str, **wanted: object) -> float:
     """The mean regret over the rows that fit, inputs with an optimum of 0 left out."""
-    return mean(
-        row[f"regret_{measure_name}"]
-        for row in rows
-        if all(row[key] == value for key, value in wanted.items())
-    )
+    return mean(row[f"regret_{measure_name}"] for row in where(rows, **wanted))
 
 
 def curves(

@@ -11,23 +11,11 @@ import numpy as np
 
 from onesided.mechanism import Counts, RecordSample
 from onesided.noise import NotPrivateSeededNoise
-from onesided_experiments._model import (
-    Claim,
-    Curve,
-    Experiment,
-    Figure,
-    Job,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Setup,
-    judge,
-)
+from onesided_experiments import _model as lab
 from onesided_experiments._repeat import measured
 from onesided_experiments.bounds import laplace_error, sampling_crossing, sampling_error
-from onesided_experiments.osdp._real import per_step, real
 from onesided_experiments.osdp._regret import DATASETS, POLICY, TITLES, find
+from onesided_experiments.osdp._rescaling import per_step, real
 
 RELEASED: Final = {"1": 63.0, "0.5": 39.0, "0.1": 9.5}
 # Table 2: sparsity (share of empty bins) and scale (records).
@@ -39,11 +27,11 @@ PRINTED: Final = {
 BINS: Final = 1_000
 TIMES: Final = (0.25, 0.5, 0.8, 0.9, 1.0, 1.1, 1.25, 2.0, 4.0)
 CROSSING_EPSILONS: Final = ("1", "0.5", "0.1")
-_SAMPLE: Final = Look(name="true-record sample", colour="blue")
-_LAPLACE: Final = Look(name="Laplace", colour="vermillion", marker="square")
+_SAMPLE: Final = lab.Look("true-record sample", "blue")
+_LAPLACE: Final = lab.Look("Laplace", "vermillion", "square")
 
 
-def released(*, epsilon: str, records: int, seed: int) -> list[Row]:
+def released(*, epsilon: str, records: int, seed: int) -> list[lab.Row]:
     """Table 1: the share of open records that a sample keeps."""
     mechanism = RecordSample.for_policy(POLICY, epsilon=epsilon)
     kept = mechanism.release(np.array([records]), noise=NotPrivateSeededNoise(seed))
@@ -58,9 +46,9 @@ def released(*, epsilon: str, records: int, seed: int) -> list[Row]:
     ]  # fmt: skip
 
 
-def histograms(*, paths: Sequence[Path]) -> list[Row]:
+def histograms(*, paths: Sequence[Path]) -> list[lab.Row]:
     """Table 2: the seven histograms."""
-    rows: list[Row] = []
+    rows: list[lab.Row] = []
     for path in paths:
         counts = np.load(path)
         sparsity, scale = PRINTED[path.stem]
@@ -74,7 +62,7 @@ def histograms(*, paths: Sequence[Path]) -> list[Row]:
     return rows
 
 
-def crossing(*, epsilon: str, repeats: int, seed: int) -> list[Row]:
+def crossing(*, epsilon: str, repeats: int, seed: int) -> list[lab.Row]:
     """Theorem 5.1: L1 errors of both on records spread evenly, all open, around the crossing."""
     predicted = sampling_crossing(bins=BINS, epsilon=epsilon)
     noise = NotPrivateSeededNoise(seed)
@@ -100,46 +88,44 @@ def crossing(*, epsilon: str, repeats: int, seed: int) -> list[Row]:
     return rows
 
 
-def jobs(setup: Setup) -> list[Job]:
+def jobs(setup: lab.Setup) -> list[lab.Job]:
     """Three for each table; nothing if the histograms are missing."""
     paths = find(setup.data)
     if not paths:
         return []
     records, repeats = (20_000, 3) if setup.quick else (2_000_000, 20)
     return [
-        *(Job(released, {"epsilon": epsilon, "records": records, "seed": setup.seed})
+        *(lab.Job(released, {"epsilon": epsilon, "records": records, "seed": setup.seed})
           for epsilon in RELEASED),
-        Job(histograms, {"paths": paths}),
-        *(Job(crossing, {"epsilon": epsilon, "repeats": repeats, "seed": setup.seed})
+        lab.Job(histograms, {"paths": paths}),
+        *(lab.Job(crossing, {"epsilon": epsilon, "repeats": repeats, "seed": setup.seed})
           for epsilon in (CROSSING_EPSILONS[:2] if setup.quick else CROSSING_EPSILONS)),
     ]  # fmt: skip
 
 
-def result(rows: list[Row], _setup: Setup) -> Result:
+def result(rows: list[lab.Row], _setup: lab.Setup) -> lab.Result:
     """One figure: where the sample starts to lose."""
     tried = [row for row in rows if row["table"] == "5.1"]
-    figure = Figure(
-        title=f"Theorem 5.1: L1 error of a sample and of Laplace noise, {BINS:,} bins, all open",
-        panels=[
+    figure = lab.Figure(
+        f"Theorem 5.1: L1 error of a sample and of Laplace noise, {BINS:,} bins, all open",
+        [
             _panel(epsilon, [row for row in tried if row["epsilon"] == epsilon])
             for epsilon in dict.fromkeys(row["epsilon"] for row in tried)
         ],
         columns=3,
     )
-    return Result(
-        rows=rows,
-        figures={"theorem-5-1": figure},
-        claims=lambda: [*_table_1(rows), *_table_2(rows), *_theorem(tried)],
+    return lab.Result(
+        rows, {"theorem-5-1": figure}, lambda: [*_table_1(rows), *_table_2(rows), *_theorem(tried)]
     )
 
 
-def _panel(epsilon: str, rows: Sequence[Row]) -> Panel:
-    return Panel(
+def _panel(epsilon: str, rows: Sequence[lab.Row]) -> lab.Panel:
+    return lab.Panel(
         title=f"ε = {epsilon}",
         x_label="records, in multiples of the crossing",
         y_label="L1 error (records)",
         curves=[
-            Curve.of(look, rows, "times", name, spread=True)
+            lab.Curve.of(look, rows, "times", name, spread=True)
             for name, look in (("sample", _SAMPLE), ("laplace", _LAPLACE))
         ],
         log_x=True,
@@ -147,10 +133,10 @@ def _panel(epsilon: str, rows: Sequence[Row]) -> Panel:
     )
 
 
-def _table_1(rows: Sequence[Row]) -> list[Claim]:
+def _table_1(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     mine = [row for row in rows if row["table"] == "1"]
     return [
-        Claim(
+        lab.Claim(
             judges="as run",
             text="Table 1: about 63, 39 and 9.5 % of the open records are published at ε = 1, 0.5 "
             "and 0.1.",
@@ -158,12 +144,12 @@ def _table_1(rows: Sequence[Row]) -> list[Claim]:
                 f"ε = {row['epsilon']}: {row['measured']:.2f} % (exact {row['exact']:.2f})"
                 for row in mine
             ),
-            verdict=judge([abs(row["exact"] - row["printed"]) <= 0.5 for row in mine]),
+            verdict=lab.judge([abs(row["exact"] - row["printed"]) <= 0.5 for row in mine]),
         )
     ]
 
 
-def _table_2(rows: Sequence[Row]) -> list[Claim]:
+def _table_2(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     mine = [row for row in rows if row["table"] == "2"]
     held = [
         row["scale"] == row["printed_scale"]
@@ -171,17 +157,17 @@ def _table_2(rows: Sequence[Row]) -> list[Claim]:
         for row in mine
     ]
     return [
-        Claim(
+        lab.Claim(
             judges="as run",
             text="Table 2: sparsity and scale of the seven histograms.",
             measured=f"{sum(held)} of {len(DATASETS)} as printed: "
             + ", ".join(TITLES[row["dataset"]] for row, one in zip(mine, held, strict=True) if one),
-            verdict=judge(held),
+            verdict=lab.judge(held),
         )
     ]
 
 
-def _theorem(rows: Sequence[Row]) -> list[Claim]:
+def _theorem(rows: Sequence[lab.Row]) -> list[lab.Claim]:
     """The lines are straight between points, so the crossing is found by interpolation."""
     found = {}
     for epsilon in dict.fromkeys(row["epsilon"] for row in rows):
@@ -189,27 +175,23 @@ def _theorem(rows: Sequence[Row]) -> list[Claim]:
         gap = [row["sample"] - row["laplace"] for row in mine]
         found[epsilon] = float(np.interp(0.0, gap, [row["times"] for row in mine]))
     return [
-        Claim(
+        lab.Claim(
             judges="as run",
             text="Theorem 5.1: a sample has more L1 error than Laplace noise once n ε > 2 d e^ε "
             "(found within a tenth of the predicted n).",
             measured="; ".join(f"ε = {e}: at {at:.3f} of it" for e, at in found.items()),
-            verdict=judge([abs(at - 1) <= 0.1 for at in found.values()]),
+            verdict=lab.judge([abs(at - 1) <= 0.1 for at in found.values()]),
         ),
-        Claim(
+        lab.Claim(
             judges="as run",
             text="Theorem 5.1: above that, at 1.1 times and more, the sample loses always.",
             measured=f"{sum(r['sample'] > r['laplace'] for r in rows if r['times'] >= 1.1)} of "
             f"{sum(r['times'] >= 1.1 for r in rows)}",
-            verdict=judge([r["sample"] > r["laplace"] for r in rows if r["times"] >= 1.1]),
+            verdict=lab.judge([r["sample"] > r["laplace"] for r in rows if r["times"] >= 1.1]),
         ),
     ]
 
 
-EXPERIMENT = Experiment(
-    name="tables",
-    title="Tables 1 and 2, and where Theorem 5.1's lines cross",
-    needs="dpbench1d/*.npy",
-    jobs=jobs,
-    result=result,
+EXPERIMENT = lab.Experiment(
+    "tables", "Tables 1 and 2, and where Theorem 5.1's lines cross", "dpbench1d/*.npy", jobs, result
 )

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from onesided.errors import DataError
 from onesided.noise import BoolArray, IntArray
-from onesided_experiments._files import locate
-from onesided_experiments._tables import query
+from onesided_experiments._tables import locate, query
 
 SIDE: Final = 8
 ZONES: Final = SIDE * SIDE

@@ -3,7 +3,13 @@
 Neither library is imported here: what is given is run as it is.
 """
 
-from onesided_experiments.peers._adapters import Each, Measured, Randomised
-from onesided_experiments.peers._stated import Stated, audited, both_ways
+from onesided_experiments.peers._stated import (
+    Each,
+    Measured,
+    Randomised,
+    Stated,
+    audited,
+    both_ways,
+)
 
 __all__ = ["Each", "Measured", "Randomised", "Stated", "audited", "both_ways"]

@@ -158,25 +158,25 @@ def as_arrow(columns: Mapping[str, Column], types: Mapping[str, nw.dtypes.DType]
     """Values as a table of PyArrow, which Ibis needs itself; ``types`` of those that have one."""
     made = {}
     for name, column in columns.items():
-        kind = _arrow_type(types.get(name))
+        kind, told = None, types.get(name)
+        if isinstance(told, nw.Datetime):
+            kind = pa.timestamp("us", tz=told.time_zone)
+        elif told is not None:
+            kind = _ARROW.get(type(told))
         if kind is None and isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
             kind = pa.from_numpy_dtype(column.dtype)  # also where there is no row to tell it by
         made[name] = pa.array(list(map(plain, column)), type=kind)
     return pa.table(made)
 
 
-def _arrow_type(kind: nw.dtypes.DType | None) -> Any:
-    if isinstance(kind, nw.Datetime):
-        return pa.timestamp("us", tz=kind.time_zone)
-    kinds = {
-        nw.Int64: pa.int64(),
-        nw.Int32: pa.int32(),
-        nw.Int16: pa.int16(),
-        nw.String: pa.string(),
-        nw.Boolean: pa.bool_(),
-        nw.Date: pa.date32(),
-    }
-    return kinds.get(type(kind))  # type: ignore[arg-type] # None has no type there
+_ARROW: Final[Mapping[Any, Any]] = {
+    nw.Int64: pa.int64(),
+    nw.Int32: pa.int32(),
+    nw.Int16: pa.int16(),
+    nw.String: pa.string(),
+    nw.Boolean: pa.bool_(),
+    nw.Date: pa.date32(),
+}
 
 
 # PostgreSQL through Ibis: SQL that rounds nothing, in one transaction for a question.

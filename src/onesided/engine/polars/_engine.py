@@ -251,23 +251,19 @@ def _packed_counts(
         return nothing, nothing
     least, largest = held[unit].min(), held[unit].max()
     if largest - least < 2 ** (_WORD - width):
-        first = _by_one_number(held.lazy(), unit, least, width=width, most=most)
+        # The first places of each unit, each of them once.
+        above = (pl.col(unit) - pl.lit(least, pl.Int64)).cast(pl.UInt64) * _word(2**width)
+        ordered = held.lazy().select((above + pl.col(_PLACE)).sort().alias(_PLACE))
+        distinct = ordered.filter(pl.col(_PLACE).ne_missing(pl.col(_PLACE).shift(1)))
+        owner = pl.col(_PLACE) // _word(2**width)
+        kept = distinct.filter(owner.ne_missing(owner.shift(most)))
+        first = kept.select(pl.col(_PLACE) % _word(2**width))
     else:
         ordered = held.lazy().unique().sort(unit, _PLACE)
         first = ordered.filter(pl.col(unit).ne_missing(pl.col(unit).shift(most)))
     told = (pl.col(_PLACE) % _word(2**bits)).cast(pl.Int64).alias(code)
     counts = first.group_by(told).agg(pl.len().cast(pl.Int64).alias(_COUNT)).collect()
     return counts[code].to_numpy(), counts[_COUNT].to_numpy()
-
-
-def _by_one_number(held: Any, unit: str, least: int, *, width: int, most: int) -> Any:
-    """The first places of each unit, each of them once."""
-    above = (pl.col(unit) - pl.lit(least, pl.Int64)).cast(pl.UInt64) * _word(2**width)
-    ordered = held.select((above + pl.col(_PLACE)).sort().alias(_PLACE))
-    distinct = ordered.filter(pl.col(_PLACE).ne_missing(pl.col(_PLACE).shift(1)))
-    owner = pl.col(_PLACE) // _word(2**width)
-    first = distinct.filter(owner.ne_missing(owner.shift(most)))
-    return first.select(pl.col(_PLACE) % _word(2**width))
 
 
 def _word(value: int) -> Any:
