@@ -1,7 +1,7 @@
 """Which groups have at most, or at least, so many units; one by one or in compounds.
 
-Certainly, where moves go one way; where they go both, likely (``session/_likely.py``). Compounds
-of groups, such as routes of stops, are named by the caller and never looked up.
+Certainly, where moves go one way; where they go both, likely. Compounds of groups, such as routes
+of stops, are named by the caller and never looked up.
 """
 
 from __future__ import annotations
@@ -28,12 +28,11 @@ from onesided.mechanism import (
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray, Noise
 from onesided.session._at_once import drawn_at_once, moves_of, why_at_once
-from onesided.session._certified import certified_shares
+from onesided.session._confidence import UNDECIDED, Likely, certified_shares, likely_confidence
 from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, deviation, reason, residual_bias
 from onesided.session._fields import IfUnknown
 from onesided.session._groups import Grouped, Groups, names_of
-from onesided.session._likely import UNDECIDED, Likely, likely_confidence
 from onesided.session._plan import Plan
 from onesided.session._question import Answer, FormLine, PreparedQuery
 from onesided.session._release import Release, of_groups, sides

@@ -40,8 +40,7 @@ from onesided.session.histograms._binned import (
 from onesided.session.histograms._histogram import Histogram, Method
 from onesided.session.values._value import Missing
 from onesided.session.workloads._cells import Axis, moves_between, public_totals
-from onesided.session.workloads._linear import Columns, Strategy, answered, asserted
-from onesided.session.workloads._strategies import choose
+from onesided.session.workloads._linear import Columns, Strategy, answered, asserted, choose
 
 Outside = Literal["clamp", "refuse"]
 _MOST_LISTED: Final = 2**20

@@ -42,8 +42,14 @@ from onesided.session.values._row_count import ones
 from onesided.session.values._sum import Sum
 from onesided.session.values._value import Missing, Of, Value, most_rows, rows_of_unit
 from onesided.session.workloads._cells import moves_of_places, public_totals
-from onesided.session.workloads._linear import SEVERAL, LinearQuery, asserted, plan_of
-from onesided.session.workloads._strategies import Choice, choose
+from onesided.session.workloads._linear import (
+    SEVERAL,
+    Choice,
+    LinearQuery,
+    asserted,
+    choose,
+    plan_of,
+)
 from onesided.show import RoleTable
 from onesided.store import read_json
 

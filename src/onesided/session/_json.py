@@ -11,12 +11,11 @@ from onesided._numbers import INFINITE, exact, non_negative, text, whole
 from onesided.errors import ParameterError, called
 from onesided.policy import Guarantee, Predicate
 from onesided.session._asks import QUESTIONS
-from onesided.session._fields import Asked, asked_fields, settled
+from onesided.session._fields import FORMS, Asked, asked_fields, settled, value_of, written
 from onesided.session._question import require_question
 from onesided.session._release import FrameMaker, Release
 from onesided.session._statement import Statement
 from onesided.session.several._several import Answers
-from onesided.session.written._values import FORMS, value_of, written
 from onesided.show import RoleTable
 from onesided.store import plain_text, read_json
 
