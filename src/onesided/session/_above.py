@@ -51,14 +51,7 @@ _SIDES: Final = ("upper", "lower")
 
 @dataclass(frozen=True, slots=True)
 class NamedCompounds:
-    """Compounds by their public names, over public groups.
-
-    keys: one for each compound. of: which of the groups are in it.
-
-    >>> named = compounds_of({"north": ["a", "b"], "south": ["b"]}, ("stop",))
-    >>> named.keys.labels(), named.groups.labels(), named.over(named.groups).members
-    (['north', 'south'], ['a', 'b'], ((0, 1), (1,)))
-    """
+    """Compounds by their public names: a key for each, and which of the groups are in it."""
 
     keys: PublicKeys
     of: tuple[PublicKeys, ...]
@@ -82,24 +75,6 @@ class NamedCompounds:
                         key=row,
                     )
         return Compounds([[places[row] for row in one.rows] for one in self.of])
-
-
-def compounds_of(given: object, by: Sequence[str]) -> NamedCompounds:
-    """Read a mapping from names to groups. Errors: ParameterError; KeysError."""
-    if not isinstance(given, Mapping) or not given:
-        raise ParameterError(
-            f"of must name the groups of each compound, got {given!r}.",
-            hint='For example of={"route 7": ["Station", "Market"], "route 9": ["Market"]}.',
-            value=given,
-        )
-    if not by or COLUMN in by:
-        raise ParameterError(
-            f"of= needs by=, the columns whose groups it names; none is called {COLUMN!r}.",
-            hint=f"Rename the column {COLUMN!r}." if by else 'Add by=, such as by="stop".',
-            value=by,
-        )
-    names = public_keys(list(given), (COLUMN,))
-    return NamedCompounds(names, tuple(public_keys(groups, by) for groups in given.values()))
 
 
 # Which groups certainly have at most a threshold, and noisy counts of those above.
@@ -250,8 +225,14 @@ class Above(Grouped):
         self, context: QueryContext, groups: Groups, keys: PublicKeys, compounds: Compounds | None
     ) -> SparseVector | AdaptiveSparseVector | CubeThresholds:
         """Noise for each answer on its own, or drawn for all at once where that is better."""
+        if self.adaptive and self.max_answers is None:
+            raise ParameterError(
+                "An adaptive answer needs max_answers: what it saves is answers.",
+                hint="Name a number, or leave adaptive out: without a limit each count costs the "
+                "same, and is answered with the finer noise.",
+            )
         alone = groups.for_policy(
-            self._kind(),
+            AdaptiveSparseVector if self.adaptive else SparseVector,
             context,
             thresholds=_levels(self.threshold, keys, least=int(self.below)),
             below=self.below,
@@ -270,21 +251,24 @@ class Above(Grouped):
         return Grouped.groups(own, context)
 
     def _named(self) -> NamedCompounds | None:
-        return None if self.of is None else compounds_of(self.of, names_of(self.by, name="by"))
-
-    def _kind(self) -> type[SparseVector | AdaptiveSparseVector]:
-        if not isinstance(self.adaptive, bool):
+        """The compounds. Errors: ParameterError; KeysError."""
+        given, by = self.of, names_of(self.by, name="by")
+        if given is None:
+            return None
+        if not isinstance(given, Mapping) or not given:
             raise ParameterError(
-                f"adaptive must be True or False, got {self.adaptive!r}.",
-                hint="True lets counts far above the threshold pay half.",
+                f"of must name the groups of each compound, got {given!r}.",
+                hint='For example of={"route 7": ["Station", "Market"], "route 9": ["Market"]}.',
+                value=given,
             )
-        if self.adaptive and self.max_answers is None:
+        if not by or COLUMN in by:
             raise ParameterError(
-                "An adaptive answer needs max_answers: what it saves is answers.",
-                hint="Name a number, or leave adaptive out: without a limit each count costs the "
-                "same, and is answered with the finer noise.",
+                f"of= needs by=, the columns whose groups it names; none is called {COLUMN!r}.",
+                hint=f"Rename the column {COLUMN!r}." if by else 'Add by=, such as by="stop".',
+                value=by,
             )
-        return AdaptiveSparseVector if self.adaptive else SparseVector
+        names = public_keys(list(given), (COLUMN,))
+        return NamedCompounds(names, tuple(public_keys(groups, by) for groups in given.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,8 +428,7 @@ def _plan(
 def _levels(threshold: object, keys: PublicKeys, *, least: int) -> int | Sequence[int]:
     """One threshold, or one for each key in the keys' order; every count is at least 0."""
     if isinstance(threshold, Mapping):
-        single = len(keys.names) == 1
-        names: list[Any] = [row[0] if single else row for row in keys.rows]
+        names = keys.labels()
         missing = [name for name in names if name not in threshold]
         if missing:
             raise ParameterError(

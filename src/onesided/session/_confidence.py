@@ -36,10 +36,7 @@ class Confidence:
     simultaneous: bool
 
     def of_each(self, intervals: int) -> Fraction:
-        """The confidence of each of so many intervals.
-
-        Errors: ParameterError for what is no confidence, or neither True nor False.
-        """
+        """The confidence of each of so many intervals. Errors: ParameterError."""
         if not isinstance(self.simultaneous, bool):
             raise ParameterError(
                 f"simultaneous must be True or False, got {self.simultaneous!r}.",
@@ -50,11 +47,7 @@ class Confidence:
 
     @property
     def words(self) -> str:
-        """How sure a bound is that is not certain.
-
-        >>> Confidence("0.95", False).words, Confidence("0.9", True).words
-        ('95 %', '90 %, all at once')
-        """
+        """How sure a bound is that is not certain, such as "95 %, all at once"."""
         return f"{self.percent}, all at once" if self.simultaneous else self.percent
 
     @property
@@ -75,13 +68,7 @@ class Confidence:
 
 
 def miss_of(words: str) -> tuple[Fraction, bool]:
-    """The chance that a bound of these words does not hold, and whether of all at once.
-
-    Errors: ParameterError where they say no share.
-
-    >>> miss_of("95 %"), miss_of("90 %, all at once")
-    ((Fraction(1, 20), False), (Fraction(1, 10), True))
-    """
+    """The chance that a bound of these words fails, and whether of all at once. Errors: others."""
     found = _TOLD.fullmatch(words)
     if found is None:
         raise ParameterError(
@@ -192,12 +179,7 @@ class Likely:
         ]
 
     def shares(self, threshold: object) -> Shares:
-        """By true count, how often a group is said to be on its side, of one threshold for all.
-
-        >>> asked = Likely(Counts(1, 1), 1, below=False, sure=Confidence("0.95", False))
-        >>> [(count, round(share, 2)) for count, share in asked.shares(3)]
-        [(0, 0.9), (1, 0.73), (2, 0.27), (3, 0.1)]
-        """
+        """By true count, how often a group is said to be on its side, of one threshold for all."""
         if not isinstance(threshold, int):
             return ()
         bounds = self.bounds(np.array([_FAR]))
@@ -222,11 +204,7 @@ class Likely:
 
 
 def likely_confidence(share: Any, *, simultaneous: bool, groups: int) -> Confidence:
-    """How sure decisions are. Errors: ParameterError for a share that is not in (1/2, 1).
-
-    >>> likely_confidence("0.9", simultaneous=True, groups=3).percent
-    '90 %'
-    """
+    """How sure decisions are. Errors: ParameterError for a share that is not in (1/2, 1)."""
     sure = Confidence(share, simultaneous)
     sure.of_each(groups)
     if sure.exact <= _HALF:
@@ -246,15 +224,8 @@ _SURE: Final = 0.999
 def certified_shares(mechanism: object, threshold: object, *, keys: int = 1) -> Shares:
     """How often a group is certified to be at most, or least, ``threshold``, by its true count.
 
-    The threshold's own stands last. Told of the last thousand counts up to it; for "at least", of
-    those from where nearly all are certified down to it. Nothing where there is no one threshold,
+    The threshold's own stands last, of a thousand at most. Nothing where there is no one threshold,
     where ``mechanism`` stops after so many answers, or where that bound may be wrong.
-    keys: how many groups are asked together.
-
-    >>> for count, share in certified_shares(Counts(1, INFINITE), 1):
-    ...     print(count, f"{share:.3f}")
-    0 0.865
-    1 0.632
     """
     chance = _within(mechanism, keys)
     if chance is None or not isinstance(threshold, int):
@@ -264,11 +235,7 @@ def certified_shares(mechanism: object, threshold: object, *, keys: int = 1) -> 
 
 
 def shares_by_room(chance: Callable[[int], float], limit: int, *, below: bool) -> Shares:
-    """The same of a chance by how far a count is on its side of the threshold.
-
-    >>> shares_by_room(lambda room: room / 2, 2, below=False)
-    ((0, 1.0), (1, 0.5), (2, 0.0))
-    """
+    """The same of a chance by how far a count is on its side of the threshold."""
     if not below:
         return tuple((n, chance(limit - n)) for n in range(max(0, limit + 1 - _MOST), limit + 1))
     enough = next(room for room in count() if room == _MOST - 1 or chance(room) > _SURE)

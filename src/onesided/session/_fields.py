@@ -57,11 +57,7 @@ _MOMENTS: Final[tuple[tuple[Any, str], ...]] = (
 
 
 def written(value: object) -> Any:  # noqa: C901, PLR0911 - a line for each kind of value
-    """A value as JSON. Errors: ParameterError for what has no form there.
-
-    >>> written((1, "a"))
-    {'tuple': [1, 'a']}
-    """
+    """A value as JSON. Errors: ParameterError for what has no form there."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | str | int):
@@ -103,11 +99,7 @@ def _of_table(value: object) -> Any:
 
 
 def value_of(given: Any) -> Any:
-    """The value that was written. Errors: ParameterError for any other object.
-
-    >>> value_of({"number": "1/2"})
-    Fraction(1, 2)
-    """
+    """The value that was written. Errors: ParameterError for any other object."""
     if isinstance(given, list):
         return [value_of(part) for part in given]
     if not isinstance(given, dict):
@@ -233,11 +225,7 @@ _KINDS: Final[Mapping[str, Callable[[Any], bool]]] = {
 
 
 def fits(form: Form, value: Any) -> bool:
-    """Whether JSON has this form, of the words of JSON Schema that forms here are made of.
-
-    >>> fits({"type": "array", "items": FORMS["key"]}, ["a", {"date": "2026-01-31"}])
-    True
-    """
+    """Whether JSON has this form, of the words of JSON Schema that forms here are made of."""
     return all(_WORDS[word](said, value, form) for word, said in form.items())
 
 
@@ -272,18 +260,22 @@ _PROBES: Final = 4
 _ODD: Final = 0x9E3779B97F4A7C15
 
 
+def _as_given(value: Any, name: str) -> Any:
+    del name
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question's field: what JSON holds of it, and what tells its values apart.
+    """A question's field: its JSON Schema, and what tells its values apart.
 
-    form: its JSON Schema. told: what is the same for the same meaning, of a value, the question and
-    its context. settle: takes a value and the field's name; gives what stands for all that mean
-    the same.
+    told: what is the same for the same meaning, of a value, the question and its context.
+    settle: of a value and the field's name, gives what stands for all that mean the same.
     """
 
     form: Form
     told: Told
-    settle: Settled
+    settle: Settled = _as_given
 
     def fitting(self, value: Any, *, name: str) -> Any:
         """JSON of the form. Errors: ParameterError for what is not of it."""
@@ -295,23 +287,8 @@ class Asked:
         )
 
 
-def _as_given(value: Any, name: str) -> Any:
-    del name
-    return value
-
-
-def asked(form: Form, told: Told, settle: Settled = _as_given) -> Asked:
-    """A question's field; see :class:`Asked`."""
-    return Asked(form, told, settle)
-
-
 def settled(question: Any) -> Any:
-    """The question with one value for all that mean the same. Errors: ParameterError.
-
-    >>> import onesided as od
-    >>> settled(od.TopK("2", by="place", epsilon=1)).k
-    2
-    """
+    """The question with one value for all that mean the same. Errors: ParameterError."""
     changed = {}
     for name, one in asked_fields(question.__class__).items():
         given = getattr(question, name)
@@ -323,12 +300,7 @@ def settled(question: Any) -> Any:
 
 @cache
 def asked_fields(kind: type) -> Mapping[str, Asked]:
-    """How each field of a question's class is read, and what tells its values apart.
-
-    >>> import onesided as od
-    >>> asked_fields(od.Count)["simultaneous"].form
-    {'type': 'boolean'}
-    """
+    """How each field of a question's class is read, and what tells its values apart."""
     hints = get_type_hints(kind, include_extras=True)
     return {one.name: _declared(hints[one.name]) for one in fields(kind)}
 
@@ -343,7 +315,7 @@ def _declared(hint: Any) -> Asked:
     if told is _plainly and any(get_origin(one) is Mapping for one in parts):
         told = _edges
     flag, whole = parts[0] is bool, int in parts and not numbers
-    return asked(_form_of(parts), told, _flag if flag else _whole if whole else _as_given)
+    return Asked(_form_of(parts), told, _flag if flag else _whole if whole else _as_given)
 
 
 def _flag(value: Any, name: str) -> Any:
@@ -466,22 +438,18 @@ def _cells(value: Any, *_: Any) -> object:
     return plain(value if isinstance(value, str | Operator) else np.asarray(value))
 
 
-def _source(value: Any, *_: Any) -> object:
-    return source_of(value)
-
-
 _UNKNOWNS: Final = {"enum": list(get_args(Unknown))}
-Keys: TypeAlias = Annotated[object, asked(_VALUE, _keys)]
-Edges: TypeAlias = Annotated[object, asked(_VALUE, _edges)]
-EdgesOf: TypeAlias = Annotated[Any, asked(_VALUE, _edges)]
-Condition: TypeAlias = Annotated[object, asked({"type": ["string", "null"]}, _condition)]
-IfUnknown: TypeAlias = Annotated[Unknown, asked(_UNKNOWNS, _unknown)]
-Weights: TypeAlias = Annotated[Operator | ArrayLike, asked(_VALUE, _cells)]
+Keys: TypeAlias = Annotated[object, Asked(_VALUE, _keys)]
+Edges: TypeAlias = Annotated[object, Asked(_VALUE, _edges)]
+EdgesOf: TypeAlias = Annotated[Any, Asked(_VALUE, _edges)]
+Condition: TypeAlias = Annotated[object, Asked({"type": ["string", "null"]}, _condition)]
+IfUnknown: TypeAlias = Annotated[Unknown, Asked(_UNKNOWNS, _unknown)]
+Weights: TypeAlias = Annotated[Operator | ArrayLike, Asked(_VALUE, _cells)]
 Shares: TypeAlias = Annotated[
     Sequence[Number] | None,
-    asked({"anyOf": [*listed({"$ref": "#/$defs/number"}, whole=True), {"type": "null"}]}, _shares),
+    Asked({"anyOf": [*listed({"$ref": "#/$defs/number"}, whole=True), {"type": "null"}]}, _shares),
 ]
-OwnCode: TypeAlias = Annotated[Mechanism, asked({"not": {}}, _source)]
+OwnCode: TypeAlias = Annotated[Mechanism, Asked({"not": {}}, lambda value, *_: source_of(value))]
 
 
 def plain(value: object) -> object:  # noqa: C901, PLR0911 - a line for each kind of value

@@ -361,7 +361,9 @@ def _columns(given: Any) -> dict[str, Any]:
     """Columns of one length, each once, whose marks are true or false. Errors: ParameterError."""
     names = [name for name, _ in given]
     columns = {plain_text(name, name="a column"): value_of(values) for name, values in given}
-    lengths = {len(_list(values)) for values in columns.values()}
+    if not all(isinstance(values, list) for values in columns.values()):
+        raise TypeError("a column is a list")
+    lengths = set(map(len, columns.values()))
     if len(columns) < len(names) or len(lengths) > 1:
         raise ParameterError(
             f"Its columns are {names!r:.100}.", hint="Each stands once, all of one length."
@@ -370,12 +372,6 @@ def _columns(given: Any) -> dict[str, Any]:
         for mark in columns.get(name, ()):
             _flag(mark, name)
     return columns
-
-
-def _list(given: Any) -> list[Any]:
-    if not isinstance(given, list):
-        raise TypeError("a column is a list")
-    return given
 
 
 def _one(part: Any, frame: FrameMaker | None) -> Release:

@@ -376,8 +376,7 @@ def _day(value: Any) -> Any:
 def _listed(column: nw.Series[Any]) -> list[Any]:
     """A column's values; as text the moments and durations that Python has not, nested too.
 
-    Those are far from today, or finer than a microsecond. Polars stops the process' work where it
-    meets one of the former, so it is never asked for one.
+    Polars stops the process' work where it meets one far from today, so it is asked for none.
     """
     dtype, held = column.dtype, column.to_native()
     if not column.implementation.is_polars():
@@ -478,11 +477,7 @@ _SAFE: Final = "Nothing was drawn and nothing was recorded."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """A stream as the question about one month finds it.
-
-    place: its file. facts: what it was opened for. month: the number of the month that is to be
-    told. opened: the entry that paid for all; None if this question does.
-    """
+    """A stream as the question about one month finds it; opened: the entry that paid for all."""
 
     name: str
     place: Path

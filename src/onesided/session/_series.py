@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
@@ -64,13 +64,15 @@ class Series(Release):
         asked = first.asked if alike else _question(first)
         if len({one.asked.heading for one in told}) > 1:
             asked = replace(asked, heading="")
+        each = dict.fromkeys(one.bound_words for one in told)  # which hold by themselves
+        sure = [words.replace("all at once", "all at once in each") for words in each]
         Release.__init__(
             self,
             guarantee=_together(parts, asked.title()),
             entry=None,
             told=_long(parts),
             kind="Series",
-            bound_words=_sure(one.bound_words for one in told),
+            bound_words=" or ".join(sure),
             asked=replace(asked, parts=tuple(replace(o.asked, entry=o.entry) for o in told)),
             cut=first.cut if len({one.cut for one in told}) == 1 else " ".join(cuts),
         )
@@ -139,10 +141,7 @@ def _question(release: Release) -> Statement:
 
 
 def _named(given: object) -> dict[str, Release]:
-    """The answers by what each is called, with its condition where that tells them apart.
-
-    Errors: ParameterError for what is no list of answers to one question for the same keys.
-    """
+    """The answers by what each is called, with its condition where that tells them apart."""
     if isinstance(given, str) or not isinstance(given, Mapping | Sequence):
         raise ParameterError(
             f"A series is made of releases, got {a(type(given).__name__)}.",
@@ -293,9 +292,3 @@ def _cost(release: Release) -> str:
     ]
     entry = "" if where is None else f"; ledger entry {where}"
     return f"{', '.join(losses)}{entry}{f', drawn {release.drawn[:10]}' * release.told_again}"
-
-
-def _sure(each: Iterable[str]) -> str:
-    """How sure bounds are of several answers, each of which holds by itself."""
-    together = {words: words.replace("all at once", "all at once in each") for words in each}
-    return " or ".join(together.values())

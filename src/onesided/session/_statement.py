@@ -61,19 +61,11 @@ class Statement:
     drawn: str = ""
 
     def title(self) -> str:
-        """One line; a long condition is shortened there, and stands whole in the sentences.
-
-        >>> Statement(measure="Number of rows", where="x < 5").title()
-        'Number of rows, where x < 5'
-        """
+        """One line; a long condition is shortened there, and stands whole in the sentences."""
         return f"{self._called}{self._asked(shorten=True)}"
 
     def whole(self) -> str:
-        """The same with the whole condition.
-
-        >>> Statement(measure="Number of rows", where="x < 5").whole()
-        'Number of rows, where x < 5'
-        """
+        """The same with the whole condition."""
         return f"{self._called}{self._asked(shorten=False)}"
 
     def headed(self) -> tuple[str, str]:
@@ -88,20 +80,11 @@ class Statement:
 
     @property
     def rows(self) -> str:
-        """Which rows count, in full.
-
-        >>> Statement(measure="Number of rows", where="x < 5", unknown="possible").rows
-        'where x < 5 or unknown'
-        """
+        """Which rows count, in full, such as "where x < 5 or unknown"."""
         return self._where(shorten=False)[2:] or "all rows"
 
     def unit_of(self, column: str, role: str) -> str:
-        """What a column of the answer is measured in; "" where nobody said.
-
-        >>> asked = Statement(measure="Number of rows", measured=(("age", "years"),))
-        >>> asked.unit_of("age_from", "key"), asked.unit_of("estimate", "estimate")
-        ('years', '')
-        """
+        """What a column of the answer is measured in; "" where nobody said."""
         if role in _NUMBERS:
             return self.measured_in
         known = dict(self.measured) if role == "key" else {}
@@ -184,13 +167,10 @@ class Statement:
 
     def _asked(self, *, shorten: bool) -> str:
         data = f", in {one_line(self.data)}" if self.data else ""
-        return f"{one_line(self.measure)}{self._grouped}{data}{self._where(shorten=shorten)}"
-
-    @property
-    def _grouped(self) -> str:
         units = dict(self.measured)
         named = ", ".join(in_units(name, units.get(name, "")) for name in self.by)
-        return f" by {named}{' and all others' if self.others else ''}" if named else ""
+        by = f" by {named}{' and all others' if self.others else ''}" if named else ""
+        return f"{one_line(self.measure)}{by}{data}{self._where(shorten=shorten)}"
 
     def _where(self, *, shorten: bool) -> str:
         if not self.where:
@@ -234,11 +214,7 @@ def several(parts: Sequence[Statement]) -> Statement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nouns:
-    """What statements call units, and columns with their unit of measurement.
-
-    >>> Nouns(units="people", measured={"stay": "minutes"}).column("stay")
-    'stay (minutes)'
-    """
+    """What statements call units, and columns with their unit of measurement."""
 
     units: str
     measured: Mapping[str, str] = field(default_factory=dict)
@@ -249,24 +225,14 @@ class Nouns:
 
 
 def in_units(name: str, unit: str) -> str:
-    """A name, and the unit of measurement of what it stands for.
-
-    >>> in_units("stay", "minutes"), in_units("place", "")
-    ('stay (minutes)', 'place')
-    """
+    """A name, and the unit of measurement of what it stands for."""
     return one_line(f"{name} ({unit})" if unit else name)
 
 
 def called(
     unit: str | None, noun: tuple[str, str] | None, *, kinds: Sequence[str] = ()
 ) -> tuple[str, str]:
-    """What one unit and several are called: by the schema's noun, never made plural by an s.
-
-    >>> called("person", ("person", "people"), kinds=["open"])
-    ('open person', 'open people')
-    >>> called("pid", None), called(None, None)
-    (('unit (pid)', 'units (pid)'), ('row', 'rows'))
-    """
+    """What one unit and several are called: by the schema's noun, never made plural by an s."""
     own = _NOBODY if unit is None else tuple(f"{one} ({unit})" for one in ("unit", "units"))
     one, more = own if noun is None else noun
     said = f"{' or '.join(kinds)} " if kinds else ""

@@ -13,6 +13,7 @@ import numpy as np
 from onesided._numbers import INFINITE, Number
 from onesided.accounting import noise_note, steps_note
 from onesided.errors import DataError, ParameterError, PolicyError
+from onesided.fields import one_of
 from onesided.mechanism import Counts
 from onesided.mechanism.histograms import (
     AGrid,
@@ -142,12 +143,7 @@ class Histogram(Count):
         """Check and price the question. Looks at no row."""
         binned = self.binned(context)
         bins = binned.bins
-        if self.method not in METHODS:
-            raise ParameterError(
-                f"There is no method {self.method!r} for histograms.",
-                hint=f"Use one of {', '.join(map(repr, METHODS))}.",
-                value=self.method,
-            )
+        one_of(self.method, name="method", words=METHODS)
         if self.method not in _BY_CELLS:
             return _shaped(binned, bins, self)
         shared = {part.name: getattr(self, part.name) for part in fields(Count)}
@@ -495,10 +491,7 @@ def _refuse_unfit(groups: Groups, bins: Mapping[str, BinEdges], method: str) -> 
 
 
 def _error(asked: Histogram, mechanism: Any, sizes: tuple[int, ...]) -> float | None:
-    """The root mean square error per bin, worked out or on the public guess; None without one.
-
-    Errors: DataError for a guess that is no histogram over these bins.
-    """
+    """The root mean square error per bin, worked out or on the public guess; None without one."""
     parts = _guessed(asked.like, asked.method, sizes)
     if isinstance(mechanism, Hierarchical):
         return float(np.sqrt(np.mean(mechanism.variance(sizes))))

@@ -513,9 +513,12 @@ def sql_of(question: Any, session: Any, *, table: str) -> str:
     else:
         tried = [_call(word, question) for word, (one, _) in _WORDS.items() if one is kind]
     for aggregate in tried:
-        text = _query(question, aggregate, table)
+        by, where = list(map(_name, names_of(question.by, name="by"))), condition(question.where)
+        text = f"SELECT {', '.join([*by, aggregate])}\nFROM {_name(table)}"
+        text += "" if where is None else f"\nWHERE {where.text}"
+        text += f"\nGROUP BY {', '.join(by)}" if by else ""
         for clause in clauses:
-            first = next(getattr(question, one.name) for one in fields(question) if _leads(one))
+            first = next(getattr(question, n.name) for n in fields(question) if not n.kw_only)
             text += f"\n{clause.format(counted)} {first}"
         try:
             found = session.question(text, epsilon=question.epsilon)
@@ -526,22 +529,9 @@ def sql_of(question: Any, session: Any, *, table: str) -> str:
     return ""
 
 
-def _leads(one: Any) -> bool:
-    """Whether a field is given without its name."""
-    return not one.kw_only
-
-
 def _call(word: str, question: Any) -> str:
     share = f", {float(exact(question.q, name='q'))}" if word in _SHARED else ""
     return f"{word}({_name(question.column)}{share})"
-
-
-def _query(question: Any, aggregate: str, table: str) -> str:
-    by, where = list(map(_name, names_of(question.by, name="by"))), condition(question.where)
-    lines = [f"SELECT {', '.join([*by, aggregate])}", f"FROM {_name(table)}"]
-    lines += [] if where is None else [f"WHERE {where.text}"]
-    lines += [f"GROUP BY {', '.join(by)}"] if by else []
-    return "\n".join(lines)
 
 
 def _content(question: Any) -> dict[str, object]:

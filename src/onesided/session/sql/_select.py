@@ -106,10 +106,7 @@ class Select:
 
 
 def select_of(text: str, *, functions: Sequence[str], shared: Sequence[str]) -> Select:
-    """The query in a text. functions: the aggregates; shared: those that take a share.
-
-    Errors: SqlError, with the place and the nearest thing that works.
-    """
+    """The query in a text. shared: aggregates that take a share. Errors: SqlError."""
     return _Reader(Query(text), functions, shared).select()
 
 
@@ -319,15 +316,13 @@ class _Reader(Words):
             if name in found:
                 raise self._query.error(f"{name} stands twice.", word.start, "Give it once.")
             self._need("=", "An option is name=value")
-            found[name] = (self._option(name), word.start)
+            given: object = "NULL"
+            if self._here.kind == "text":
+                given = self._next().text[1:-1].replace("''", "'")
+            elif not self._take("NULL"):
+                given = self._next().name if self._here.name else self._number(name)
+            found[name] = (given, word.start)
         return found
-
-    def _option(self, name: str) -> object:
-        if self._here.kind == "text":
-            return self._next().text[1:-1].replace("''", "'")
-        if self._take("NULL"):
-            return "NULL"
-        return self._next().name if self._here.name else self._number(name)
 
     def _items(self) -> tuple[tuple[tuple[str, int], ...], tuple[Aggregate, ...]]:
         names: list[tuple[str, int]] = []

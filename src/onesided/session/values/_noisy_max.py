@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
 from math import ceil, lcm
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,6 +168,8 @@ class NoisyQuantiles:
 
     parts: tuple[NoisyMaxQuantile, ...]
 
+    why: ClassVar = "noisy maximum"  # how the shares are answered
+
     def release(self, secret: list[tuple[IntArray, ...]], noise: Noise | None) -> Answer:
         """Places of candidates, group by group."""
         return _chosen(self.parts, [secret] * len(self.parts), noise)
@@ -175,11 +177,6 @@ class NoisyQuantiles:
     def rank_errors(self, confidence: Fraction) -> tuple[float, ...]:
         """Per share, by how many ranks an answer misses at most, with this confidence."""
         return tuple(part.rank_error(confidence=confidence) for part in self.parts)
-
-    @property
-    def why(self) -> str:
-        """How the shares are answered."""
-        return "noisy maximum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +199,8 @@ class EnclosedQuantiles:
     all: NoisyQuantiles
     beside: tuple[tuple[int, int], ...]
 
+    why: ClassVar = "noisy maximum, with one below and one above each,"
+
     @classmethod
     def of(cls, thrice: NoisyQuantiles, confidence: Fraction) -> EnclosedQuantiles:
         """With as many values beside as this confidence of each share's interval takes.
@@ -222,11 +221,6 @@ class EnclosedQuantiles:
             thrice, (*[(0, 0)] * number, *((k, 0) for k, _ in below), *((0, m) for _, m in below))
         )
 
-    @property
-    def number(self) -> int:
-        """How many shares were asked for."""
-        return len(self.all.parts) // 3
-
     def release(self, secret: list[tuple[IntArray, ...]], noise: Noise | None) -> Answer:
         """Places of candidates, group by group: of all shares, and below and above them."""
         ranks = [
@@ -245,12 +239,7 @@ class EnclosedQuantiles:
 
     def rank_errors(self, confidence: Fraction) -> tuple[float, ...]:
         """Per share, by how many ranks an answer misses at most, with this confidence."""
-        return self.all.rank_errors(confidence)[: self.number]
-
-    @property
-    def why(self) -> str:
-        """How the shares are answered."""
-        return "noisy maximum, with one below and one above each,"
+        return self.all.rank_errors(confidence)[: len(self.all.parts) // 3]
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +263,8 @@ class FineQuantiles:
     parts: tuple[NoisyMaxQuantile, ...]
     fine: tuple[int, ...]
     interpolate: bool
+
+    why: ClassVar = "noisy maximum"
 
     def release(self, secret: list[tuple[IntArray, ...]], noise: Noise | None) -> Answer:
         """Places of candidates, group by group."""
@@ -304,11 +295,6 @@ class FineQuantiles:
             part.rank_error(confidence=confidence) / number + 1
             for part, number in zip(self.parts, self.fine, strict=True)
         )
-
-    @property
-    def why(self) -> str:
-        """How the shares are answered."""
-        return "noisy maximum"
 
 
 def _parts_upto(point: IntArray, points: int) -> IntArray:
@@ -384,7 +370,9 @@ def candidates_of(
     points = edges_of(listed, name="candidates", most=_MOST_LISTED)
     if not points:
         raise ParameterError("There are no candidates.", hint="Give at least one number.")
-    size = _common(points) if step is None else positive(step, name="step")
+    # By default the coarsest grid that holds the whole numbers and all points.
+    common = Fraction(1, lcm(*(point.denominator for point in points)))
+    size = common if step is None else positive(step, name="step")
     ends = (points[0], points[-1] if len(points) > 1 else points[0] + size)
     value = value_of(column, bounds=ends, step=size, missing=missing, schema=context.schema)
     steps = [point / size for point in points]
@@ -397,11 +385,6 @@ def candidates_of(
                 step=size,
             )
     return Candidates(value, np.array([int(one) for one in steps], dtype=np.int64))
-
-
-def _common(points: Sequence[Fraction]) -> Fraction:
-    """The coarsest grid that holds the whole numbers and all points."""
-    return Fraction(1, lcm(*(point.denominator for point in points)))
 
 
 def inner(shares: Sequence[Fraction]) -> tuple[Fraction, ...]:

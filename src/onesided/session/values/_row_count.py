@@ -106,9 +106,5 @@ class _Ones(Value):
 
 
 def ones(most: int) -> Value:
-    """A column of ones, of which a unit adds up to ``most`` in a group.
-
-    >>> ones(3).high
-    3
-    """
+    """A column of ones, of which a unit adds up to ``most`` in a group."""
     return _Ones.upto(most)

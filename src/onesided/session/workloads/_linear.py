@@ -139,7 +139,7 @@ class LinearQuery:
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
         groups = self.cells(context)
-        names = [row[0] if len(row) == 1 else row for row in groups.keys.rows]
+        names = groups.keys.labels()
         asked = self.workload if isinstance(self.workload, Operator) else Dense(self.workload)
         if asked.shape[1] != len(names):
             raise ParameterError(
@@ -187,8 +187,7 @@ class LinearQuery:
 def asserted(context: QueryContext, groups: Groups) -> Check | None:
     """What the cells are held to: where a policy names values, units' values that ``where`` leaves.
 
-    Moves from cell to cell are those of a unit's one value, whether or not a condition picks it: of
-    two values, a condition might pick one now and after a short move the other, far away.
+    Of two values a condition might pick one now and after a short move the other, far away.
     """
     if groups.where is None or not context.policy.between_values:
         return groups.asserts
@@ -511,10 +510,7 @@ def _probes(cells: int) -> int:
 
 
 def error_by_length(choice: Choice) -> tuple[tuple[int, float], ...]:
-    """For ranges of 1, 2, 4, ... cells, the root of their mean variance; empty off the line.
-
-    Over all ranges of that length, for up to 1,024 cells.
-    """
+    """For ranges of 1, 2, 4, ... cells, the root of their mean variance; empty off the line."""
     cells = choice.strategy.shape[1]
     line = isinstance(choice.workload, Ranges) and len(choice.workload.grid) == 1
     if not line or cells > _MOST_BY_LENGTH:

@@ -284,13 +284,15 @@ class Synthetic:
         moved: Sequence[Moved],
     ) -> Plan:
         deviation = math.sqrt(mechanism.distribution.variance())
+        ones, pairs = len(layout.axes), len(layout.margins) - len(layout.axes)
+        every = many(math.comb(ones, 2), "pair")
         plan = priced(
             context,
             mechanism,
             mechanism.shifts,
             about=f"{groups.sentence} {_MADE}",
             standard_deviation=deviation * math.sqrt(float(np.mean(layout.spread**-2.0))),
-            why=_why(layout),
+            why=f"{many(ones, 'column')} and {pairs} of {every} measured",
         )
         return replace(
             plan,
@@ -479,19 +481,9 @@ def _spread(rates: tuple[Loss, Loss], weight: int) -> float:
     return math.sqrt(TwoSidedGeometric(*(rate * Fraction(1, weight) for rate in rates)).variance())
 
 
-def _why(layout: Layout) -> str:
-    ones, pairs = len(layout.axes), len(layout.margins) - len(layout.axes)
-    every = math.comb(ones, 2)
-    return f"{many(ones, 'column')} and {pairs} of {many(every, 'pair')} measured"
-
-
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What was released, and what is made of it.
-
-    measured: each margin, less the noise's mean. deviation: of a number at weight 1. joint:
-    what rows are about of which some are true.
-    """
+    """What was released, and what is made of it. measured: each margin, less the noise's mean."""
 
     layout: Layout
     measured: list[FloatArray]
