@@ -33,7 +33,6 @@ from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, deviation, reason, residual_bias
 from onesided.session._fields import IfUnknown
 from onesided.session._groups import Grouped, Groups, names_of
-from onesided.session._plan import Plan
 from onesided.session._question import Answer, FormLine, PreparedQuery
 from onesided.session._release import Release, of_groups, sides
 from onesided.session._statement import Nouns
@@ -151,7 +150,19 @@ class Above(Grouped):
             widest = 1 if compounds is None else max(map(len, compounds.members))
             made = Likely(noise, counts.told.size, self.below, sure, widest)
             return self._likely(context, counts, made, keys, compounds)
-        plan = _plan(context, groups, mechanism, keys.size, compounds)
+        together, side, size = isinstance(mechanism, CubeThresholds), _SIDES[self.below], keys.size
+        plan = groups.plan(
+            context,
+            mechanism,
+            through=None if compounds is None else compounds.shift,
+            certain=(side,),
+            why=why_at_once(below=self.below) if together else "",
+        )
+        of_compounds = "" if compounds is None else _OF_COMPOUNDS[self.below]
+        told = (plan.guarantee.about, of_compounds, drawn_at_once(size, side) * together)
+        promise = replace(plan.guarantee, about=" ".join(filter(None, told)))
+        certifies = certified_shares(mechanism, mechanism.thresholds, keys=size)
+        plan = replace(plan, certifies=certifies, guarantee=promise)
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             asked = counts if compounds is None else compounds.largest(counts, least=self.below)
@@ -231,8 +242,9 @@ class Above(Grouped):
                 hint="Name a number, or leave adaptive out: without a limit each count costs the "
                 "same, and is answered with the finer noise.",
             )
+        kind: type[SparseVector | AdaptiveSparseVector] = SparseVector
         alone = groups.for_policy(
-            AdaptiveSparseVector if self.adaptive else SparseVector,
+            AdaptiveSparseVector if self.adaptive else kind,
             context,
             thresholds=_levels(self.threshold, keys, least=int(self.below)),
             below=self.below,
@@ -399,30 +411,6 @@ def _told(
             "not_reached": missed.labels() if missed.size else [],
         },
     }
-
-
-def _plan(
-    context: QueryContext,
-    groups: Groups,
-    mechanism: SparseVector | AdaptiveSparseVector | CubeThresholds,
-    answers: int,
-    compounds: Compounds | None,
-) -> Plan:
-    """What it costs and certifies, and what the release says of its certificates."""
-    together, below = isinstance(mechanism, CubeThresholds), mechanism.below
-    side = _SIDES[below]
-    plan = groups.plan(
-        context,
-        mechanism,
-        through=None if compounds is None else compounds.shift,
-        certain=(side,),
-        why=why_at_once(below=below) if together else "",
-    )
-    of_compounds = "" if compounds is None else _OF_COMPOUNDS[below]
-    told = (of_compounds, drawn_at_once(answers, side) * together)
-    about = " ".join(filter(None, (plan.guarantee.about, *told)))
-    certifies = certified_shares(mechanism, mechanism.thresholds, keys=answers)
-    return replace(plan, certifies=certifies, guarantee=replace(plan.guarantee, about=about))
 
 
 def _levels(threshold: object, keys: PublicKeys, *, least: int) -> int | Sequence[int]:

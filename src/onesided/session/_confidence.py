@@ -142,11 +142,8 @@ class Likely:
     @property
     def bound_words(self) -> str:
         """How sure the bounds are that they rest on."""
-        return Confidence(self._both_sides(self.sure.exact), self._together).words
-
-    @property
-    def _together(self) -> bool:
-        return self.sure.simultaneous and self.groups > 1
+        together = self.sure.simultaneous and self.groups > 1
+        return Confidence(self._both_sides(self.sure.exact), together).words
 
     def _both_sides(self, share: Fraction) -> Fraction:
         """The confidence of an interval each side of which that may be wrong holds with this."""

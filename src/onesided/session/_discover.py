@@ -218,8 +218,13 @@ def search(
 ) -> PreparedQuery[Secret, Release]:
     """The question in its steps; ``rows`` gives the unit and the key columns."""
     names, codes = list(types), KeyCodes.of(types, context.table.engine)
-    asked = {"epsilon": question.epsilon, "delta": delta, "threshold": question.threshold}
-    mechanism = UnknownKeys.for_policy(context.policy, query=query, **asked)
+    mechanism = UnknownKeys.for_policy(
+        context.policy,
+        epsilon=question.epsilon,
+        query=query,
+        delta=delta,
+        threshold=question.threshold,
+    )
     plan = _plan(context, query, mechanism, missing, said)
     if delta is not None:
         most = positive(delta, name="delta")
@@ -402,8 +407,7 @@ class Ngrams:
     >>> trips = pl.DataFrame(
     ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
     ...      "minor": [False, False, False, False]})
-    >>> policy = od.policy.sensitive("minor")
-    >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
+    >>> session = od.Session(trips, unit="person", policy=od.policy.sensitive("minor"), budget=1000)
     >>> session.ngrams(by="place", order="hour", n=2, epsilon=90, max_groups=2).labels
     [('a', 'b')]
     """

@@ -9,6 +9,7 @@ from typing import Any, Final
 from onesided._english import one_line
 from onesided._numbers import INFINITE, exact, non_negative, text, whole
 from onesided.errors import ParameterError, called
+from onesided.fields import is_flag
 from onesided.policy import Guarantee, Predicate
 from onesided.session._asks import QUESTIONS
 from onesided.session._fields import FORMS, Asked, asked_fields, settled, value_of, written
@@ -294,7 +295,12 @@ def _release(found: Any, frame: FrameMaker | None) -> Release:
     asked = said.asked
     try:
         given = found["entry"]
-        epsilon = {_text(edge, "edge"): _loss(loss) for edge, loss in promise["epsilon"].items()}
+        epsilon = {
+            _text(edge, "edge"): INFINITE
+            if loss == text(INFINITE)
+            else non_negative(loss, name="epsilon")
+            for edge, loss in promise["epsilon"].items()
+        }
         delta = {
             _text(edge, "edge"): exact(loss, name="delta")
             for edge, loss in promise["delta"].items()
@@ -311,12 +317,17 @@ def _release(found: Any, frame: FrameMaker | None) -> Release:
             "notes": _texts(found, "notes"),
             "_make_frame": frame,
             "entry": (None if given is None else whole(given, name="entry")),
-            "told_again": _flag(found["told_again"], "told_again"),
+            "told_again": is_flag(found["told_again"], name="told_again"),
             "drawn": _text(found["drawn"], "drawn"),
             "cut": _text(found["cut"], "cut"),
         }
         if "answers" in found:
-            return Answers(parts=tuple(_one(part, frame) for part in found["answers"]), **shared)
+            parts = tuple(_release(part, frame) for part in found["answers"])
+            if any(isinstance(one, Answers) for one in parts):
+                raise ParameterError(
+                    "Several answers stand within several.", hint="See docs/json.md."
+                )
+            return Answers(parts=parts, **shared)
         columns = _columns(found["columns"])
         steps = found["release"] == "MonitorRelease"
         roles: dict[str, Any] = {"status": "fact", "at_most": "upper"} if steps else {}
@@ -351,12 +362,6 @@ def _text(given: object, name: str) -> str:
     return one_line(plain_text(given, name=name))
 
 
-def _flag(given: object, name: str) -> bool:
-    if not isinstance(given, bool):
-        raise ParameterError(f"{name} is {given!r:.60}.", hint="It is true or false.")
-    return given
-
-
 def _columns(given: Any) -> dict[str, Any]:
     """Columns of one length, each once, whose marks are true or false. Errors: ParameterError."""
     names = [name for name, _ in given]
@@ -370,17 +375,5 @@ def _columns(given: Any) -> dict[str, Any]:
         )
     for name in ("lower_certain", "upper_certain"):
         for mark in columns.get(name, ()):
-            _flag(mark, name)
+            is_flag(mark, name=name)
     return columns
-
-
-def _one(part: Any, frame: FrameMaker | None) -> Release:
-    """One of several answers, which is not several itself."""
-    read = _release(part, frame)
-    if not isinstance(read, Answers):
-        return read
-    raise ParameterError("Several answers stand within several.", hint="See docs/json.md.")
-
-
-def _loss(given: str) -> Any:
-    return INFINITE if given == text(INFINITE) else non_negative(given, name="epsilon")

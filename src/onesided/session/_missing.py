@@ -168,10 +168,9 @@ def unsure_kinds(context: QueryContext, counted: Collection[str] | None) -> tupl
     if counted is None or set(policy.kinds) <= set(counted):
         return False, False
     rules = [*policy.rules, *([] if policy.view is None else [rule_of(policy.view)])]
-    unsure = {rule.kind for rule in rules if any(_unsure(one, context) for one in rule.predicates)}
+    filled, unsure = context.filled, set()
+    for rule in rules:
+        read = [one.readable() for one in rule.predicates]
+        if any(one.may_be_unknown(filled) or one.passes_over(filled) for one in read):
+            unsure.add(rule.kind)
     return bool(unsure & set(counted)), bool(unsure - set(counted))
-
-
-def _unsure(predicate: Predicate, context: QueryContext) -> bool:
-    read = predicate.readable()
-    return read.may_be_unknown(context.filled) or read.passes_over(context.filled)

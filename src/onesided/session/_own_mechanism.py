@@ -54,8 +54,7 @@ class OwnMechanism(Grouped):
 
     >>> import polars as pl, onesided as od
     >>> rows = pl.DataFrame({"person": [1, 2], "place": ["gym", "bar"]})
-    >>> policy = od.policy.presence(max_groups=1)
-    >>> session = od.Session(rows, unit="person", policy=policy, budget=9)
+    >>> session = od.Session(rows, unit="person", policy=od.policy.presence(max_groups=1), budget=9)
     >>> asked = {"by": "place", "keys": ["gym"], "statistic": "count", "unverified": True}
     >>> session.release(od.mechanism.Counts(2, od.INFINITE), epsilon=2, **asked).title
     'Counts on the number of units (person) by place'

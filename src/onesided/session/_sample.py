@@ -80,8 +80,7 @@ class Sample:
     >>> trips = pl.DataFrame(
     ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
     ...      "minor": [False, False, False, False]})
-    >>> policy = od.policy.sensitive("minor")
-    >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
+    >>> session = od.Session(trips, unit="person", policy=od.policy.sensitive("minor"), budget=1000)
     >>> session.sample(epsilon=90).frame.height
     4
     """
@@ -107,7 +106,15 @@ class Sample:
                 hint="Sample first: the sample is your own table, to join and to add up.",
             )
         samples = tellable(samples_for(context.policy, epsilon=self.epsilon), context.policy)
-        stream = self._stream(context, samples)
+        if self.stream is None and self.attrition is not None:
+            raise ParameterError(
+                "attrition= is of a stream, and this sample is told once.",
+                hint='Name the stream: stream="opt-in-2026".',
+            )
+        stream = None
+        if self.stream is not None:
+            sample = PersistentSample.of(context.policy, samples, self.attrition)
+            stream = stream_of(context, self.stream, sample)
         plan = _plan(context, samples, stream)
 
         def draw(cut: Draw, noise: Noise | None) -> Answer:
@@ -141,18 +148,6 @@ class Sample:
             result=result,
             asserts=None if stream is None else lambda _: None,  # it is never charged unread
         )
-
-    def _stream(self, context: QueryContext, samples: Samples) -> Stream | None:
-        """The stream that is told. Errors: as :func:`stream_of`."""
-        if self.stream is not None:
-            sample = PersistentSample.of(context.policy, samples, self.attrition)
-            return stream_of(context, self.stream, sample)
-        if self.attrition is not None:
-            raise ParameterError(
-                "attrition= is of a stream, and this sample is told once.",
-                hint='Name the stream: stream="opt-in-2026".',
-            )
-        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,8 +186,7 @@ class Total:
     >>> trips = pl.DataFrame(
     ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
     ...      "minor": [False, False, False, False]})
-    >>> policy = od.policy.sensitive("minor")
-    >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
+    >>> session = od.Session(trips, unit="person", policy=od.policy.sensitive("minor"), budget=1000)
     >>> print(session.sample(epsilon=90).total())
     About 2 over all units that are open (standard error 0). It says nothing of protected units:
     how many there are and what they add is not estimated.
@@ -226,8 +220,7 @@ class SampleRelease(Release):
     >>> trips = pl.DataFrame(
     ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
     ...      "minor": [False, False, False, False]})
-    >>> policy = od.policy.sensitive("minor")
-    >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
+    >>> session = od.Session(trips, unit="person", policy=od.policy.sensitive("minor"), budget=1000)
     >>> release = session.sample(epsilon=90)
     >>> release.total().least
     2

@@ -132,7 +132,19 @@ class Series(Release):
         return " ".join(self._costs())
 
     def _costs(self) -> list[str]:
-        return [f"{name}: {_cost(one)}." for name, one in self.parts.items()]
+        """What each answer lost, and where it stands."""
+        told = []
+        for name, one in self.parts.items():
+            delta, where = one.guarantee.delta, one.entry
+            losses = [
+                f"ε = {readable(loss)}"
+                f"{f', δ {shown(delta[edge], up=True)}' if delta.get(edge) else ''} on {edge}"
+                for edge, loss in one.guarantee.epsilon.items()
+            ]
+            entry = "" if where is None else f"; ledger entry {where}"
+            drawn = f", drawn {one.drawn[:10]}" * one.told_again
+            told.append(f"{name}: {', '.join(losses)}{entry}{drawn}.")
+        return told
 
 
 def _question(release: Release) -> Statement:
@@ -280,15 +292,3 @@ def _cells(release: Release) -> list[str]:
                 said = f"{_WORDS[role]} {said} ({how})"
             told[row].append(said)
     return [", ".join(cells) for cells in told]
-
-
-def _cost(release: Release) -> str:
-    """What one answer lost, and where it stands."""
-    delta, where = release.guarantee.delta, release.entry
-    losses = [
-        f"ε = {readable(loss)}{f', δ {shown(delta[edge], up=True)}' if delta.get(edge) else ''} "
-        f"on {edge}"
-        for edge, loss in release.guarantee.epsilon.items()
-    ]
-    entry = "" if where is None else f"; ledger entry {where}"
-    return f"{', '.join(losses)}{entry}{f', drawn {release.drawn[:10]}' * release.told_again}"

@@ -69,11 +69,7 @@ class Statement:
         return f"{self._called}{self._asked(shorten=False)}"
 
     def headed(self) -> tuple[str, str]:
-        """A heading, and what stands under it; "" where the heading says it all.
-
-        >>> Statement(measure="Number of rows", heading="How many came?").headed()
-        ('How many came?', 'Number of rows.')
-        """
+        """A heading, and what stands under it; "" where the heading says it all."""
         title, whole = self._asked(shorten=True), f"{self._asked(shorten=False)}."
         heading = one_line(self.heading).strip() or title
         return heading, "" if whole == f"{heading}." else whole
@@ -96,19 +92,11 @@ class Statement:
         return replace(self, first=(), promise="", confidence="", entry=None, drawn="")
 
     def at_most(self, threshold: int) -> Statement:
-        """The same of counts, where what is asked is which are certainly so small.
-
-        >>> Statement(measure="Number of people", units="people").at_most(5).title()
-        'At most 5 people'
-        """
+        """The same of counts, where what is asked is which are certainly so small."""
         return replace(self, measure=f"At most {threshold:,} {self.units}")
 
     def likely(self, words: str) -> Statement:
-        """The same of what is decided and not certain. words: how sure; "" for what is certain.
-
-        >>> Statement(measure="At most 5 people").likely("confidence 95 %").title()
-        'Likely at most 5 people (confidence 95 %)'
-        """
+        """The same of what is decided and not certain. words: how sure; "" for what is certain."""
         said = f"{self.measure[:1].lower()}{self.measure[1:]}"
         return replace(self, measure=f"Likely {said} ({words})") if words else self
 

@@ -403,27 +403,21 @@ class SizeLook(Valued):
     def _read(self, taken: Taken, groups: Groups, value: Value | None, sizes: IntArray) -> IntArray:
         """How many values count as each size: the next one from them upwards. Secret."""
         found = np.zeros(sizes.size, dtype=np.int64)
-        if value is None:
-            far, counts = _groups_of_units(taken, groups)
-        else:
-            own_mean = self.sized == "means"
-            far, counts, _ = own_values(taken, groups, value, own_mean=own_mean)
+        if value is not None:
+            far, counts, _ = own_values(taken, groups, value, own_mean=self.sized == "means")
+        else:  # in how many of the keys units are, and how many units are in so many
+            taken, groups = groups.inside(taken)
+            if taken.unit is None:
+                raise ParameterError("Each row is a unit, in one group.", hint="Leave look= out.")
+            pairs = taken.table.join_keys(groups.rows(taken), groups.keys)
+            each = pairs.select(taken.unit, ORDER).unique().group_by(taken.unit)
+            units = each.agg(nw.len().alias(LENGTH)).with_columns(nw.lit(1).alias(ORDER))
+            told = units.group_by(LENGTH).agg(nw.col(ORDER).sum()).select(LENGTH, ORDER)
+            held = taken.table.arrays(told)
+            far, counts = (np.asarray(held[name], dtype=np.int64) for name in (LENGTH, ORDER))
         places = np.minimum(np.searchsorted(sizes, np.abs(far)), sizes.size - 1)
         np.add.at(found, places, counts)
         return found
-
-
-def _groups_of_units(taken: Taken, groups: Groups) -> tuple[IntArray, IntArray]:
-    """In how many of the keys units are, and how many units are in so many. Secret."""
-    taken, groups = groups.inside(taken)
-    if taken.unit is None:
-        raise ParameterError("Each row is a unit, in one group.", hint="Leave look= out.")
-    pairs = taken.table.join_keys(groups.rows(taken), groups.keys)
-    each = pairs.select(taken.unit, ORDER).unique().group_by(taken.unit)
-    sizes = each.agg(nw.len().alias(LENGTH)).with_columns(nw.lit(1).alias(ORDER))
-    counted = sizes.group_by(LENGTH).agg(nw.col(ORDER).sum())
-    found = taken.table.arrays(counted.select(LENGTH, ORDER))
-    return tuple(np.asarray(found[name], dtype=np.int64) for name in (LENGTH, ORDER))  # type: ignore[return-value] # a pair
 
 
 def rank_to_exceed(noise: float, size: float, *, epsilon: Fraction, number: int) -> int:

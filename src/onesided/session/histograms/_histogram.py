@@ -96,8 +96,7 @@ class Histogram(Count):
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
-    >>> policy = od.policy.addition_only()
-    >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
+    >>> session = od.Session(people, unit="person", policy=od.policy.addition_only(), budget=1000)
     >>> session.histogram("age", bins=[0, 18, 65], epsilon=90).estimate.tolist()
     [2, 1]
     """

@@ -45,8 +45,7 @@ class PlanOfSeveral(Plan):
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3]})
-    >>> policy = od.policy.addition_only()
-    >>> session = od.Session(people, unit="person", policy=policy, budget=9)
+    >>> session = od.Session(people, unit="person", policy=od.policy.addition_only(), budget=9)
     >>> questions = [od.Count(epsilon=1), od.Count(epsilon=2)]
     >>> plan = session.plan(od.session.Several(questions))
     >>> len(plan.parts), plan.guarantee.headline

@@ -174,8 +174,7 @@ class Quantile(Grouped):
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
-    >>> policy = od.policy.addition_only()
-    >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
+    >>> session = od.Session(people, unit="person", policy=od.policy.addition_only(), budget=1000)
     >>> session.median("age", candidates=[7, 12, 40], epsilon=100).value
     12.0
     >>> session.median("age", candidates=[10, 20, 50], epsilon=100).value
@@ -269,7 +268,8 @@ class Quantile(Grouped):
     def chosen_method(self) -> QuantileMethod:
         """The method, or the one that q has by default. Errors: ParameterError."""
         if self.method is None:
-            return "cumulative" if self.shares in ((0,), (1,)) else "noisy_max"
+            shares = self.shares
+            return "cumulative" if len(shares) == 1 and shares[0] in (0, 1) else "noisy_max"
         return one_of(self.method, name="method", words=get_args(QuantileMethod))  # type: ignore[no-any-return]
 
     def values(self, context: QueryContext) -> Candidates:

@@ -185,8 +185,7 @@ class Sum(Valued):
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "cost": [7, 12, 40, 60]})
-    >>> policy = od.policy.addition_only()
-    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+    >>> session = od.Session(visits, unit="person", policy=od.policy.addition_only(), budget=1000)
     >>> release = session.sum("cost", of="rows", max_rows=2, bounds=(0, 50), epsilon=90)
     >>> release.value, release.interval.upper_certain
     (109.0, True)

@@ -109,8 +109,7 @@ class LinearQuery:
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
-    >>> policy = od.policy.addition_only()
-    >>> session = od.Session(people, policy=policy, budget=1000)
+    >>> session = od.Session(people, policy=od.policy.addition_only(), budget=1000)
     >>> release = session.linear([[1, 1]], by="age", keys=[7, 12], epsilon=90)
     >>> release.interval.upper.tolist(), release.upper_certain
     ([2.0], True)

@@ -83,8 +83,7 @@ class RangeQuery:
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
-    >>> policy = od.policy.addition_only()
-    >>> session = od.Session(people, policy=policy, budget=1000)
+    >>> session = od.Session(people, policy=od.policy.addition_only(), budget=1000)
     >>> session.ranges("age", [(0, 20)], bins=[0, 20, 100], epsilon=90).estimate.round().tolist()
     [2.0]
     """
@@ -180,11 +179,6 @@ class RangeQuery:
         """The question as a histogram's, over cells."""
         question = Grouped(epsilon=self.epsilon, where=self.where, unknown=self.unknown)
         return with_bins(context, question, self._bins(), missing=self.missing)
-
-    def cells(self, context: QueryContext) -> Groups:
-        """The cells as groups."""
-        binned = self.binned(context)
-        return binned.question.groups(binned.context)
 
     def _moves(self, context: QueryContext, axes: Sequence[Axis], groups: Groups) -> Moves:
         moves = moves_between(

@@ -402,7 +402,9 @@ class Synthetic:
         unmeasured = math.comb(len(axes), 2) * _DEPENDENT
 
         def error(some: int, weight: int) -> float:
-            each = _spread(rates, len(ones) + weight * some) / records
+            part = Fraction(1, len(ones) + weight * some)  # so many times as much is measured
+            noise = TwoSidedGeometric(*(rate * part for rate in rates))
+            each = math.sqrt(noise.variance()) / records
             measured = float(cells[:some].sum()) * each / weight
             return sum(sizes) * each + measured + unmeasured - some * _DEPENDENT
 
@@ -463,22 +465,12 @@ def _noted(margins: Sequence[Moved], upper: Loss, lower: Loss) -> dict[str, obje
     told = {}
     for edge in margins[0][0]:
         alike = Counter((tuple(dict.fromkeys(shifts[edge])), w) for shifts, w in margins)
-        told[edge.name] = Together(
-            tuple(
-                Together((corners([_times(s, w) for s in some], upper, lower),), number)
-                for (some, w), number in alike.items()
-            )
-        )
+        each = []
+        for (some, w), number in alike.items():
+            shifts = [Shift(rise=w * s.rise, fall=w * s.fall) for s in some]
+            each.append(Together((corners(shifts, upper, lower),), number))
+        told[edge.name] = Together(tuple(each))
     return steps_note(told)
-
-
-def _times(shift: Shift, weight: int) -> Shift:
-    return Shift(rise=weight * shift.rise, fall=weight * shift.fall)
-
-
-def _spread(rates: tuple[Loss, Loss], weight: int) -> float:
-    """One number's standard deviation, where so many times as much is measured."""
-    return math.sqrt(TwoSidedGeometric(*(rate * Fraction(1, weight) for rate in rates)).variance())
 
 
 @dataclass(frozen=True, slots=True)

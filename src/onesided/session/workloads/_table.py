@@ -287,7 +287,10 @@ class CrossTable(Grouped):
             moves = moves_of_places(context.policy, groups.keys.labels(), groups.query)
             moves = moves if groups.where is None else moves.conditioned()
         elif self.outside == "refuse" and groups.where is None:
-            moves = _partition(moves, counted.shifts)
+            # Whether every move leaves the number of those in some cell: it takes one to another.
+            still = (Shift(rise=1, fall=1), Shift(rise=0, fall=0))
+            if all(s in still for some in counted.shifts.values() for s in some):
+                moves = replace(moves, whole=True)
         if counted.step == counted.most == 1:
             public = public_totals(moves, context, groups, groups.by)
         known = public is not None and public.of_all
@@ -338,13 +341,6 @@ class _Told(NamedTuple):
 
 _PARENTS: Final = 'Such as hierarchy={"county": {"state": ["North", "North", "South"]}}.'
 _SUMS: Final = "Each margin is the sum of its cells."
-
-
-def _partition(moves: Moves, shifts: Mapping[Edge, tuple[Shift, ...]]) -> Moves:
-    """Whether every move leaves the number of those in some cell: it takes one to another."""
-    one = Shift(rise=1, fall=1)
-    still = all(s in (one, Shift(rise=0, fall=0)) for some in shifts.values() for s in some)
-    return replace(moves, whole=True) if still else moves
 
 
 class Layout(NamedTuple):
@@ -410,7 +406,16 @@ class Layout(NamedTuple):
                 best_weights(table, self.asked, known=known)
             )
         else:
-            found["levels"] = lambda: _levels(table)
+            found["levels"] = (
+                lambda: kron(  # along each axis all of its levels
+                    *(
+                        Margins(
+                            [axis[1:-1]], [(k,) for k in range(len(axis))], grid=[axis[-1].size]
+                        )
+                        for axis in table.levels
+                    )
+                )
+            )
         return found
 
     def name(self, one: Level) -> str:
@@ -590,16 +595,6 @@ def _split(strategy: Operator, table: Margins, noisy: IntArray) -> list[IntArray
         if part is not None:
             found = [one for whole in found for one in np.split(whole, part.ends[:-1], axis=axis)]
     return found
-
-
-def _levels(table: Margins) -> Operator:
-    """Along each axis all of its levels."""
-    return kron(
-        *(
-            Margins([axis[1:-1]], [(k,) for k in range(len(axis))], grid=[axis[-1].size])
-            for axis in table.levels
-        )
-    )
 
 
 def _axes(groups: Groups) -> list[list[Any]]:
