@@ -134,8 +134,7 @@ class Discover:
 
     >>> import polars as pl, onesided as od
     >>> trips = pl.DataFrame(
-    ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
-    ...      "minor": [False, False, False, False]})
+    ...     {"person": [1, 1, 2, 2], "place": ["a", "b"] * 2, "minor": [False] * 4})
     >>> policy = od.policy.sensitive("minor")
     >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
     >>> session.discover(by="place", epsilon=90, max_groups=2).labels
@@ -404,9 +403,8 @@ class Ngrams:
     The other arguments, the promise and the noise are those of :class:`Discover`.
 
     >>> import polars as pl, onesided as od
-    >>> trips = pl.DataFrame(
-    ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
-    ...      "minor": [False, False, False, False]})
+    >>> trips = pl.DataFrame({"person": [1, 1, 2, 2], "place": ["a", "b"] * 2, "hour": [8, 9] * 2})
+    >>> trips = trips.with_columns(minor=False)
     >>> session = od.Session(trips, unit="person", policy=od.policy.sensitive("minor"), budget=1000)
     >>> session.ngrams(by="place", order="hour", n=2, epsilon=90, max_groups=2).labels
     [('a', 'b')]

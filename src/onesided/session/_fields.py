@@ -79,23 +79,24 @@ def written(value: object) -> Any:  # noqa: C901, PLR0911 - a line for each kind
         return {"tuple": [written(part) for part in value]}
     if isinstance(value, list):
         return [written(part) for part in value]
-    return _of_table(value)
-
-
-def _of_table(value: object) -> Any:
-    """Arrays and series as lists, tables as their columns."""
-    if isinstance(value, np.ndarray):
-        return written(value.tolist())
-    read = nw.from_native(value, pass_through=True, allow_series=True)
-    if isinstance(read, nw.Series):
-        return written(read.to_list())
-    if isinstance(read, nw.DataFrame):
-        return written({name: read[name].to_list() for name in read.columns})
+    held = value.tolist() if isinstance(value, np.ndarray) else _held(value)
+    if held is not value:
+        return written(held)
     raise ParameterError(
         f"A value of type {type(value).__name__} has no form in JSON.",
         hint="Give plain values, lists, arrays or tables.",
         value=value,
     )
+
+
+def _held(value: object) -> object:
+    """Series as lists, tables as their columns; itself for all else."""
+    read = nw.from_native(value, pass_through=True, allow_series=True)
+    if isinstance(read, nw.Series):
+        return read.to_list()
+    if isinstance(read, nw.DataFrame):
+        return {name: read[name].to_list() for name in read.columns}
+    return value
 
 
 def value_of(given: Any) -> Any:
@@ -458,10 +459,9 @@ def plain(value: object) -> object:  # noqa: C901, PLR0911 - a line for each kin
         return value
     if isinstance(value, np.generic):
         return plain(value.item())
-    if isinstance(value, Infinite):
-        return {"number": text(value)}
-    if isinstance(value, int | float | Fraction | Decimal):
-        return {"number": text(exact(value, name="a value"))}
+    if isinstance(value, Infinite | int | float | Fraction | Decimal):
+        number = value if isinstance(value, Infinite) else exact(value, name="a value")
+        return {"number": text(number)}
     if isinstance(value, dt.date | dt.time | dt.timedelta):
         return {type(value).__name__: str(value)}
     if isinstance(value, Mapping):
@@ -485,16 +485,9 @@ def plain(value: object) -> object:  # noqa: C901, PLR0911 - a line for each kin
             if (part := getattr(value, one.name)) is not one.default
         }
         return {type(value).__name__: parts}
-    return _of_many(value)
-
-
-def _of_many(value: object) -> object:
-    """Series, tables and other runs of values."""
-    read = nw.from_native(value, pass_through=True, allow_series=True)
-    if isinstance(read, nw.Series):
-        return [plain(part) for part in read.to_list()]
-    if isinstance(read, nw.DataFrame):
-        return {"pairs": [[name, plain(read[name].to_list())] for name in read.columns]}
+    held = _held(value)
+    if held is not value:
+        return plain(held)
     if isinstance(value, Iterable):
         return [plain(part) for part in value]
     raise ParameterError(

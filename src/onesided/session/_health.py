@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
@@ -176,17 +176,15 @@ def health_in(
             ColumnHealth(name=name, type=refused[name]) if name in refused else look.column(name)
             for name in dict.fromkeys(names)
         )
-        why = [] if unit is None else [*_floats(table, unit)]
+        why = []
+        if unit is not None:
+            try:
+                refuse_floats(table, unit, "unit")
+            except OnesidedError as error:
+                why.append(error.reason)
         why += [error.reason for error in misfits(rows, declared, unit)]
         more = {} if unit is None else _units(rows, unit)
     return Health(rows=look.rows, unit=unit, columns=columns, refused=tuple(why), **more)
-
-
-def _floats(table: Table, unit: str) -> Iterator[str]:
-    try:
-        refuse_floats(table, unit, "unit")
-    except OnesidedError as error:
-        yield error.reason
 
 
 def _units(rows: Snapshot, unit: str) -> dict[str, Any]:

@@ -77,9 +77,7 @@ class Sample:
     stands.
 
     >>> import polars as pl, onesided as od
-    >>> trips = pl.DataFrame(
-    ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
-    ...      "minor": [False, False, False, False]})
+    >>> trips = pl.DataFrame({"person": [1, 1, 2, 2], "minor": [False] * 4})
     >>> session = od.Session(trips, unit="person", policy=od.policy.sensitive("minor"), budget=1000)
     >>> session.sample(epsilon=90).frame.height
     4
@@ -183,9 +181,7 @@ class Total:
     without a value, left out.
 
     >>> import polars as pl, onesided as od
-    >>> trips = pl.DataFrame(
-    ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
-    ...      "minor": [False, False, False, False]})
+    >>> trips = pl.DataFrame({"person": [1, 1, 2, 2], "minor": [False] * 4})
     >>> session = od.Session(trips, unit="person", policy=od.policy.sensitive("minor"), budget=1000)
     >>> print(session.sample(epsilon=90).total())
     About 2 over all units that are open (standard error 0). It says nothing of protected units:
@@ -217,9 +213,7 @@ class SampleRelease(Release):
     units of each were kept. month, attrition: of a stream, which month of it these are.
 
     >>> import polars as pl, onesided as od
-    >>> trips = pl.DataFrame(
-    ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
-    ...      "minor": [False, False, False, False]})
+    >>> trips = pl.DataFrame({"person": [1, 1, 2, 2], "minor": [False] * 4})
     >>> session = od.Session(trips, unit="person", policy=od.policy.sensitive("minor"), budget=1000)
     >>> release = session.sample(epsilon=90)
     >>> release.total().least
