@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, Final
@@ -92,7 +92,7 @@ def question_of(
     by = [(one if one in names else select.aliases.get(one, one), at) for one, at in select.by]
     select = replace(select, by=tuple(by))
     cumulative = more.get("method") == "cumulative"
-    reader = _Questions(select, unit, names, rows=most is not None, cumulative=cumulative)
+    reader = _Questions(select, unit, names, most is not None, cumulative)
     reader.check()
     own, more = reader.options(epsilon), {**more, **reader.options_more(more)}
     if not select.by:
@@ -112,20 +112,15 @@ def question_of(
     return several, select.explain
 
 
+@dataclass(frozen=True, slots=True)
 class _Questions:
-    """Turns a select statement into questions."""
+    """Turns a select statement into questions. _rows: whether it is known how many may count."""
 
-    def __init__(
-        self,
-        select: Select,
-        unit: str | None,
-        columns: tuple[str, ...],
-        *,
-        rows: bool,
-        cumulative: bool,
-    ) -> None:
-        self._select, self._unit, self._columns = select, unit, columns
-        self._rows, self._cumulative = rows, cumulative
+    _select: Select
+    _unit: str | None
+    _columns: tuple[str, ...]
+    _rows: bool
+    _cumulative: bool
 
     def check(self) -> None:
         """Names are columns, and what is selected is grouped by."""

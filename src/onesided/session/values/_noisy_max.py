@@ -40,7 +40,7 @@ from onesided.session._release import of_groups
 from onesided.session.histograms._binned import edges_of
 from onesided.session.values._moments import own_values
 from onesided.session.values._shifts import values_move
-from onesided.session.values._value import Missing, Value, value_of
+from onesided.session.values._value import Value, value_of
 
 Floats = NDArray[np.float64]
 FINEST: Final = 10**6
@@ -342,16 +342,10 @@ class SharedQuantiles:
         return f"noisy maximum, halves in {self.shared.levels} levels,"
 
 
-def candidates_of(
-    context: QueryContext,
-    column: str,
-    *,
-    listed: Sequence[Number] | None,
-    bounds: Sequence[Number] | None,
-    step: Number | None,
-    missing: Missing,
-) -> Candidates:
+def candidates_of(context: QueryContext, question: Any) -> Candidates:
     """All steps within bounds, or the candidates listed. Errors: ParameterError, DataError."""
+    column, listed, step = question.column, question.candidates, question.step
+    bounds, missing = question.bounds, question.missing
     context.table.require(column)
     if (listed is None) == (bounds is None):
         raise ParameterError(

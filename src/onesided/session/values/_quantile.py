@@ -275,14 +275,7 @@ class Quantile(Grouped):
     def values(self, context: QueryContext) -> Candidates:
         """The column, its grid and the candidates for the noisy maximum, checked."""
         refuse_own_groups(self)
-        return candidates_of(
-            context,
-            self.column,
-            listed=self.candidates,
-            bounds=self.bounds,
-            step=self.step,
-            missing=self.missing,
-        )
+        return candidates_of(context, self)
 
     def ways(self, context: QueryContext) -> Iterator[Way]:
         """Near in rank, by counting, and by ranges from the lowest candidate; for plans."""

@@ -208,102 +208,42 @@ def answered(
     about: str = "",
 ) -> PreparedQuery[IntArray, Release]:
     """The steps of a question about linear queries, once its strategy is chosen."""
-    share = confidence.of_each(choice.workload.shape[0])
-    if choice.strategy.largest * MOST_ROWS > MAX_COUNT:
-        raise ParameterError(
-            f"The strategy has an entry of {choice.strategy.largest:,}: of that many rows sums "
-            "would not fit 64 bits.",
-            hint="Use entries up to 2^29.",
-        )
-    mechanism = Mechanism(
-        choice.strategy,
-        choice.workload,
-        choice.upper_rate,
-        choice.lower_rate,
-        non_negative=non_negative,
-        shifts=choice.shifts,
-        public=choice.public,
-    )
+    share, mechanism = confidence.of_each(choice.workload.shape[0]), choice.mechanism(non_negative)
+    rises = choice.workload.is_non_negative
+    groups = replace(groups, left_out=replace(groups.left_out, rises=rises))
+    plan = plan_of(context, groups, choice, mechanism, about or groups.sentence)
 
     def draw(counts: IntArray, noise: Noise | None) -> Answer:
         totals, noisy = mechanism.totals(counts), mechanism.noisy(counts, noise=noise)
         return {"noisy": noisy} if totals is None else {"noisy": noisy, "totals": totals}
 
-    rises = choice.workload.is_non_negative
-    groups = replace(groups, left_out=replace(groups.left_out, rises=rises))
-    plan = plan_of(context, groups, choice, mechanism, about or groups.sentence)
-    return PreparedQuery(
-        detail={**groups.detail, **(detail or {})},
-        plan=plan,
-        context=context,
-        columns=columns,
-        look=groups.counts,
-        asserts=asserts,
-        draw=draw,
-        result=_result_maker(
-            context,
-            groups,
-            choice,
-            mechanism,
-            queries=queries,
-            confidence=confidence,
-            share=share,
-            plan=plan,
-            apart=apart,
-        ),
-    )
-
-
-def _result_maker(
-    context: QueryContext,
-    groups: Groups,
-    choice: Choice,
-    mechanism: Mechanism,
-    *,
-    queries: Columns,
-    confidence: Confidence,
-    share: Fraction,
-    plan: Plan,
-    apart: Apart,
-) -> Callable[[Answer, int | None], Release]:
-    """Makes the release of noisy sums, drawn or stored."""
-
     def result(answer: Answer, entry: int | None) -> Release:
         facts = groups.published(context, plan, entry)
         if context.unit is not None and groups.excess == "keep":
             facts["cut"] = f"{_COUNTED_TWICE} {facts['cut']}".strip()
-        noisy = np.asarray(answer["noisy"], dtype=np.int64)
-        kept = answer.get("totals")
+        noisy, kept = np.asarray(answer["noisy"], dtype=np.int64), answer.get("totals")
         totals = None if kept is None else np.asarray(kept, dtype=np.int64)
         answers = mechanism.estimate(noisy, totals)
-        lower, upper, certain, known = mechanism.interval(
-            noisy, totals, confidence=share, estimate=answers.estimate
-        )
-        sure = False if known is None else known
-        names: dict[str, Any] = dict.fromkeys(queries, "key")
+        bounds = mechanism.interval(noisy, totals, confidence=share, estimate=answers.estimate)
         size, variance = answers.estimate.size, answers.variance
-        spread = np.full(size, np.nan) if variance is None else np.sqrt(variance)
+        certain, known = bounds[2], False if bounds[3] is None else bounds[3]
+        rates = {"lower_certain": mechanism.upper_rate, "upper_certain": mechanism.lower_rate}
         columns = {
             **queries,
-            "estimate": answers.estimate,
-            "lower": lower,
-            "upper": upper,
-            "lower_certain": np.full(size, certain and isinstance(mechanism.upper_rate, Infinite))
-            | sure,
-            "upper_certain": np.full(size, certain and isinstance(mechanism.lower_rate, Infinite))
-            | sure,
-            "standard_deviation": spread,
+            **dict(zip(("estimate", "lower", "upper"), (answers.estimate, *bounds), strict=False)),
+            **{
+                name: np.full(size, certain and isinstance(rate, Infinite)) | known
+                for name, rate in rates.items()
+            },
+            "standard_deviation": np.sqrt(np.full(size, np.nan) if variance is None else variance),
         }
+        held = ((_HELD, totals is not None), (_CUT, not answers.fitted))
         return Release(
             kind="LinearRelease",
-            told=RoleTable.of(columns, roles=names),
+            told=RoleTable.of(columns, roles=dict.fromkeys(queries, "key")),
             summary=f"{many(size, 'query')} by {choice.name}.",
             bound_words=confidence.words,
-            notes=(
-                *notes_of(choice.moves),
-                *(() if totals is None else (_HELD,)),
-                *(() if answers.fitted else (_CUT,)),
-            ),
+            notes=(*notes_of(choice.moves), *(words for words, holds in held if holds)),
             own={
                 "variance": variance,
                 "strategy": choice.name,
@@ -316,7 +256,16 @@ def _result_maker(
             **facts,
         )
 
-    return result
+    return PreparedQuery(
+        detail={**groups.detail, **(detail or {})},
+        plan=plan,
+        context=context,
+        columns=columns,
+        look=groups.counts,
+        asserts=asserts,
+        draw=draw,
+        result=result,
+    )
 
 
 _COUNTED_TWICE: Final = "Who is in several of the groups that are added up counts in each."
@@ -420,6 +369,24 @@ class Choice:
     public: Totals | None = None
     why: str = ""
     others: tuple[PlanOption, ...] = ()
+
+    def mechanism(self, non_negative: bool) -> Mechanism:  # noqa: FBT001 - one caller
+        """Noise on its sums. Errors: ParameterError where these would not fit 64 bits."""
+        if self.strategy.largest * MOST_ROWS > MAX_COUNT:
+            raise ParameterError(
+                f"The strategy has an entry of {self.strategy.largest:,}: of that many rows sums "
+                "would not fit 64 bits.",
+                hint="Use entries up to 2^29.",
+            )
+        return Mechanism(
+            self.strategy,
+            self.workload,
+            self.upper_rate,
+            self.lower_rate,
+            non_negative=non_negative,
+            shifts=self.shifts,
+            public=self.public,
+        )
 
 
 def choose(
