@@ -243,8 +243,10 @@ class Above(Grouped):
                 "same, and is answered with the finer noise.",
             )
         kind: type[SparseVector | AdaptiveSparseVector] = SparseVector
+        if self.adaptive:
+            kind = AdaptiveSparseVector
         alone = groups.for_policy(
-            AdaptiveSparseVector if self.adaptive else kind,
+            kind,
             context,
             thresholds=_levels(self.threshold, keys, least=int(self.below)),
             below=self.below,

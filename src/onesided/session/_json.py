@@ -295,12 +295,7 @@ def _release(found: Any, frame: FrameMaker | None) -> Release:
     asked = said.asked
     try:
         given = found["entry"]
-        epsilon = {
-            _text(edge, "edge"): INFINITE
-            if loss == text(INFINITE)
-            else non_negative(loss, name="epsilon")
-            for edge, loss in promise["epsilon"].items()
-        }
+        epsilon = {_text(edge, "edge"): _loss(loss) for edge, loss in promise["epsilon"].items()}
         delta = {
             _text(edge, "edge"): exact(loss, name="delta")
             for edge, loss in promise["delta"].items()
@@ -322,12 +317,7 @@ def _release(found: Any, frame: FrameMaker | None) -> Release:
             "cut": _text(found["cut"], "cut"),
         }
         if "answers" in found:
-            parts = tuple(_release(part, frame) for part in found["answers"])
-            if any(isinstance(one, Answers) for one in parts):
-                raise ParameterError(
-                    "Several answers stand within several.", hint="See docs/json.md."
-                )
-            return Answers(parts=parts, **shared)
+            return Answers(parts=tuple(_one(part, frame) for part in found["answers"]), **shared)
         columns = _columns(found["columns"])
         steps = found["release"] == "MonitorRelease"
         roles: dict[str, Any] = {"status": "fact", "at_most": "upper"} if steps else {}
@@ -377,3 +367,15 @@ def _columns(given: Any) -> dict[str, Any]:
         for mark in columns.get(name, ()):
             is_flag(mark, name=name)
     return columns
+
+
+def _one(part: Any, frame: FrameMaker | None) -> Release:
+    """One of several answers, which is not several itself."""
+    read = _release(part, frame)
+    if not isinstance(read, Answers):
+        return read
+    raise ParameterError("Several answers stand within several.", hint="See docs/json.md.")
+
+
+def _loss(given: str) -> Any:
+    return INFINITE if given == text(INFINITE) else non_negative(given, name="epsilon")

@@ -13,7 +13,6 @@ import numpy as np
 from onesided._numbers import INFINITE, Number
 from onesided.accounting import noise_note, steps_note
 from onesided.errors import DataError, ParameterError, PolicyError
-from onesided.fields import one_of
 from onesided.mechanism import Counts
 from onesided.mechanism.histograms import (
     AGrid,
@@ -96,7 +95,8 @@ class Histogram(Count):
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
-    >>> session = od.Session(people, unit="person", policy=od.policy.addition_only(), budget=1000)
+    >>> policy = od.policy.addition_only()
+    >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
     >>> session.histogram("age", bins=[0, 18, 65], epsilon=90).estimate.tolist()
     [2, 1]
     """
@@ -142,7 +142,12 @@ class Histogram(Count):
         """Check and price the question. Looks at no row."""
         binned = self.binned(context)
         bins = binned.bins
-        one_of(self.method, name="method", words=METHODS)
+        if self.method not in METHODS:
+            raise ParameterError(
+                f"There is no method {self.method!r} for histograms.",
+                hint=f"Use one of {', '.join(map(repr, METHODS))}.",
+                value=self.method,
+            )
         if self.method not in _BY_CELLS:
             return _shaped(binned, bins, self)
         shared = {part.name: getattr(self, part.name) for part in fields(Count)}
@@ -490,7 +495,10 @@ def _refuse_unfit(groups: Groups, bins: Mapping[str, BinEdges], method: str) -> 
 
 
 def _error(asked: Histogram, mechanism: Any, sizes: tuple[int, ...]) -> float | None:
-    """The root mean square error per bin, worked out or on the public guess; None without one."""
+    """The root mean square error per bin, worked out or on the public guess; None without one.
+
+    Errors: DataError for a guess that is no histogram over these bins.
+    """
     parts = _guessed(asked.like, asked.method, sizes)
     if isinstance(mechanism, Hierarchical):
         return float(np.sqrt(np.mean(mechanism.variance(sizes))))

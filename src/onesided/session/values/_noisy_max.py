@@ -364,9 +364,7 @@ def candidates_of(context: QueryContext, question: Any) -> Candidates:
     points = edges_of(listed, name="candidates", most=_MOST_LISTED)
     if not points:
         raise ParameterError("There are no candidates.", hint="Give at least one number.")
-    # By default the coarsest grid that holds the whole numbers and all points.
-    common = Fraction(1, lcm(*(point.denominator for point in points)))
-    size = common if step is None else positive(step, name="step")
+    size = _common(points) if step is None else positive(step, name="step")
     ends = (points[0], points[-1] if len(points) > 1 else points[0] + size)
     value = value_of(column, bounds=ends, step=size, missing=missing, schema=context.schema)
     steps = [point / size for point in points]
@@ -379,6 +377,11 @@ def candidates_of(context: QueryContext, question: Any) -> Candidates:
                 step=size,
             )
     return Candidates(value, np.array([int(one) for one in steps], dtype=np.int64))
+
+
+def _common(points: Sequence[Fraction]) -> Fraction:
+    """The coarsest grid that holds the whole numbers and all points."""
+    return Fraction(1, lcm(*(point.denominator for point in points)))
 
 
 def inner(shares: Sequence[Fraction]) -> tuple[Fraction, ...]:
