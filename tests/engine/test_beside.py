@@ -13,7 +13,7 @@ import pytest
 import onesided as od
 from onesided import errors
 from onesided.engine import public_keys
-from onesided.session.written._json import release_from_json, release_to_json
+from onesided.session._json import release_from_json, release_to_json
 
 VISITS = pl.DataFrame(
     {"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"], "age": [3, 3, 20, 40]}

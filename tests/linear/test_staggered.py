@@ -11,7 +11,7 @@ from onesided import linear
 from onesided.linear import Grid, Ranges, Stack, error_factors, staggered
 from onesided.linear._error import draws_for, sampled_factors, understated, upper_factors
 from onesided.mechanism import Linear
-from onesided.session.workloads._strategies import choose
+from onesided.session.workloads._linear import choose
 
 SIDES = [(1, 9), (1, 1), (5, 6), (8, 8), (7, 1), (2, 2), (1, 2), (16, 3)]
 

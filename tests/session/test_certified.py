@@ -13,7 +13,7 @@ import pytest
 import onesided as od
 from onesided.errors import ParameterError
 from onesided.mechanism import Counts, SparseVector
-from onesided.session._certified import certified_shares
+from onesided.session._confidence import certified_shares
 
 ASKED = 4_000
 

@@ -21,8 +21,7 @@ from onesided.session import (
     release_from_json,
     release_to_json,
 )
-from onesided.session._confidence import Confidence
-from onesided.session._likely import UNDECIDED, Likely
+from onesided.session._confidence import UNDECIDED, Confidence, Likely
 
 P, S = od.policy, od.session
 RATES = [(1, 1), ("1/2", 2), ("1/20", "1/30"), (1, INFINITE), (INFINITE, "1/7")]

@@ -129,7 +129,7 @@ def test_stored_answers_are_told_again_and_no_other_question():
         ({"candidates": [1, 3, 8], "step": 2}, "no whole number of steps"),
         ({"candidates": []}, "no candidates"),
         ({"bounds": (0, 2**50)}, "candidates must be"),
-        ({"bounds": (0, 9), "method": "best"}, "unknown"),
+        ({"bounds": (0, 9), "method": "best"}, "method must be"),
         ({"bounds": (0, 9), "q": []}, "empty"),
         ({"bounds": (0, 9), "q": 2}, "between 0 and 1"),
         ({"bounds": (0, 9), "method": "cumulative"}, "need candidates="),

@@ -7,6 +7,13 @@ from onesided.session._discover import Discover, Ngrams
 from onesided.session._enclosed import Enclosed
 from onesided.session._groups import Grouped
 from onesided.session._health import Diagnostics, Health, health_of
+from onesided.session._json import (
+    question_from_json,
+    question_to_json,
+    questions_schema,
+    release_from_json,
+    release_to_json,
+)
 from onesided.session._own_mechanism import OwnMechanism
 from onesided.session._plan import Plan, PlanOption
 from onesided.session._question import Question
@@ -29,63 +36,13 @@ from onesided.session.workloads._linear import Assurance, LinearQuery
 from onesided.session.workloads._ranges import RangeQuery
 from onesided.session.workloads._synthetic import Synthetic
 from onesided.session.workloads._table import CrossTable
-from onesided.session.written._json import (
-    question_from_json,
-    question_to_json,
-    questions_schema,
-    release_from_json,
-    release_to_json,
-)
 
 __all__ = [
-    "Above",
-    "Answers",
-    "Assurance",
-    "AtLeast",
-    "AtMost",
-    "Below",
-    "Bounds",
-    "Count",
-    "CrossTable",
-    "Diagnostics",
-    "Discover",
-    "Enclosed",
-    "Grouped",
-    "Health",
-    "Histogram",
-    "LinearQuery",
-    "Mean",
-    "Ngrams",
-    "OwnMechanism",
-    "Plan",
-    "PlanOfSeveral",
-    "PlanOption",
-    "Quantile",
-    "Question",
-    "RangeQuery",
-    "Release",
-    "RowCount",
-    "Sample",
-    "SampleRelease",
-    "Series",
-    "Session",
-    "Several",
-    "Statement",
-    "Suggestion",
-    "Sum",
-    "Synthetic",
-    "TopK",
-    "Total",
-    "Variance",
-    "ask_releases",
-    "certain",
-    "health_of",
-    "ledger_total",
-    "question_from_json",
-    "question_to_json",
-    "questions_schema",
-    "release_from_json",
-    "release_to_json",
-    "statement_of",
-    "total_guarantee",
+    "Above", "Answers", "Assurance", "AtLeast", "AtMost", "Below", "Bounds", "Count", "CrossTable",
+    "Diagnostics", "Discover", "Enclosed", "Grouped", "Health", "Histogram", "LinearQuery", "Mean",
+    "Ngrams", "OwnMechanism", "Plan", "PlanOfSeveral", "PlanOption", "Quantile", "Question",
+    "RangeQuery", "Release", "RowCount", "Sample", "SampleRelease", "Series", "Session", "Several",
+    "Statement", "Suggestion", "Sum", "Synthetic", "TopK", "Total", "Variance", "ask_releases",
+    "certain", "health_of", "ledger_total", "question_from_json", "question_to_json",
+    "questions_schema", "release_from_json", "release_to_json", "statement_of", "total_guarantee",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """Which groups have at most, or at least, so many units; one by one or in compounds.
 
-Certainly, where moves go one way; where they go both, likely (``session/_likely.py``). Compounds
-of groups, such as routes of stops, are named by the caller and never looked up.
+Certainly, where moves go one way; where they go both, likely. Compounds of groups, such as routes
+of stops, are named by the caller and never looked up.
 """
 
 from __future__ import annotations
@@ -28,13 +28,11 @@ from onesided.mechanism import (
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray, Noise
 from onesided.session._at_once import drawn_at_once, moves_of, why_at_once
-from onesided.session._certified import certified_shares
+from onesided.session._confidence import UNDECIDED, Likely, certified_shares, likely_confidence
 from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, deviation, reason, residual_bias
 from onesided.session._fields import IfUnknown
 from onesided.session._groups import Grouped, Groups, names_of
-from onesided.session._likely import UNDECIDED, Likely, likely_confidence
-from onesided.session._plan import Plan
 from onesided.session._question import Answer, FormLine, PreparedQuery
 from onesided.session._release import Release, of_groups, sides
 from onesided.session._statement import Nouns
@@ -52,14 +50,7 @@ _SIDES: Final = ("upper", "lower")
 
 @dataclass(frozen=True, slots=True)
 class NamedCompounds:
-    """Compounds by their public names, over public groups.
-
-    keys: one for each compound. of: which of the groups are in it.
-
-    >>> named = compounds_of({"north": ["a", "b"], "south": ["b"]}, ("stop",))
-    >>> named.keys.labels(), named.groups.labels(), named.over(named.groups).members
-    (['north', 'south'], ['a', 'b'], ((0, 1), (1,)))
-    """
+    """Compounds by their public names: a key for each, and which of the groups are in it."""
 
     keys: PublicKeys
     of: tuple[PublicKeys, ...]
@@ -83,24 +74,6 @@ class NamedCompounds:
                         key=row,
                     )
         return Compounds([[places[row] for row in one.rows] for one in self.of])
-
-
-def compounds_of(given: object, by: Sequence[str]) -> NamedCompounds:
-    """Read a mapping from names to groups. Errors: ParameterError; KeysError."""
-    if not isinstance(given, Mapping) or not given:
-        raise ParameterError(
-            f"of must name the groups of each compound, got {given!r}.",
-            hint='For example of={"route 7": ["Station", "Market"], "route 9": ["Market"]}.',
-            value=given,
-        )
-    if not by or COLUMN in by:
-        raise ParameterError(
-            f"of= needs by=, the columns whose groups it names; none is called {COLUMN!r}.",
-            hint=f"Rename the column {COLUMN!r}." if by else 'Add by=, such as by="stop".',
-            value=by,
-        )
-    names = public_keys(list(given), (COLUMN,))
-    return NamedCompounds(names, tuple(public_keys(groups, by) for groups in given.values()))
 
 
 # Which groups certainly have at most a threshold, and noisy counts of those above.
@@ -177,7 +150,19 @@ class Above(Grouped):
             widest = 1 if compounds is None else max(map(len, compounds.members))
             made = Likely(noise, counts.told.size, self.below, sure, widest)
             return self._likely(context, counts, made, keys, compounds)
-        plan = _plan(context, groups, mechanism, keys.size, compounds)
+        together, side, size = isinstance(mechanism, CubeThresholds), _SIDES[self.below], keys.size
+        plan = groups.plan(
+            context,
+            mechanism,
+            through=None if compounds is None else compounds.shift,
+            certain=(side,),
+            why=why_at_once(below=self.below) if together else "",
+        )
+        of_compounds = "" if compounds is None else _OF_COMPOUNDS[self.below]
+        told = (plan.guarantee.about, of_compounds, drawn_at_once(size, side) * together)
+        promise = replace(plan.guarantee, about=" ".join(filter(None, told)))
+        certifies = certified_shares(mechanism, mechanism.thresholds, keys=size)
+        plan = replace(plan, certifies=certifies, guarantee=promise)
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             asked = counts if compounds is None else compounds.largest(counts, least=self.below)
@@ -251,8 +236,17 @@ class Above(Grouped):
         self, context: QueryContext, groups: Groups, keys: PublicKeys, compounds: Compounds | None
     ) -> SparseVector | AdaptiveSparseVector | CubeThresholds:
         """Noise for each answer on its own, or drawn for all at once where that is better."""
+        if self.adaptive and self.max_answers is None:
+            raise ParameterError(
+                "An adaptive answer needs max_answers: what it saves is answers.",
+                hint="Name a number, or leave adaptive out: without a limit each count costs the "
+                "same, and is answered with the finer noise.",
+            )
+        kind: type[SparseVector | AdaptiveSparseVector] = SparseVector
+        if self.adaptive:
+            kind = AdaptiveSparseVector
         alone = groups.for_policy(
-            self._kind(),
+            kind,
             context,
             thresholds=_levels(self.threshold, keys, least=int(self.below)),
             below=self.below,
@@ -271,21 +265,24 @@ class Above(Grouped):
         return Grouped.groups(own, context)
 
     def _named(self) -> NamedCompounds | None:
-        return None if self.of is None else compounds_of(self.of, names_of(self.by, name="by"))
-
-    def _kind(self) -> type[SparseVector | AdaptiveSparseVector]:
-        if not isinstance(self.adaptive, bool):
+        """The compounds. Errors: ParameterError; KeysError."""
+        given, by = self.of, names_of(self.by, name="by")
+        if given is None:
+            return None
+        if not isinstance(given, Mapping) or not given:
             raise ParameterError(
-                f"adaptive must be True or False, got {self.adaptive!r}.",
-                hint="True lets counts far above the threshold pay half.",
+                f"of must name the groups of each compound, got {given!r}.",
+                hint='For example of={"route 7": ["Station", "Market"], "route 9": ["Market"]}.',
+                value=given,
             )
-        if self.adaptive and self.max_answers is None:
+        if not by or COLUMN in by:
             raise ParameterError(
-                "An adaptive answer needs max_answers: what it saves is answers.",
-                hint="Name a number, or leave adaptive out: without a limit each count costs the "
-                "same, and is answered with the finer noise.",
+                f"of= needs by=, the columns whose groups it names; none is called {COLUMN!r}.",
+                hint=f"Rename the column {COLUMN!r}." if by else 'Add by=, such as by="stop".',
+                value=by,
             )
-        return AdaptiveSparseVector if self.adaptive else SparseVector
+        names = public_keys(list(given), (COLUMN,))
+        return NamedCompounds(names, tuple(public_keys(groups, by) for groups in given.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,35 +415,10 @@ def _told(
     }
 
 
-def _plan(
-    context: QueryContext,
-    groups: Groups,
-    mechanism: SparseVector | AdaptiveSparseVector | CubeThresholds,
-    answers: int,
-    compounds: Compounds | None,
-) -> Plan:
-    """What it costs and certifies, and what the release says of its certificates."""
-    together, below = isinstance(mechanism, CubeThresholds), mechanism.below
-    side = _SIDES[below]
-    plan = groups.plan(
-        context,
-        mechanism,
-        through=None if compounds is None else compounds.shift,
-        certain=(side,),
-        why=why_at_once(below=below) if together else "",
-    )
-    of_compounds = "" if compounds is None else _OF_COMPOUNDS[below]
-    told = (of_compounds, drawn_at_once(answers, side) * together)
-    about = " ".join(filter(None, (plan.guarantee.about, *told)))
-    certifies = certified_shares(mechanism, mechanism.thresholds, keys=answers)
-    return replace(plan, certifies=certifies, guarantee=replace(plan.guarantee, about=about))
-
-
 def _levels(threshold: object, keys: PublicKeys, *, least: int) -> int | Sequence[int]:
     """One threshold, or one for each key in the keys' order; every count is at least 0."""
     if isinstance(threshold, Mapping):
-        single = len(keys.names) == 1
-        names: list[Any] = [row[0] if single else row for row in keys.rows]
+        names = keys.labels()
         missing = [name for name in names if name not in threshold]
         if missing:
             raise ParameterError(

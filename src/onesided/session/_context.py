@@ -80,11 +80,7 @@ class QueryContext:
 
     @property
     def filled(self) -> dict[str, str]:
-        """Columns of which conditions see a value in every row, with what they hold.
-
-        What a schema requires is required of the caller's own columns, and nothing is said of one
-        that was made anew under such a name.
-        """
+        """Columns of the caller's own in which conditions see a value in every row: what it is."""
         found = {name: kind for name, kind in self._required.items() if self.table.owns(name)}
         kind = "" if self.unit is None else _kind_of(self.table.engine.types[self.unit])
         return {**found, str(self.unit): kind} if kind else found
@@ -104,10 +100,7 @@ class QueryContext:
         return named and own and _kind_of(self.schema[column]) in ("text", "integer")
 
     def made_of(self, columns: AbstractSet[str]) -> frozenset[str] | None:
-        """The caller's own columns that decide these; None where one is made of something else.
-
-        None, too, where no price of this policy rests on them.
-        """
+        """The caller's own columns that decide these; None for others, or where no price asks."""
         if not self.policy.reads_columns:
             return None
         table = self.table
@@ -119,8 +112,7 @@ class QueryContext:
     def alone(self, *columns: str) -> bool:
         """Whether a policy of values that names no column can be about no other one than these.
 
-        Another one of texts, or of numbers, may be what the policy is about, and these made
-        of it; and with a schema that other one may have been left out of the table.
+        Another one of texts, or of numbers, may be what it is about; a schema may have left it out.
         """
         texts = {_kind_of(self.schema[column]) == "text" for column in columns}
         alike = ({"text"} if True in texts else set()) | (
@@ -163,10 +155,7 @@ class QueryContext:
         return "each row" if self.unit is None else self.unit
 
     def refuse_collated(self, *names: str) -> None:
-        """Refuse text that the engine compares in another way than byte by byte.
-
-        A row would be counted in every key that is spelt another way. Errors: DataError.
-        """
+        """Refuse text that the engine compares otherwise than byte by byte. Errors: DataError."""
         self.table.refuse_collated(*names)
 
     def using(
@@ -191,7 +180,12 @@ class QueryContext:
             self.table.require_conditions([where])
             found += where.readable().columns
         if counted is not None:
-            found += _columns_of(self.policy, self.marks is None)
+            view = self.policy.view
+            told = [one for rule in self.policy.rules for one in rule.predicates]
+            if view is not None and self.marks is None and view.table is None:
+                told.append(view.condition)
+            found += [name for one in told for name in one.readable().columns]
+            found += [] if view is None else [view.over]
         return tuple(dict.fromkeys(found))
 
     @contextmanager
@@ -243,10 +237,7 @@ class QueryContext:
 
     @contextmanager
     def taken(self, columns: Sequence[str], *, checked: bool = True) -> Iterator[Taken]:
-        """A snapshot of these columns, which :meth:`using` told. Secret.
-
-        Errors: as :meth:`source`.
-        """
+        """A snapshot of these columns, which :meth:`using` told. Secret. As :meth:`source`."""
         with self.source(self.table.sources(columns), checked=checked) as source:
             yield self.over(source, columns)
 
@@ -261,10 +252,7 @@ class QueryContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A session as the readers of its questions see it: a snapshot, in whose names all is said.
-
-    unit: what the unit's column is called in ``table``.
-    """
+    """A session as the readers of its questions see it: a snapshot, in whose names all is said."""
 
     policy: Policy
     unit: str | None
@@ -312,8 +300,7 @@ class Taken:
 def _kind_of(dtype: nw.dtypes.DType) -> str:
     """What conditions see in a column; "" where they may see no value though there is one.
 
-    They take whole numbers beyond 38 digits for unknown, and some moments finer or coarser than
-    microseconds.
+    So of whole numbers beyond 38 digits, and moments finer or coarser than microseconds.
     """
     if isinstance(dtype, nw.Datetime):
         zone = "" if dtype.time_zone is None else " with zone"
@@ -325,16 +312,6 @@ def _kind_of(dtype: nw.dtypes.DType) -> str:
     text = isinstance(dtype, nw.String | nw.Categorical | nw.Enum)
     plain = {nw.Boolean: "boolean", nw.Date: "date"}
     return "text" if text else plain.get(type(dtype), "")
-
-
-def _columns_of(policy: Policy, own: bool) -> list[str]:  # noqa: FBT001 - one caller
-    """The columns of the data that tell kinds. own: whether a view's marks are in the data."""
-    view = policy.view
-    predicates = [one for rule in policy.rules for one in rule.predicates]
-    if view is not None and own and view.table is None:
-        predicates.append(view.condition)
-    named = [name for one in predicates for name in one.readable().columns]
-    return [*named, *([] if view is None else [view.over])]
 
 
 def opened(

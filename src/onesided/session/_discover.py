@@ -36,10 +36,7 @@ Found = Mapping[str, Column]
 
 
 def published(found: Any, names: Sequence[str], told: IntArray) -> Found:
-    """The keys whose noisy count is told, with it: largest first, then by key.
-
-    found: the key columns first, in the order of ``names``.
-    """
+    """The keys whose noisy count is told, with it: largest first, then by key."""
     places = found.columns[: len(names)]
     lower = nw.new_series(LOWER, told, backend=found.implementation)
     kept = found.select(*places).with_columns(lower).filter(nw.col(LOWER) > 0)
@@ -50,7 +47,7 @@ def published(found: Any, names: Sequence[str], told: IntArray) -> Found:
 def ordered(kept: nw.DataFrame[Any], names: Sequence[str]) -> Found:
     """Largest first, then by key, in columns of its own.
 
-    The data's order would tell what was not published, and so would an index, or a buffer of text.
+    The data's order, an index or a buffer of text would tell what was not published.
     """
     columns = {name: plain(kept[name]) for name in kept.columns}
     packed = _packed_keys([columns[name] for name in (LOWER, *names)])
@@ -137,8 +134,7 @@ class Discover:
 
     >>> import polars as pl, onesided as od
     >>> trips = pl.DataFrame(
-    ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
-    ...      "minor": [False, False, False, False]})
+    ...     {"person": [1, 1, 2, 2], "place": ["a", "b"] * 2, "minor": [False] * 4})
     >>> policy = od.policy.sensitive("minor")
     >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
     >>> session.discover(by="place", epsilon=90, max_groups=2).labels
@@ -186,12 +182,13 @@ class Discover:
         def rows(taken: Taken) -> tuple[Lazy, tuple[str, ...]]:
             places = taken.at(by)
             found = taken.rows(places, where=chosen, counted=query.counted)
-            return as_keys(found, dict(zip(places, types.values(), strict=True))), places
+            typed = _typed(found, dict(zip(places, types.values(), strict=True)))
+            return typed.filter(*(~nw.col(place).is_null() for place in places)), places
 
         return search(
+            self,
             context,
             query,
-            mechanism_for(context, query, self.epsilon, self.threshold, self.delta),
             delta=self.delta,
             types=types,
             columns=context.using(*by, where=chosen, counted=query.counted),
@@ -205,23 +202,10 @@ class Discover:
         )
 
 
-def mechanism_for(
-    context: QueryContext,
-    query: GroupCount,
-    epsilon: Number,
-    threshold: int,
-    delta: Number | None = None,
-) -> UnknownKeys:
-    """The least noise for these counts. Errors: UnprotectableError if one may fall at no δ."""
-    return UnknownKeys.for_policy(
-        context.policy, epsilon=epsilon, query=query, delta=delta, threshold=threshold
-    )
-
-
 def search(
+    question: Discover | Ngrams,
     context: QueryContext,
     query: GroupCount,
-    mechanism: UnknownKeys,
     *,
     types: KeyTypes,
     columns: tuple[str, ...],
@@ -231,11 +215,15 @@ def search(
     said: str = "",
     delta: Number | None = None,
 ) -> PreparedQuery[Secret, Release]:
-    """The question in its steps; ``rows`` gives the unit and the key columns.
-
-    said: what else the answer is about.
-    """
+    """The question in its steps; ``rows`` gives the unit and the key columns."""
     names, codes = list(types), KeyCodes.of(types, context.table.engine)
+    mechanism = UnknownKeys.for_policy(
+        context.policy,
+        epsilon=question.epsilon,
+        query=query,
+        delta=delta,
+        threshold=question.threshold,
+    )
     plan = _plan(context, query, mechanism, missing, said)
     if delta is not None:
         most = positive(delta, name="delta")
@@ -297,41 +285,39 @@ def counted_query(
     if asked.max_groups is None and delta is None:
         # A policy under which nothing can be found is refused as that.
         kinds = kinds_of(counted, policy)
-        mechanism_for(context, GroupCount(max_groups=1, counted=kinds, truncated=True), 1, 0)
+        one = GroupCount(max_groups=1, counted=kinds, truncated=True)
+        UnknownKeys.for_policy(policy, epsilon=1, query=one, delta=None, threshold=0)
     return group_count(asked, context, by)[0]
 
 
 def key_types(context: QueryContext, names: Sequence[str]) -> KeyTypes:
-    """The types in which columns are told. Errors: KeysError; DataError for collated text."""
-    context.refuse_collated(*names)
-    return {name: _key_type(name, context.schema[name]) for name in names}
-
-
-def _key_type(name: str, dtype: nw.dtypes.DType) -> nw.dtypes.DType:
-    """The type in which a column is told. Errors: KeysError for one that cannot be grouped by.
+    """The types in which columns are told. Errors: KeysError; DataError for collated text.
 
     Categories become text: their own order may be that in which the data had them.
     """
-    if isinstance(dtype, nw.Categorical | nw.Enum):
-        return nw.String()
-    zoned = isinstance(dtype, nw.Datetime) and dtype.time_zone is not None
-    plain = dtype.is_integer() or isinstance(dtype, nw.String | nw.Boolean | nw.Date | nw.Datetime)
-    if plain and not zoned and not isinstance(dtype, nw.UInt128 | nw.Int128):
-        return dtype
-    raise KeysError(
-        f"Column {name!r} holds {dtype}, whose keys cannot be found.",
-        hint="Group by whole numbers, text, categories, booleans or dates; cast moments with a "
-        "time zone to UTC without one.",
-        column=name,
-    )
+    context.refuse_collated(*names)
+    told: dict[str, nw.dtypes.DType] = {}
+    for name in names:
+        dtype = context.schema[name]
+        whole = dtype.is_integer() and not isinstance(dtype, nw.UInt128 | nw.Int128)
+        moment = isinstance(dtype, nw.Datetime) and dtype.time_zone is None
+        text = isinstance(dtype, nw.String | nw.Categorical | nw.Enum)
+        if not (whole or moment or text or isinstance(dtype, nw.Boolean | nw.Date)):
+            raise KeysError(
+                f"Column {name!r} holds {dtype}, whose keys cannot be found.",
+                hint="Group by whole numbers, text, categories, booleans or dates; cast moments "
+                "with a time zone to UTC without one.",
+                column=name,
+            )
+        told[name] = nw.String() if text else dtype
+    return told
 
 
-def as_keys(rows: Lazy, types: KeyTypes) -> Lazy:
-    """Rows whose key columns have these types; rows without a key are left out."""
+def _typed(rows: Lazy, types: KeyTypes) -> Lazy:
+    """Rows whose key columns have these types."""
     schema = rows.collect_schema()
     casts = [nw.col(name).cast(dtype) for name, dtype in types.items() if schema[name] != dtype]
-    kept = rows.with_columns(*casts) if casts else rows
-    return kept.filter(*(~nw.col(name).is_null() for name in types))
+    return rows.with_columns(*casts) if casts else rows
 
 
 def _counts(
@@ -417,11 +403,9 @@ class Ngrams:
     The other arguments, the promise and the noise are those of :class:`Discover`.
 
     >>> import polars as pl, onesided as od
-    >>> trips = pl.DataFrame(
-    ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
-    ...      "minor": [False, False, False, False]})
-    >>> policy = od.policy.sensitive("minor")
-    >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
+    >>> trips = pl.DataFrame({"person": [1, 1, 2, 2], "place": ["a", "b"] * 2, "hour": [8, 9] * 2})
+    >>> trips = trips.with_columns(minor=False)
+    >>> session = od.Session(trips, unit="person", policy=od.policy.sensitive("minor"), budget=1000)
     >>> session.ngrams(by="place", order="hour", n=2, epsilon=90, max_groups=2).labels
     [('a', 'b')]
     """
@@ -470,12 +454,12 @@ class Ngrams:
             steps = steps.filter(*(~nw.col(place).is_null() for place in sequence))
             places = tuple(f"onesided_step_{place}" for place in range(len(names)))
             own = str(taken.unit)
-            return windows(_typed(steps, by, kind), own, by, sequence, places), places
+            return windows(_typed(steps, {by: kind}), own, by, sequence, places), places
 
         return search(
+            self,
             context,
             query,
-            mechanism_for(context, query, self.epsilon, self.threshold),
             types=dict.fromkeys(names, kind),
             columns=context.using(self.by, *order, where=chosen, counted=query.counted),
             rows=rows,
@@ -502,7 +486,3 @@ def windows(rows: Lazy, unit: str, by: str, order: Sequence[str], names: Sequenc
     )
     made = rows.select(unit, nw.col(by).alias(names[0]), *later)
     return made.filter(*(~nw.col(name).is_null() for name in names))
-
-
-def _typed(rows: Lazy, by: str, kind: nw.dtypes.DType) -> Lazy:
-    return rows if rows.collect_schema()[by] == kind else rows.with_columns(nw.col(by).cast(kind))

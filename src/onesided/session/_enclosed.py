@@ -17,13 +17,12 @@ from onesided.noise import IntArray, Noise
 from onesided.policy import Edge, Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
-from onesided.session._groups import Grouped, Groups
+from onesided.session._groups import Grouped
 from onesided.session._plan import Plan
 from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import Release, of_groups, sides
 from onesided.session._statement import Nouns
 
-_BOTH: Final = ("upper", "lower")
 _DIGITS: Final = 4
 
 
@@ -68,7 +67,16 @@ class Enclosed(Grouped):
         mechanism = groups.for_policy(
             TruncatedCounts, context, epsilon=self.epsilon, delta=self.delta
         )
-        plan = _plan(context, groups, mechanism, most=positive(self.delta, name="delta"))
+        mean, spread = _moments(mechanism)
+        pure = groups.plan(
+            context,
+            mechanism,
+            certain=("upper", "lower"),
+            standard_deviation=spread,
+            bias=mean - float(np.rint(mean)),
+            why=f"noise from 0 to {mechanism.width}, so that both ends are known",
+        )
+        plan = with_delta(pure, mechanism, shifts, most=positive(self.delta, name="delta"))
 
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.release(counts, noise=noise)}
@@ -76,7 +84,7 @@ class Enclosed(Grouped):
         def result(answer: Answer, entry: int | None) -> Release:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
             interval = mechanism.interval(noisy)
-            middle = np.rint(noisy - _moments(mechanism)[0])
+            middle = np.rint(noisy - mean)
             estimate = np.clip(middle, interval.lower, interval.upper)
             return Release(
                 kind="Estimates",
@@ -87,22 +95,6 @@ class Enclosed(Grouped):
             )
 
         return groups.prepared(context, plan, draw=draw, result=result)
-
-
-def _plan(
-    context: QueryContext, groups: Groups, mechanism: TruncatedCounts, *, most: Fraction
-) -> Plan:
-    """The charge on each edge, δ included: rounded up, but not beyond what was asked for."""
-    mean, spread = _moments(mechanism)
-    pure = groups.plan(
-        context,
-        mechanism,
-        certain=_BOTH,
-        standard_deviation=spread,
-        bias=mean - float(np.rint(mean)),
-        why=f"noise from 0 to {mechanism.width}, so that both ends are known",
-    )
-    return with_delta(pure, mechanism, context.policy.shifts(groups.query), most=most)
 
 
 def with_delta(
@@ -117,11 +109,7 @@ def with_delta(
 
 
 def short_share(delta: Fraction) -> Fraction:
-    """Rounded up to a short decimal, as ledgers and sentences show it; never above 1.
-
-    >>> short_share(Fraction(1, 3)) >= Fraction(1, 3), short_share(Fraction(1))
-    (True, Fraction(1, 1))
-    """
+    """Rounded up to a short decimal, as ledgers and sentences show it; never above 1."""
     scale = 10**_DIGITS
     while 0 < delta * scale < 10 ** (_DIGITS - 1):
         scale *= 10

@@ -2,6 +2,10 @@
 
 Plain types, numbers, names and choices speak for themselves. Of the others the type is annotated
 with a field that does: where JSON holds them otherwise, or where two values mean the same.
+
+Whole numbers, texts, booleans, null and lists are JSON's own. All else is an object of one name,
+such as {"number": "1/2"} or {"pairs": [[key, value], ...]}: :data:`FORMS` says which, as JSON
+Schema, and :func:`fits` checks it.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ import datetime as dt
 import hashlib
 import json
 import math
+import re
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -32,7 +37,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._numbers import Infinite, Number, exact, text
+from onesided._numbers import MAX_COUNT, Infinite, Number, exact, text
 from onesided.errors import ParameterError
 from onesided.fields import shortened
 from onesided.linear import Operator
@@ -41,7 +46,214 @@ from onesided.mechanism.kit import source_of
 from onesided.noise import IntArray
 from onesided.session._context import QueryContext, condition
 from onesided.session._missing import Unknown, left_out
-from onesided.session.written._values import Form, fits, listed
+
+Form: TypeAlias = Mapping[str, Any]
+_MOST_VALUES: Final = 10**7
+_MOMENTS: Final[tuple[tuple[Any, str], ...]] = (
+    (dt.datetime, "datetime"),
+    (dt.date, "date"),
+    (dt.time, "time"),
+)
+
+
+def written(value: object) -> Any:  # noqa: C901, PLR0911 - a line for each kind of value
+    """A value as JSON. Errors: ParameterError for what has no form there."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | str | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": str(value)}
+    if isinstance(value, Fraction | Decimal):
+        return {"number": text(exact(value, name="a number"))}
+    for kind, name in _MOMENTS:
+        if isinstance(value, kind):
+            return {name: value.isoformat()}
+    if isinstance(value, dt.timedelta):
+        return {"duration": [value.days, value.seconds, value.microseconds]}
+    if isinstance(value, Mapping):
+        return {"pairs": [[written(key), written(part)] for key, part in value.items()]}
+    if isinstance(value, range):
+        return {"range": [value.start, value.stop, value.step]}
+    if isinstance(value, tuple):
+        return {"tuple": [written(part) for part in value]}
+    if isinstance(value, list):
+        return [written(part) for part in value]
+    held = value.tolist() if isinstance(value, np.ndarray) else _held(value)
+    if held is not value:
+        return written(held)
+    raise ParameterError(
+        f"A value of type {type(value).__name__} has no form in JSON.",
+        hint="Give plain values, lists, arrays or tables.",
+        value=value,
+    )
+
+
+def _held(value: object) -> object:
+    """Series as lists, tables as their columns; itself for all else."""
+    read = nw.from_native(value, pass_through=True, allow_series=True)
+    if isinstance(read, nw.Series):
+        return read.to_list()
+    if isinstance(read, nw.DataFrame):
+        return {name: read[name].to_list() for name in read.columns}
+    return value
+
+
+def value_of(given: Any) -> Any:
+    """The value that was written. Errors: ParameterError for any other object."""
+    if isinstance(given, list):
+        return [value_of(part) for part in given]
+    if not isinstance(given, dict):
+        return given
+    if len(given) != 1 or next(iter(given)) not in _NAMED:
+        raise ParameterError(
+            f"{{{', '.join(map(repr, list(given)[:3]))}}} is no value of this form.",
+            hint=f"An object has one of the names {', '.join(sorted(_NAMED))}.",
+        )
+    ((name, inner),) = given.items()
+    form, read = _NAMED[name]
+    if not fits(form, inner):
+        raise ParameterError(f"{{{name!r}: ...}} cannot be read.", hint=f"Its form is {form}.")
+    try:
+        return read(inner)
+    except (ValueError, OverflowError) as error:
+        raise ParameterError(
+            f"{{{name!r}: ...}} cannot be read: {error}.", hint="See docs/json.md."
+        ) from error
+
+
+def _range(ends: list[Any]) -> range:
+    """Whole numbers from one to another, no more than a list in the text could name."""
+    if len(made := range(*map(int, ends))) > _MOST_VALUES:
+        raise ValueError(f"it has more than {_MOST_VALUES:,} values")
+    return made
+
+
+def _pairs(given: list[Any]) -> dict[Any, Any]:
+    """A mapping, each key of which stands once."""
+    found = {value_of(key): value_of(part) for key, part in given}
+    if len(found) < len(given):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def _text(pattern: str) -> Form:
+    """Text that is all of it as the pattern says, in the words of Python and of JavaScript."""
+    return {"type": "string", "pattern": f"^(?:{pattern})$(?!\\n)"}
+
+
+def _list(*parts: Form, least: int | None = None) -> Form:
+    """A list of these parts, of at least so many of them."""
+    least = len(parts) if least is None else least
+    return {"type": "array", "prefixItems": list(parts), "minItems": least, "maxItems": len(parts)}
+
+
+def _between(least: int, most: int) -> dict[str, Any]:
+    return {"type": "integer", "minimum": least, "maximum": most}
+
+
+_WHOLE: Final = _between(-MAX_COUNT, MAX_COUNT)
+_VALUE: Final[Form] = {"$ref": "#/$defs/value"}
+_KEY: Final[Form] = {"$ref": "#/$defs/key"}
+_DECIMAL: Final = r"(?:[0-9]{1,300}(?:\.[0-9]{0,300})?|\.[0-9]{1,300})(?:[eE][+-]?[0-9]{1,2})?"
+_EXACT: Final = rf"[+-]?(?:{_DECIMAL}|[0-9]{{1,400}}|[0-9]{{1,4000}}/[1-9][0-9]{{0,3999}})"
+_LEAP: Final = r"(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
+_DATE: Final = (
+    r"(?!0000)(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
+    r"|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
+    rf"|{_LEAP}-02-29)"
+)
+_CLOCK: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{6})?)?"
+_TIME: Final = rf"{_CLOCK}(?:[+-]{_CLOCK})?"
+# The objects of one name: what is in each, and how it is read.
+_NAMED: Final[Mapping[str, tuple[Form, Callable[[Any], Any]]]] = {
+    "number": (_text(_EXACT), lambda given: exact(given, name="a number")),
+    "float": ({"enum": ["nan", "inf", "-inf"]}, float),
+    "datetime": (_text(f"{_DATE}T{_TIME}"), dt.datetime.fromisoformat),
+    "date": (_text(_DATE), dt.date.fromisoformat),
+    "time": (_text(_TIME), dt.time.fromisoformat),
+    "duration": (
+        _list(_between(-999_999_999, 999_999_999), _between(0, 86_399), _between(0, 999_999)),
+        lambda parts: dt.timedelta(*parts),
+    ),
+    "tuple": ({"type": "array", "items": _VALUE}, lambda parts: tuple(map(value_of, parts))),
+    "range": (_list(_WHOLE, _WHOLE, {**_WHOLE, "not": {"enum": [0]}}, least=1), _range),
+    "pairs": ({"type": "array", "items": _list(_KEY, _VALUE)}, _pairs),
+}
+_OF_KEYS: Final[Form] = {"type": "array", "items": _KEY}
+_SCALAR: Final[Form] = {"type": ["string", "number", "boolean", "null"]}
+
+
+def _objects(*names: str, **others: Form) -> list[Form]:
+    """Objects of one of these names."""
+    forms = {**{name: _NAMED[name][0] for name in names}, **others}
+    return [
+        {
+            "type": "object",
+            "properties": {name: form},
+            "required": [name],
+            "additionalProperties": False,
+        }
+        for name, form in forms.items()
+    ]
+
+
+_PLAIN: Final = ("number", "float", "datetime", "date", "time", "duration")
+# What JSON holds of values, as docs/json.md says; other forms refer to them by name.
+FORMS: Final[Mapping[str, Form]] = {
+    "number": {"anyOf": [{"type": ["number", "string"]}, *_objects("number")]},
+    "value": {"anyOf": [_SCALAR, {"type": "array", "items": _VALUE}, *_objects(*_NAMED)]},
+    "key": {"anyOf": [_SCALAR, *_objects(*_PLAIN, tuple=_OF_KEYS)]},
+    "mapping": _objects("pairs")[0],
+}
+
+
+def listed(form: Form, *, whole: bool) -> list[Form]:
+    """Lists and tuples of values of a form; ranges, if they may be whole numbers."""
+    array = {"type": "array", "items": form}
+    return [array, *_objects(*(["range"] if whole else []), tuple=array)]
+
+
+_KINDS: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "array": lambda value: isinstance(value, list),
+    "object": lambda value: isinstance(value, dict),
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "integer": lambda value: _KINDS["number"](value) and value == value // 1,
+}
+
+
+def fits(form: Form, value: Any) -> bool:
+    """Whether JSON has this form, of the words of JSON Schema that forms here are made of."""
+    return all(_WORDS[word](said, value, form) for word, said in form.items())
+
+
+def _all(values: Any, forms: Any) -> bool:
+    return all(map(fits, forms, values))
+
+
+_WORDS: Final[Mapping[str, Callable[[Any, Any, Form], bool]]] = {
+    "type": lambda said, value, _: any(
+        _KINDS[one](value) for one in ((said,) if isinstance(said, str) else said)
+    ),
+    "enum": lambda said, value, _: not isinstance(value, bool) and value in said,
+    "pattern": lambda said, value, _: re.search(said, value) is not None,
+    "minimum": lambda said, value, _: value >= said,
+    "maximum": lambda said, value, _: value <= said,
+    "items": lambda said, value, _: all(fits(said, part) for part in value),
+    "prefixItems": lambda said, value, _: _all(value, said),
+    "minItems": lambda said, value, _: len(value) >= said,
+    "maxItems": lambda said, value, _: len(value) <= said,
+    "properties": lambda said, value, _: all(fits(said[n], value[n]) for n in said if n in value),
+    "required": lambda said, value, _: all(name in value for name in said),
+    "additionalProperties": lambda _, value, form: set(value) <= set(form["properties"]),
+    "anyOf": lambda said, value, _: any(fits(one, value) for one in said),
+    "not": lambda said, value, _: not fits(said, value),
+    "$ref": lambda said, value, _: fits(FORMS[said.rpartition("/")[2]], value),
+}
+
 
 Told: TypeAlias = Callable[[Any, Any, QueryContext], object]
 Settled: TypeAlias = Callable[[Any, str], Any]
@@ -49,18 +261,22 @@ _PROBES: Final = 4
 _ODD: Final = 0x9E3779B97F4A7C15
 
 
+def _as_given(value: Any, name: str) -> Any:
+    del name
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question's field: what JSON holds of it, and what tells its values apart.
+    """A question's field: its JSON Schema, and what tells its values apart.
 
-    form: its JSON Schema. told: what is the same for the same meaning, of a value, the question and
-    its context. settle: takes a value and the field's name; gives what stands for all that mean
-    the same.
+    told: what is the same for the same meaning, of a value, the question and its context.
+    settle: of a value and the field's name, gives what stands for all that mean the same.
     """
 
     form: Form
     told: Told
-    settle: Settled
+    settle: Settled = _as_given
 
     def fitting(self, value: Any, *, name: str) -> Any:
         """JSON of the form. Errors: ParameterError for what is not of it."""
@@ -72,23 +288,8 @@ class Asked:
         )
 
 
-def _as_given(value: Any, name: str) -> Any:
-    del name
-    return value
-
-
-def asked(form: Form, told: Told, settle: Settled = _as_given) -> Asked:
-    """A question's field; see :class:`Asked`."""
-    return Asked(form, told, settle)
-
-
 def settled(question: Any) -> Any:
-    """The question with one value for all that mean the same. Errors: ParameterError.
-
-    >>> import onesided as od
-    >>> settled(od.TopK("2", by="place", epsilon=1)).k
-    2
-    """
+    """The question with one value for all that mean the same. Errors: ParameterError."""
     changed = {}
     for name, one in asked_fields(question.__class__).items():
         given = getattr(question, name)
@@ -100,12 +301,7 @@ def settled(question: Any) -> Any:
 
 @cache
 def asked_fields(kind: type) -> Mapping[str, Asked]:
-    """How each field of a question's class is read, and what tells its values apart.
-
-    >>> import onesided as od
-    >>> asked_fields(od.Count)["simultaneous"].form
-    {'type': 'boolean'}
-    """
+    """How each field of a question's class is read, and what tells its values apart."""
     hints = get_type_hints(kind, include_extras=True)
     return {one.name: _declared(hints[one.name]) for one in fields(kind)}
 
@@ -120,7 +316,7 @@ def _declared(hint: Any) -> Asked:
     if told is _plainly and any(get_origin(one) is Mapping for one in parts):
         told = _edges
     flag, whole = parts[0] is bool, int in parts and not numbers
-    return asked(_form_of(parts), told, _flag if flag else _whole if whole else _as_given)
+    return Asked(_form_of(parts), told, _flag if flag else _whole if whole else _as_given)
 
 
 def _flag(value: Any, name: str) -> Any:
@@ -148,7 +344,6 @@ def _whole(value: Any, name: str) -> Any:
     return int(number) if number.denominator == 1 else value
 
 
-_ANY: Final[Form] = {"$ref": "#/$defs/value"}
 _TYPES: Final[Mapping[type, str]] = {
     str: "string",
     int: "integer",
@@ -179,7 +374,7 @@ def _form_of(parts: tuple[Any, ...]) -> Form:
         elif get_origin(one) is Mapping:
             forms.append({"$ref": "#/$defs/mapping"})
         elif one not in _TYPES:
-            return _ANY
+            return _VALUE
     return forms[0] if len(forms) == 1 else {"anyOf": forms}
 
 
@@ -244,22 +439,18 @@ def _cells(value: Any, *_: Any) -> object:
     return plain(value if isinstance(value, str | Operator) else np.asarray(value))
 
 
-def _source(value: Any, *_: Any) -> object:
-    return source_of(value)
-
-
 _UNKNOWNS: Final = {"enum": list(get_args(Unknown))}
-Keys: TypeAlias = Annotated[object, asked(_ANY, _keys)]
-Edges: TypeAlias = Annotated[object, asked(_ANY, _edges)]
-EdgesOf: TypeAlias = Annotated[Any, asked(_ANY, _edges)]
-Condition: TypeAlias = Annotated[object, asked({"type": ["string", "null"]}, _condition)]
-IfUnknown: TypeAlias = Annotated[Unknown, asked(_UNKNOWNS, _unknown)]
-Weights: TypeAlias = Annotated[Operator | ArrayLike, asked(_ANY, _cells)]
+Keys: TypeAlias = Annotated[object, Asked(_VALUE, _keys)]
+Edges: TypeAlias = Annotated[object, Asked(_VALUE, _edges)]
+EdgesOf: TypeAlias = Annotated[Any, Asked(_VALUE, _edges)]
+Condition: TypeAlias = Annotated[object, Asked({"type": ["string", "null"]}, _condition)]
+IfUnknown: TypeAlias = Annotated[Unknown, Asked(_UNKNOWNS, _unknown)]
+Weights: TypeAlias = Annotated[Operator | ArrayLike, Asked(_VALUE, _cells)]
 Shares: TypeAlias = Annotated[
     Sequence[Number] | None,
-    asked({"anyOf": [*listed({"$ref": "#/$defs/number"}, whole=True), {"type": "null"}]}, _shares),
+    Asked({"anyOf": [*listed({"$ref": "#/$defs/number"}, whole=True), {"type": "null"}]}, _shares),
 ]
-OwnCode: TypeAlias = Annotated[Mechanism, asked({"not": {}}, _source)]
+OwnCode: TypeAlias = Annotated[Mechanism, Asked({"not": {}}, lambda value, *_: source_of(value))]
 
 
 def plain(value: object) -> object:  # noqa: C901, PLR0911 - a line for each kind of value
@@ -268,10 +459,9 @@ def plain(value: object) -> object:  # noqa: C901, PLR0911 - a line for each kin
         return value
     if isinstance(value, np.generic):
         return plain(value.item())
-    if isinstance(value, Infinite):
-        return {"number": text(value)}
-    if isinstance(value, int | float | Fraction | Decimal):
-        return {"number": text(exact(value, name="a value"))}
+    if isinstance(value, Infinite | int | float | Fraction | Decimal):
+        number = value if isinstance(value, Infinite) else exact(value, name="a value")
+        return {"number": text(number)}
     if isinstance(value, dt.date | dt.time | dt.timedelta):
         return {type(value).__name__: str(value)}
     if isinstance(value, Mapping):
@@ -295,16 +485,9 @@ def plain(value: object) -> object:  # noqa: C901, PLR0911 - a line for each kin
             if (part := getattr(value, one.name)) is not one.default
         }
         return {type(value).__name__: parts}
-    return _of_many(value)
-
-
-def _of_many(value: object) -> object:
-    """Series, tables and other runs of values."""
-    read = nw.from_native(value, pass_through=True, allow_series=True)
-    if isinstance(read, nw.Series):
-        return [plain(part) for part in read.to_list()]
-    if isinstance(read, nw.DataFrame):
-        return {"pairs": [[name, plain(read[name].to_list())] for name in read.columns]}
+    held = _held(value)
+    if held is not value:
+        return plain(held)
     if isinstance(value, Iterable):
         return [plain(part) for part in value]
     raise ParameterError(

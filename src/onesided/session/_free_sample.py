@@ -21,10 +21,7 @@ _LEAST: Final = Fraction(1, 2**40)
 
 
 def tellable(samples: Samples, policy: Policy) -> Samples:
-    """The open kinds that the rules of the policy can find in a table.
-
-    Without rules nothing tells an open record from a protected one.
-    """
+    """The open kinds that the rules of the policy find in a table; without rules none."""
     present = set(policy.kinds) - {ABSENT}
     if not policy.rules and len(present) > 1:
         raise UnprotectableError(

@@ -230,27 +230,21 @@ class Groups:
 
     @property
     def _about(self) -> str:
-        most = self.query.max_groups
+        most, left = self.query.max_groups, self.left_out
+        every = left.numbers_about if self.words else left.about
         if self.excess == "truncate":
-            return (
-                f"About bounded data: whoever is in more than {many(most or 1, 'group')} is "
-                "counted in "
-                f"{most}."
-            )
+            groups = many(most or 1, "group")
+            return f"About bounded data: whoever is in more than {groups} is counted in {most}."
         if self.excess == "error":
             picked = f" in rows where {self.where.text}" if self.where else ""
             kinds = " or ".join(sorted(self.query.counted or ()))
             return (
-                f"{self._all} Asserted, and found true: no {self.unit}"
+                f"{every} Asserted, and found true: no {self.unit}"
                 f"{f' of kind {kinds}' if kinds else ''} is{picked} in more than {most} of the "
                 f"{many(self.told.size, 'group')} listed; data of which that is not true are "
                 "promised nothing."
             )
-        return self._all
-
-    @property
-    def _all(self) -> str:
-        return self.left_out.numbers_about if self.words else self.left_out.about
+        return every
 
     def for_policy(self, mechanism: type[Made], context: QueryContext, **arguments: Any) -> Made:
         """The mechanism with the least noise for these counts."""

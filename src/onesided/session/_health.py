@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
@@ -26,7 +26,6 @@ from onesided.engine.kit import (
     reading,
     refuse_floats,
     text_of,
-    whole_of,
 )
 from onesided.errors import OnesidedError, ParameterError
 from onesided.schema import Column, Schema, proposals
@@ -36,6 +35,7 @@ from onesided.session._count import Count
 from onesided.session._groups import Grouped, Groups
 from onesided.session.histograms._binned import BinEdges, Binned
 from onesided.session.histograms._histogram import Histogram
+from onesided.session.values._moments import numbers_of
 from onesided.session.values._moments import outside as outside_bounds
 from onesided.session.values._quantile import Quantile
 from onesided.session.values._sum import Valued
@@ -167,13 +167,7 @@ def health_of(
 def health_in(
     table: Table, declared: Schema, *, unit: str | None, max_groups: int | None
 ) -> Health:
-    """As :func:`health_of`, of a table that was read as declared. All of it is of one snapshot.
-
-    >>> import polars as pl
-    >>> visits = Table(pl.DataFrame({"person": ["1", "2"]}))
-    >>> health_in(visits, Schema(), unit="person", max_groups=None).rows
-    2
-    """
+    """As :func:`health_of`, of a table that was read as declared, in one snapshot."""
     held, refused = table.engine.types, table.engine.refused
     names = (*declared.columns, *(n for n in (*held, *refused) if n not in declared.columns))
     with table.texts([name for name in held if name not in refused]) as rows:
@@ -182,17 +176,15 @@ def health_in(
             ColumnHealth(name=name, type=refused[name]) if name in refused else look.column(name)
             for name in dict.fromkeys(names)
         )
-        why = [] if unit is None else [*_floats(table, unit)]
+        why = []
+        if unit is not None:
+            try:
+                refuse_floats(table, unit, "unit")
+            except OnesidedError as error:
+                why.append(error.reason)
         why += [error.reason for error in misfits(rows, declared, unit)]
         more = {} if unit is None else _units(rows, unit)
     return Health(rows=look.rows, unit=unit, columns=columns, refused=tuple(why), **more)
-
-
-def _floats(table: Table, unit: str) -> Iterator[str]:
-    try:
-        refuse_floats(table, unit, "unit")
-    except OnesidedError as error:
-        yield error.reason
 
 
 def _units(rows: Snapshot, unit: str) -> dict[str, Any]:
@@ -294,14 +286,11 @@ class _Look:
 def _outside(rows: Snapshot, at: str, one: Column) -> int | None:
     if one.bounds is None:
         return None
-    low, high = (_plain(end) for end in one.bounds)
+    low, high = (
+        (int(end) if end.denominator == 1 else float(end)) if isinstance(end, Fraction) else end
+        for end in one.bounds
+    )
     return rows.rows_where((nw.col(at) < low) | (nw.col(at) > high))
-
-
-def _plain(end: Any) -> Any:
-    if not isinstance(end, Fraction):
-        return end
-    return int(end) if end.denominator == 1 else float(end)
 
 
 def _line(forms: Mapping[str, Any]) -> str:
@@ -397,7 +386,4 @@ def _outside_bins(taken: Taken, bins: Mapping[str, BinEdges], groups: Groups) ->
     empty = reduce(or_, (nw.col(place).is_null() for place in places))
     ends = zip(places, bins.values(), strict=True)
     beyond = reduce(or_, (one.beyond(place, taken.schema[place]) for place, one in ends))
-    return tuple(  # type: ignore[return-value] # a pair
-        whole_of(taken.table.scalar(rows.filter(which).select(nw.len().alias(LENGTH))))
-        for which in (~empty & beyond, empty)
-    )
+    return numbers_of(taken, rows, ~empty & beyond, empty)

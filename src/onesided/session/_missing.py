@@ -21,15 +21,11 @@ class LeftOut:
     """Rows of which it is not known whether they count: public facts, whatever the rows hold.
 
     keys: columns without a value in which a row is in no group. values: without a value in which
-    it is left out. thinned: whether something was made per unit of rows that may have no value,
-    so that neither side is about the truth. where: a condition that may be
-    unknown; "" where there is none. possible: whether rows count for which it is. passes: whether a
-    CASE takes unknown for no, so that neither side is about the truth. gained, lost: whether units
-    of an unknown kind may be counted among others, or not be. rises: whether more rows can only
-    raise the answer.
-
-    >>> LeftOut(where="cost < 50").about
-    'About the data as recorded.'
+    it is left out. thinned: whether something was made per unit of rows that may have no value.
+    where: a condition that may be unknown, or "". possible: whether rows count for which it is.
+    passes: whether a CASE takes unknown for no. Where thinned or passes neither side is about the
+    truth. gained, lost: whether units of an unknown kind may be counted among others, or not be.
+    rises: whether more rows can only raise the answer.
     """
 
     keys: tuple[str, ...] = ()
@@ -58,12 +54,7 @@ class LeftOut:
         return f"About the data as {'recorded' if some else 'they are'}."
 
     def scope(self, certain: Sequence[str]) -> str:
-        """What a certain bound is about; "" where each is about the truth.
-
-        >>> recorded, possible = (LeftOut(where="x < 5", possible=p) for p in (False, True))
-        >>> [one.scope(["upper"]) for one in (recorded, possible)]
-        ['what is recorded', '']
-        """
+        """What a certain bound is about; "" where each is about the truth."""
         return " and ".join(what for _, what in self._sides(certain))
 
     def numbers(self, certain: Sequence[str], words: str) -> str:
@@ -72,14 +63,7 @@ class LeftOut:
         return f"{words.removesuffix('.')}{'; of ' * bool(scope)}{scope}"
 
     def sentence(self, certain: Sequence[str]) -> str:
-        """What is said before any number; "" where every row is known to count or not.
-
-        certain: the sides that are marked certain.
-
-        >>> print(LeftOut(where="cost < 50", keys=("place",)).sentence(["upper"]))
-        Recorded as cost < 50: rows for which that is unknown are not counted. Rows without a value
-        of 'place' are in no group. A certain upper bound is about what is recorded.
-        """
+        """What is said before any number, of certain sides; "" where all rows count or not."""
         said = []
         if self.where and self.possible:
             said.append(f"Counted where {self.where} is true or unknown.")
@@ -178,17 +162,15 @@ def left_out(
 def unsure_kinds(context: QueryContext, counted: Collection[str] | None) -> tuple[bool, bool]:
     """Whether units may be counted whose kind is unknown, and whether such may be left out.
 
-    counted: the kinds that are; None for all of them. Where a rule is unknown for some row, the
-    unit is taken to be of the rule's kind, which the policy protects.
+    Where a rule is unknown for some row, the unit is taken to be of the rule's kind.
     """
     policy = context.policy
     if counted is None or set(policy.kinds) <= set(counted):
         return False, False
     rules = [*policy.rules, *([] if policy.view is None else [rule_of(policy.view)])]
-    unsure = {rule.kind for rule in rules if any(_unsure(one, context) for one in rule.predicates)}
+    filled, unsure = context.filled, set()
+    for rule in rules:
+        read = [one.readable() for one in rule.predicates]
+        if any(one.may_be_unknown(filled) or one.passes_over(filled) for one in read):
+            unsure.add(rule.kind)
     return bool(unsure & set(counted)), bool(unsure - set(counted))
-
-
-def _unsure(predicate: Predicate, context: QueryContext) -> bool:
-    read = predicate.readable()
-    return read.may_be_unknown(context.filled) or read.passes_over(context.filled)

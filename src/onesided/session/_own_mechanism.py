@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import Number, positive, probability, whole
 from onesided.errors import DataError, ParameterError
+from onesided.fields import one_of
 from onesided.mechanism import CheckRecord
 from onesided.mechanism.kit import source_of
 from onesided.noise import IntArray, Noise, PlainNoise, SecureNoise
@@ -27,8 +28,6 @@ from onesided.session._statement import Nouns
 from onesided.session.values._moments import asserted, moments
 from onesided.session.values._sum import Sum, words_of_totals
 from onesided.session.values._value import Missing, Value, settle_grid
-
-_STATISTICS: Final = ("count", "sum")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +54,7 @@ class OwnMechanism(Grouped):
 
     >>> import polars as pl, onesided as od
     >>> rows = pl.DataFrame({"person": [1, 2], "place": ["gym", "bar"]})
-    >>> policy = od.policy.presence(max_groups=1)
-    >>> session = od.Session(rows, unit="person", policy=policy, budget=9)
+    >>> session = od.Session(rows, unit="person", policy=od.policy.presence(max_groups=1), budget=9)
     >>> asked = {"by": "place", "keys": ["gym"], "statistic": "count", "unverified": True}
     >>> session.release(od.mechanism.Counts(2, od.INFINITE), epsilon=2, **asked).title
     'Counts on the number of units (person) by place'
@@ -84,12 +82,7 @@ class OwnMechanism(Grouped):
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
-        if self.statistic not in _STATISTICS:
-            raise ParameterError(
-                f"statistic={self.statistic!r} is unknown.",
-                hint=f"Use {', '.join(map(repr, _STATISTICS))}.",
-                value=self.statistic,
-            )
+        one_of(self.statistic, name="statistic", words=("count", "sum"))
         groups = self.groups(context)
         given = self._given(context, groups)
         assurance = self._assurance(context, groups, given)
@@ -163,8 +156,8 @@ class OwnMechanism(Grouped):
     def _refuse_further_moves(self, context: QueryContext, groups: Groups, *, per_key: int) -> None:
         """A loss may hold only where each number moves so far, or so many do; a total hides that.
 
-        per_key: how far a unit moves each number. A count moves by 1. A sum moves by what a unit
-        adds: no further than from the lowest such value, or 0, to the highest, or 0.
+        per_key: how far a unit moves each number: a count by 1, a sum from the lowest of what a
+        unit adds, or 0, to the highest, or 0.
         """
         moves = [one for many in context.policy.shifts(groups.query).values() for one in many]
         pairs = max((max(one.rise, one.fall) for one in moves), default=0)
@@ -267,11 +260,7 @@ class OwnMechanism(Grouped):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The numbers that the mechanism is given: how far they move, and how to read them.
-
-    columns: those that ``look`` reads in a snapshot, held to ``asserts``. value: the column and its
-    grid, for sums; None for counts.
-    """
+    """The numbers that the mechanism is given, how far they move, and, of sums, their column."""
 
     shifts: Mapping[Edge, tuple[Shift, ...]]
     columns: tuple[str, ...]

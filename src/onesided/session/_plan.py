@@ -30,7 +30,7 @@ from onesided.errors import BudgetExceededError, ParameterError
 from onesided.ledger import PURE, Account, Cohorts, Standing, at_delta
 from onesided.mechanism.kit import Steps
 from onesided.policy import ABSENT, Edge, GroupCount, Guarantee, Policy, Shift
-from onesided.session._certified import Shares, certified_shares
+from onesided.session._confidence import Shares, certified_shares
 from onesided.session._context import QueryContext
 from onesided.session._free_sample import left_free, offered
 from onesided.show import Card, Chart, Lines, RoleTable, figure

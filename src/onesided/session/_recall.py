@@ -90,11 +90,7 @@ def _short(value: object) -> object:
 def asked_as(
     question: Question[Any], prepared: PreparedQuery[Any, Any], context: QueryContext
 ) -> str | None:
-    """What tells the question from others, as a digest.
-
-    An answer without an id is never asked for again, so nothing is worked out to tell it by.
-    Errors: ParameterError for a question that cannot be told from others.
-    """
+    """What tells the question from others, as a digest; None without an id."""
     if question.id is None:
         return None
     asked = json.dumps(identity_of(question, prepared, context), sort_keys=True)

@@ -35,7 +35,6 @@ from onesided.show import (
     TABLE_LIMIT,
     Card,
     Chart,
-    Crossed,
     Page,
     RoleTable,
     Shape,
@@ -446,25 +445,10 @@ class Release:
         page = ""
         if "html" in chosen:
             page = replace(self.page(self.table), charts=(self.chart(outline=outline),)).html()
-        written = json.dumps(self._document(), indent=2, ensure_ascii=False) + "\n"
         statement = self.statement
-        write_tables(
-            self.table,
-            place / "release",
-            chosen,
-            first=self.warnings,
-            about=(*replace(statement, first=()).sentences(), *self.notes, self._entry_words()),
-            statement=statement.to_json(),
-            layout=self._layout,
-        )
-        (place / "guarantee.json").write_text(written, encoding="utf-8")
-        if page:
-            (place / "release.html").write_text(page, encoding="utf-8")
-
-    def _document(self) -> dict[str, Any]:
-        return {
+        document = {
             "title": self.title,
-            "statement": self.statement.to_json(),
+            "statement": statement.to_json(),
             "read_first": list(self.warnings),
             "notes": list(self.notes),
             "guarantee": self.guarantee.as_dict(),
@@ -472,6 +456,19 @@ class Release:
             "told_again": self.told_again,
             "drawn": self.drawn,
         }
+        written = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        write_tables(
+            self.table,
+            place / "release",
+            chosen,
+            first=self.warnings,
+            about=(*replace(statement, first=()).sentences(), *self.notes, self._entry_words()),
+            statement=statement.to_json(),
+            layout=crossed(self.table) if self.kind == "TableRelease" else None,
+        )
+        (place / "guarantee.json").write_text(written, encoding="utf-8")
+        if page:
+            (place / "release.html").write_text(page, encoding="utf-8")
 
     def page(self, table: RoleTable) -> Page:
         """Words and table of a page of this answer, without a picture."""
@@ -481,20 +478,15 @@ class Release:
             title=heading,
             asked=under,
             first=self.warnings,
-            lines=(*self._summary(), self.guarantee.promise, *self.notes, self._entry_words()),
-            table=self._laid_out(table) or table.part(range(shown)).html(self.bound_words),
+            lines=(*self._summary(), *self._ending()),
+            table=crossed_html(table, self.bound_words)
+            if self.kind == "TableRelease" and shown == len(table)
+            else table.part(range(shown)).html(self.bound_words),
             rows=(shown, len(table)),
         )
 
-    @property
-    def _layout(self) -> Crossed | None:
-        return crossed(self.table) if self.kind == "TableRelease" else None
-
-    def _laid_out(self, table: RoleTable) -> str:
-        """A table with margins as it is printed, one attribute across; "" for other answers."""
-        if self.kind != "TableRelease" or len(table) > TABLE_LIMIT:
-            return ""
-        return crossed_html(table, self.bound_words)
+    def _ending(self) -> tuple[str, ...]:
+        return self.guarantee.promise, *self.notes, self._entry_words()
 
     def _entry_words(self) -> str:
         if self.entry is not None:
@@ -517,13 +509,7 @@ class Release:
             table=shown,
             confidence=self.bound_words,
             picture=self._picture(),
-            lines=(
-                *self._summary(),
-                *more,
-                self.guarantee.promise,
-                *self.notes,
-                self._entry_words(),
-            ),
+            lines=(*self._summary(), *more, *self._ending()),
         ).html()
 
     def _picture(self) -> str:

@@ -1,24 +1,27 @@
-"""Real rows of open units: the one answer that is not a number."""
+"""Real rows of open units, the one answer that is not a number, and streams of such samples."""
 
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import math
-from collections.abc import Mapping
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import narwhals as nw
 import numpy as np
 
 from onesided._english import many
-from onesided._numbers import Number, quantity, rough
+from onesided._numbers import Number, quantity, rough, text
 from onesided.engine import Table
 from onesided.engine.kit import KIND, Cut, Draw, Samples, Snapshot, look
 from onesided.errors import DataError, LedgerError, ParameterError
 from onesided.mechanism import PersistentSample
-from onesided.mechanism.kit import samples_for
+from onesided.mechanism.kit import KEY_BYTES, KeyedCoins, samples_for
 from onesided.noise import Noise
 from onesided.policy import Policy
 from onesided.session._chart import over_time
@@ -28,8 +31,12 @@ from onesided.session._plan import Plan, promised
 from onesided.session._question import Answer, Packed, PreparedQuery
 from onesided.session._release import Release
 from onesided.session._statement import Nouns
-from onesided.session._streams import STREAM, Stream, stream_of
 from onesided.show import Dots, RoleTable, Shape
+from onesided.store import canonical, plain_text
+
+if TYPE_CHECKING:
+    from onesided.session._stream_file import Head
+
 
 _EMPTY: Final = "Few units are open, or ε is small: noisy counts say more."
 _FIRST: Final = "These are the first rows; .frame has all."
@@ -70,11 +77,8 @@ class Sample:
     stands.
 
     >>> import polars as pl, onesided as od
-    >>> trips = pl.DataFrame(
-    ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
-    ...      "minor": [False, False, False, False]})
-    >>> policy = od.policy.sensitive("minor")
-    >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
+    >>> trips = pl.DataFrame({"person": [1, 1, 2, 2], "minor": [False] * 4})
+    >>> session = od.Session(trips, unit="person", policy=od.policy.sensitive("minor"), budget=1000)
     >>> session.sample(epsilon=90).frame.height
     4
     """
@@ -100,7 +104,15 @@ class Sample:
                 hint="Sample first: the sample is your own table, to join and to add up.",
             )
         samples = tellable(samples_for(context.policy, epsilon=self.epsilon), context.policy)
-        stream = self._stream(context, samples)
+        if self.stream is None and self.attrition is not None:
+            raise ParameterError(
+                "attrition= is of a stream, and this sample is told once.",
+                hint='Name the stream: stream="opt-in-2026".',
+            )
+        stream = None
+        if self.stream is not None:
+            sample = PersistentSample.of(context.policy, samples, self.attrition)
+            stream = stream_of(context, self.stream, sample)
         plan = _plan(context, samples, stream)
 
         def draw(cut: Draw, noise: Noise | None) -> Answer:
@@ -134,18 +146,6 @@ class Sample:
             result=result,
             asserts=None if stream is None else lambda _: None,  # it is never charged unread
         )
-
-    def _stream(self, context: QueryContext, samples: Samples) -> Stream | None:
-        """The stream that is told. Errors: as :func:`stream_of`."""
-        if self.stream is not None:
-            sample = PersistentSample.of(context.policy, samples, self.attrition)
-            return stream_of(context, self.stream, sample)
-        if self.attrition is not None:
-            raise ParameterError(
-                "attrition= is of a stream, and this sample is told once.",
-                hint='Name the stream: stream="opt-in-2026".',
-            )
-        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,11 +181,8 @@ class Total:
     without a value, left out.
 
     >>> import polars as pl, onesided as od
-    >>> trips = pl.DataFrame(
-    ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
-    ...      "minor": [False, False, False, False]})
-    >>> policy = od.policy.sensitive("minor")
-    >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
+    >>> trips = pl.DataFrame({"person": [1, 1, 2, 2], "minor": [False] * 4})
+    >>> session = od.Session(trips, unit="person", policy=od.policy.sensitive("minor"), budget=1000)
     >>> print(session.sample(epsilon=90).total())
     About 2 over all units that are open (standard error 0). It says nothing of protected units:
     how many there are and what they add is not estimated.
@@ -216,11 +213,8 @@ class SampleRelease(Release):
     units of each were kept. month, attrition: of a stream, which month of it these are.
 
     >>> import polars as pl, onesided as od
-    >>> trips = pl.DataFrame(
-    ...     {"person": [1, 1, 2, 2], "place": ["a", "b", "a", "b"], "hour": [8, 9, 8, 9],
-    ...      "minor": [False, False, False, False]})
-    >>> policy = od.policy.sensitive("minor")
-    >>> session = od.Session(trips, unit="person", policy=policy, budget=1000)
+    >>> trips = pl.DataFrame({"person": [1, 1, 2, 2], "minor": [False] * 4})
+    >>> session = od.Session(trips, unit="person", policy=od.policy.sensitive("minor"), budget=1000)
     >>> release = session.sample(epsilon=90)
     >>> release.total().least
     2
@@ -369,8 +363,7 @@ def _day(value: Any) -> Any:
 def _listed(column: nw.Series[Any]) -> list[Any]:
     """A column's values; as text the moments and durations that Python has not, nested too.
 
-    Those are far from today, or finer than a microsecond. Polars stops the process' work where it
-    meets one of the former, so it is never asked for one.
+    Polars stops the process' work where it meets one far from today, so it is asked for none.
     """
     dtype, held = column.dtype, column.to_native()
     if not column.implementation.is_polars():
@@ -462,3 +455,189 @@ def _plan(context: QueryContext, samples: Samples, stream: Stream | None) -> Pla
         account=context.account,
         guarantee=promised(context, loss, about=about),
     )
+
+
+STREAM: Final = "stream"  # in the detail of a charge
+_LONGEST: Final = 100
+_SAFE: Final = "Nothing was drawn and nothing was recorded."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """A stream as the question about one month finds it; opened: the entry that paid for all."""
+
+    name: str
+    place: Path
+    sample: PersistentSample
+    facts: str
+    key: bytes = field(repr=False)
+    month: int
+    opened: int | None
+
+    @property
+    def detail(self) -> dict[str, object]:
+        """The public facts that the ledger keeps of a month; of the key, a digest."""
+        leaving = self.sample.attrition
+        return {
+            "name": self.name,
+            "month": self.month,
+            "attrition": None if leaving is None else text(leaving),
+            "key": _digest(self.key),
+        }
+
+    @property
+    def about(self) -> str:
+        """What is promised, and what is not."""
+        leaving = self.sample.attrition
+        changes = (
+            "A change of kind is NOT protected: whoever was in the sample and is gone is seen to "
+            "be open no more."
+            if leaving is None
+            else f"Each unit also leaves for good with probability {text(leaving)} a month, which "
+            "hides that one is open no more."
+        )
+        paid = "" if self.opened is None else f", paid for by entry {self.opened}"
+        return (
+            f"Month {self.month} of the stream {self.name!r}: the loss is of all months "
+            f"together{paid}. {changes} Kinds are as the stream first met them."
+        )
+
+    def keep(
+        self, units: Mapping[str, Sequence[Any]], others: Iterable[Any]
+    ) -> dict[str, list[bool]]:
+        """Which of the open units are told; what must be remembered is durable before it returns.
+
+        units: by open kind. others: the table's units of other kinds; open ones may be among them.
+        The order is: key, memory of the month, charge, rows. A process that is killed in between
+        told nobody anything, and no coin falls in another way tomorrow.
+        Errors: LedgerError where another process told this month.
+        """
+        from onesided.session._stream_file import Head, StreamFile  # noqa: PLC0415 - SQLAlchemy
+
+        coins = KeyedCoins(self.key)
+        marks = {kind: [coins.mark(_written(one)) for one in many] for kind, many in units.items()}
+        kinds = dict.fromkeys((coins.mark(_written(one)) for one in others), "")
+        kinds |= {mark: kind for kind, many in marks.items() for mark in many}
+
+        def step(head: Head, inside: Mapping[bytes, bool]) -> Mapping[bytes, bool]:
+            if head.key != self.key or head.month != self.month - 1:
+                raise LedgerError(
+                    f"The stream {self.name!r} was told by another process at the same time.",
+                    hint=f"Ask again, which tells the month after. {_SAFE}",
+                )
+            return self.sample.step(inside, kinds, self.month, coins)
+
+        if self.opened is None and not self.place.exists():
+            StreamFile.make(self.place, Head(self.facts, self.key))
+        inside = StreamFile.tell(self.place, step)
+        shown = set(self.sample.shown(inside, kinds))
+        return {kind: [mark in shown for mark in many] for kind, many in marks.items()}
+
+
+def stream_of(context: QueryContext, name: str, sample: PersistentSample) -> Stream:
+    """The stream, opened or to be opened. Looks at no row, and makes no file.
+
+    Errors: ParameterError for what no stream can be of, or one opened with other terms;
+    LedgerError where its file is gone, is another's, or is older than the ledger.
+    """
+    if not 0 < len(plain_text(name, name="stream")) <= _LONGEST:
+        raise ParameterError(
+            f"stream must have 1 to {_LONGEST} characters.", hint='Such as stream="opt-in-2026".'
+        )
+    place, facts = _place(context, name), _facts(context, sample)
+    charged = (
+        ()
+        if context.ledger is None
+        else context.ledger.entries(kind="spend", policy_id=context.policy.identity)
+    )
+    told = [
+        (entry.number, held)
+        for entry in charged
+        if isinstance(held := entry.detail.get(STREAM), Mapping) and held.get("name") == name
+    ]
+    opened = told[0][0] if told else None
+    if not place.exists():
+        if told:
+            raise LedgerError(
+                f"The stream {name!r} has no key any more: {place} is gone.",
+                hint="Restore it from a copy made after the last month; without it the stream has "
+                f"ended, and another one has another name and price. {_SAFE}",
+                stream=name,
+            )
+        key, month = secrets.token_bytes(KEY_BYTES), 1
+    else:
+        from onesided.session._stream_file import StreamFile  # noqa: PLC0415 - SQLAlchemy
+
+        head = StreamFile.head_of(place)
+        if head.facts != facts:
+            raise ParameterError(
+                f"The stream {name!r} was opened for another table, ε or attrition: {head.facts}.",
+                hint=f"Ask with the same, which are not {facts}; or name another stream. {_SAFE}",
+                stream=name,
+            )
+        key, month = head.key, head.month + 1
+        last = max((int(str(held.get("month"))) for _, held in told), default=0)
+        if any(held.get("key") != _digest(key) for _, held in told) or not month > last:
+            raise LedgerError(
+                f"{place} is older than the ledger, or another stream's: what it remembers of who "
+                "left is not all that was told.",
+                hint=f"Restore the copy made after month {last}, or name another stream. {_SAFE}",
+                stream=name,
+            )
+    return Stream(
+        name=name, place=place, sample=sample, facts=facts, key=key, month=month, opened=opened
+    )
+
+
+def _place(context: QueryContext, name: str) -> Path:
+    """The file of a stream. Errors: ParameterError where there can be none."""
+    unit = context.unit
+    if unit is None:
+        raise ParameterError(
+            "A stream follows units through months, and each row is its own unit here.",
+            hint='Name the column that says whose row it is: Session(..., unit="person").',
+        )
+    kind = context.schema[unit]
+    if not kind.is_integer() and not isinstance(kind, nw.String):
+        raise ParameterError(
+            f"A stream's units are whole numbers or texts, and {unit!r} holds {kind}.",
+            hint="Cast the column, in the same way each month.",
+            column=unit,
+        )
+    beside = None if context.ledger is None else context.ledger.file
+    if beside is None:
+        raise ParameterError(
+            "A stream's key lies in a file beside its ledger, and this ledger is in none.",
+            hint='Give a ledger in a file: Session(..., ledger="ledger.db").',
+        )
+    told = hashlib.sha256(canonical([context.policy.identity, name]).encode()).hexdigest()
+    return Path(f"{beside}.stream-{told[:16]}")
+
+
+def _facts(context: QueryContext, sample: PersistentSample) -> str:
+    """What one key serves, as text: a table, a policy and the chances of one stream."""
+    return canonical(
+        {
+            "policy": context.policy.identity,
+            "unit": context.unit,
+            # 7 and "7" are two names: with the other all would be met anew.
+            "names": "text"
+            if isinstance(context.schema[str(context.unit)], nw.String)
+            else "number",
+            "data": "" if context.declared is None else context.declared.name,
+            "columns": sorted(context.schema),
+            "rates": {kind: text(one.rate) for kind, one in sample.samples.items()},
+            "attrition": None if sample.attrition is None else text(sample.attrition),
+        }
+    )
+
+
+def _written(unit: Any) -> bytes:
+    """A unit's name: its type and its text. Total for whole numbers and texts."""
+    if isinstance(unit, str):
+        return b"t" + unit.encode("utf-8", "surrogatepass")
+    return b"n" + str(int(unit)).encode()
+
+
+def _digest(key: bytes) -> str:
+    return hashlib.blake2b(b"", key=key, person=b"commitment", digest_size=16).hexdigest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
@@ -64,13 +64,15 @@ class Series(Release):
         asked = first.asked if alike else _question(first)
         if len({one.asked.heading for one in told}) > 1:
             asked = replace(asked, heading="")
+        each = dict.fromkeys(one.bound_words for one in told)  # which hold by themselves
+        sure = [words.replace("all at once", "all at once in each") for words in each]
         Release.__init__(
             self,
             guarantee=_together(parts, asked.title()),
             entry=None,
             told=_long(parts),
             kind="Series",
-            bound_words=_sure(one.bound_words for one in told),
+            bound_words=" or ".join(sure),
             asked=replace(asked, parts=tuple(replace(o.asked, entry=o.entry) for o in told)),
             cut=first.cut if len({one.cut for one in told}) == 1 else " ".join(cuts),
         )
@@ -130,7 +132,19 @@ class Series(Release):
         return " ".join(self._costs())
 
     def _costs(self) -> list[str]:
-        return [f"{name}: {_cost(one)}." for name, one in self.parts.items()]
+        """What each answer lost, and where it stands."""
+        told = []
+        for name, one in self.parts.items():
+            delta, where = one.guarantee.delta, one.entry
+            losses = [
+                f"ε = {readable(loss)}"
+                f"{f', δ {shown(delta[edge], up=True)}' if delta.get(edge) else ''} on {edge}"
+                for edge, loss in one.guarantee.epsilon.items()
+            ]
+            entry = "" if where is None else f"; ledger entry {where}"
+            drawn = f", drawn {one.drawn[:10]}" * one.told_again
+            told.append(f"{name}: {', '.join(losses)}{entry}{drawn}.")
+        return told
 
 
 def _question(release: Release) -> Statement:
@@ -139,10 +153,7 @@ def _question(release: Release) -> Statement:
 
 
 def _named(given: object) -> dict[str, Release]:
-    """The answers by what each is called, with its condition where that tells them apart.
-
-    Errors: ParameterError for what is no list of answers to one question for the same keys.
-    """
+    """The answers by what each is called, with its condition where that tells them apart."""
     if isinstance(given, str) or not isinstance(given, Mapping | Sequence):
         raise ParameterError(
             f"A series is made of releases, got {a(type(given).__name__)}.",
@@ -281,21 +292,3 @@ def _cells(release: Release) -> list[str]:
                 said = f"{_WORDS[role]} {said} ({how})"
             told[row].append(said)
     return [", ".join(cells) for cells in told]
-
-
-def _cost(release: Release) -> str:
-    """What one answer lost, and where it stands."""
-    delta, where = release.guarantee.delta, release.entry
-    losses = [
-        f"ε = {readable(loss)}{f', δ {shown(delta[edge], up=True)}' if delta.get(edge) else ''} "
-        f"on {edge}"
-        for edge, loss in release.guarantee.epsilon.items()
-    ]
-    entry = "" if where is None else f"; ledger entry {where}"
-    return f"{', '.join(losses)}{entry}{f', drawn {release.drawn[:10]}' * release.told_again}"
-
-
-def _sure(each: Iterable[str]) -> str:
-    """How sure bounds are of several answers, each of which holds by itself."""
-    together = {words: words.replace("all at once", "all at once in each") for words in each}
-    return " or ".join(together.values())

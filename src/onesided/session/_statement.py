@@ -63,47 +63,26 @@ class Statement:
     drawn: str = ""
 
     def title(self) -> str:
-        """One line; a long condition is shortened there, and stands whole in the sentences.
-
-        >>> Statement(measure="Number of rows", where="x < 5").title()
-        'Number of rows, where x < 5'
-        """
+        """One line; a long condition is shortened there, and stands whole in the sentences."""
         return f"{self._called}{self._asked(shorten=True)}"
 
     def whole(self) -> str:
-        """The same with the whole condition.
-
-        >>> Statement(measure="Number of rows", where="x < 5").whole()
-        'Number of rows, where x < 5'
-        """
+        """The same with the whole condition."""
         return f"{self._called}{self._asked(shorten=False)}"
 
     def headed(self) -> tuple[str, str]:
-        """A heading, and what stands under it; "" where the heading says it all.
-
-        >>> Statement(measure="Number of rows", heading="How many came?").headed()
-        ('How many came?', 'Number of rows.')
-        """
+        """A heading, and what stands under it; "" where the heading says it all."""
         title, whole = self._asked(shorten=True), f"{self._asked(shorten=False)}."
         heading = one_line(self.heading).strip() or title
         return heading, "" if whole == f"{heading}." else whole
 
     @property
     def rows(self) -> str:
-        """Which rows count, in full.
-
-        >>> Statement(measure="Number of rows", where="x < 5", unknown="possible").rows
-        'where x < 5 or unknown'
-        """
+        """Which rows count, in full, such as "where x < 5 or unknown"."""
         return self._where(shorten=False)[2:] or "all rows"
 
     def unit_of(self, column: str, role: str) -> str:
-        """What a column of the answer is measured in; "" where nobody said.
-
-        >>> asked = Statement(measure="Number of rows", measured=(("age", "years"),))
-        >>> asked.unit_of("age_from", "key"), asked.unit_of("estimate", "estimate")
-        ('years', '')
-        """
+        """What a column of the answer is measured in; "" where nobody said."""
         if role in _NUMBERS:
             return self.measured_in
         known = dict(self.measured) if role == "key" else {}
@@ -115,19 +94,11 @@ class Statement:
         return replace(self, first=(), promise="", confidence="", entry=None, drawn="")
 
     def at_most(self, threshold: int) -> Statement:
-        """The same of counts, where what is asked is which are certainly so small.
-
-        >>> Statement(measure="Number of people", units="people").at_most(5).title()
-        'At most 5 people'
-        """
+        """The same of counts, where what is asked is which are certainly so small."""
         return replace(self, measure=f"At most {threshold:,} {self.units}")
 
     def likely(self, words: str) -> Statement:
-        """The same of what is decided and not certain. words: how sure; "" for what is certain.
-
-        >>> Statement(measure="At most 5 people").likely("confidence 95 %").title()
-        'Likely at most 5 people (confidence 95 %)'
-        """
+        """The same of what is decided and not certain. words: how sure; "" for what is certain."""
         said = f"{self.measure[:1].lower()}{self.measure[1:]}"
         return replace(self, measure=f"Likely {said} ({words})") if words else self
 
@@ -186,14 +157,11 @@ class Statement:
 
     def _asked(self, *, shorten: bool) -> str:
         data = f", in {one_line(self.data)}" if self.data else ""
-        made = "".join(f"; {one_line(one)}" for one in self.made)
-        return f"{one_line(self.measure)}{self._grouped}{data}{self._where(shorten=shorten)}{made}"
-
-    @property
-    def _grouped(self) -> str:
         units = dict(self.measured)
         named = ", ".join(in_units(name, units.get(name, "")) for name in self.by)
-        return f" by {named}{' and all others' if self.others else ''}" if named else ""
+        by = f" by {named}{' and all others' if self.others else ''}" if named else ""
+        made = "".join(f"; {one_line(one)}" for one in self.made)
+        return f"{one_line(self.measure)}{by}{data}{self._where(shorten=shorten)}{made}"
 
     def _where(self, *, shorten: bool) -> str:
         if not self.where:
@@ -238,11 +206,7 @@ def several(parts: Sequence[Statement]) -> Statement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nouns:
-    """What statements call units, and columns with their unit of measurement.
-
-    >>> Nouns(units="people", measured={"stay": "minutes"}).column("stay")
-    'stay (minutes)'
-    """
+    """What statements call units, and columns with their unit of measurement."""
 
     units: str
     measured: Mapping[str, str] = field(default_factory=dict)
@@ -253,24 +217,14 @@ class Nouns:
 
 
 def in_units(name: str, unit: str) -> str:
-    """A name, and the unit of measurement of what it stands for.
-
-    >>> in_units("stay", "minutes"), in_units("place", "")
-    ('stay (minutes)', 'place')
-    """
+    """A name, and the unit of measurement of what it stands for."""
     return one_line(f"{name} ({unit})" if unit else name)
 
 
 def called(
     unit: str | None, noun: tuple[str, str] | None, *, kinds: Sequence[str] = ()
 ) -> tuple[str, str]:
-    """What one unit and several are called: by the schema's noun, never made plural by an s.
-
-    >>> called("person", ("person", "people"), kinds=["open"])
-    ('open person', 'open people')
-    >>> called("pid", None), called(None, None)
-    (('unit (pid)', 'units (pid)'), ('row', 'rows'))
-    """
+    """What one unit and several are called: by the schema's noun, never made plural by an s."""
     own = _NOBODY if unit is None else tuple(f"{one} ({unit})" for one in ("unit", "units"))
     one, more = own if noun is None else noun
     said = f"{' or '.join(kinds)} " if kinds else ""

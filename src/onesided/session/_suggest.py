@@ -112,10 +112,7 @@ def suggested(
     like: object = None,
     ask: Ask | None = None,
 ) -> Suggestion:
-    """The question with the least ε that is enough, or with the best bounds or ``max_groups``.
-
-    Errors: ParameterError unless one thing is wanted, and where no ε up to 100 is enough.
-    """
+    """The question with the least ε that is enough, or with the best bounds or ``max_groups``."""
     size = None if guess is None else _bearable(guess, name="guess")
     given = {"error": error, "relative": relative, "certified": certified}
     wanted = [name for name, one in given.items() if one is not None]
@@ -283,8 +280,7 @@ def _with_groups(
 ) -> tuple[Any, dict[int, float]]:
     """The ``max_groups`` of least predicted error: what is cut off, and the noise for the rest.
 
-    groups_of_units: public; of how many units one thinks that they are in so many groups. Cutting
-    takes the same part of every group, as each unit's own order of groups makes it.
+    Cutting takes the same part of every group, as each unit's own order of groups makes it.
     """
     if "max_groups" not in {one.name for one in fields(question)} or not groups_of_units:
         raise ParameterError(
@@ -313,11 +309,7 @@ class SizeLook(Valued):
 
     sized: a unit's sum or own mean in a group, or ("groups") in how many of the keys it is.
     column: the numbers; of "groups" the unit itself. above: how many are to exceed the size.
-    The sizes are 1, 2, 3, 4, 6, 8, 12, ... steps up to the farther bound, or to as many groups as
-    there are keys. Errors: ParameterError without a bound that lies above 0.
-
-    >>> SizeLook("age", bounds=(0, 99), epsilon=1, above=10).sized
-    'sums'
+    The sizes are 1, 2, 3, 4, 6, 8, 12, ... steps up to the farther bound, or the number of keys.
     """
 
     above: int = field(default=0, kw_only=True)
@@ -411,27 +403,21 @@ class SizeLook(Valued):
     def _read(self, taken: Taken, groups: Groups, value: Value | None, sizes: IntArray) -> IntArray:
         """How many values count as each size: the next one from them upwards. Secret."""
         found = np.zeros(sizes.size, dtype=np.int64)
-        if value is None:
-            far, counts = _groups_of_units(taken, groups)
-        else:
-            own_mean = self.sized == "means"
-            far, counts, _ = own_values(taken, groups, value, own_mean=own_mean)
+        if value is not None:
+            far, counts, _ = own_values(taken, groups, value, own_mean=self.sized == "means")
+        else:  # in how many of the keys units are, and how many units are in so many
+            taken, groups = groups.inside(taken)
+            if taken.unit is None:
+                raise ParameterError("Each row is a unit, in one group.", hint="Leave look= out.")
+            pairs = taken.table.join_keys(groups.rows(taken), groups.keys)
+            each = pairs.select(taken.unit, ORDER).unique().group_by(taken.unit)
+            units = each.agg(nw.len().alias(LENGTH)).with_columns(nw.lit(1).alias(ORDER))
+            told = units.group_by(LENGTH).agg(nw.col(ORDER).sum()).select(LENGTH, ORDER)
+            held = taken.table.arrays(told)
+            far, counts = (np.asarray(held[name], dtype=np.int64) for name in (LENGTH, ORDER))
         places = np.minimum(np.searchsorted(sizes, np.abs(far)), sizes.size - 1)
         np.add.at(found, places, counts)
         return found
-
-
-def _groups_of_units(taken: Taken, groups: Groups) -> tuple[IntArray, IntArray]:
-    """In how many of the keys units are, and how many units are in so many. Secret."""
-    taken, groups = groups.inside(taken)
-    if taken.unit is None:
-        raise ParameterError("Each row is a unit, in one group.", hint="Leave look= out.")
-    pairs = taken.table.join_keys(groups.rows(taken), groups.keys)
-    each = pairs.select(taken.unit, ORDER).unique().group_by(taken.unit)
-    sizes = each.agg(nw.len().alias(LENGTH)).with_columns(nw.lit(1).alias(ORDER))
-    counted = sizes.group_by(LENGTH).agg(nw.col(ORDER).sum())
-    found = taken.table.arrays(counted.select(LENGTH, ORDER))
-    return tuple(np.asarray(found[name], dtype=np.int64) for name in (LENGTH, ORDER))  # type: ignore[return-value] # a pair
 
 
 def rank_to_exceed(noise: float, size: float, *, epsilon: Fraction, number: int) -> int:

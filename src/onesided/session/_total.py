@@ -21,7 +21,8 @@ from onesided.accounting import (
     total_loss,
     worst_of,
 )
-from onesided.errors import LedgerError, ParameterError, PolicyError, PolicyMismatchError
+from onesided.errors import LedgerError, PolicyError, PolicyMismatchError
+from onesided.fields import one_of
 from onesided.ledger import PURE, Balance, Entry, Ledger
 from onesided.policy import (
     ABSENT,
@@ -95,8 +96,7 @@ def total_guarantee(
     >>> total_guarantee(ledger).headline, total_guarantee(ledger, od.policy.bounded()).headline
     (Fraction(3, 2), INFINITE)
     """
-    if of not in ("spent", "budget"):
-        raise ParameterError(f"of={of!r} is unknown.", hint='Use "spent" or "budget".', value=of)
+    one_of(of, name="of", words=("spent", "budget"))
     asked, held, unknown = _held(ledger, policy, policies)
     spent = of == "spent"
     tables = [(own, (one.spent, one.delta_spent) if spent else one.promised) for own, one in held]

@@ -43,10 +43,6 @@ class Way:
 
     told: the numbers, read off its release. note: why one might ask so. closed: whether the error
     in its own plan is that of each of these numbers. certain: whether its certain sides are theirs.
-
-    >>> import onesided as od
-    >>> Way("Counts", od.Count(epsilon=1)).closed
-    False
     """
 
     name: str
@@ -101,23 +97,21 @@ def tried(
     found: list[PlanOption] = []
     for place, way in enumerate(ways):
         try:
-            found.append(_as_tried(way, way.question.prepare(public), truth))
+            prepared = way.question.prepare(public)
+            why = way.note or prepared.plan.why
+            if way.closed:  # worked out, where nothing is clipped
+                error = prepared.plan.options[0].error
+            else:
+                error, times = _measured(way, prepared, truth)
+                told = f"tried {times:,} times on the public table; {why}"
+                why = told.removesuffix("; ")
+            found.append(way.option(prepared.plan, error, why))
         except OnesidedError:
             if not place:
                 raise
     names = {option.name for option in found} | {plan.options[0].name}
     others = (option for option in plan.alternatives() if option.name not in names)
     return (*found, *others)
-
-
-def _as_tried(way: Way, prepared: Any, truth: Any) -> PlanOption:
-    """One way with its error: worked out where nothing is clipped, or else tried."""
-    why = way.note or prepared.plan.why
-    if way.closed:
-        return way.option(prepared.plan, prepared.plan.options[0].error, why)
-    error, times = _measured(way, prepared, truth)
-    told = f"tried {times:,} times on the public table; {why}".removesuffix("; ")
-    return way.option(prepared.plan, error, told)
 
 
 def _measured(way: Way, prepared: Any, truth: Any) -> tuple[float, int]:
@@ -141,10 +135,6 @@ class RoughNoise(NotPrivateSeededNoise):
     """Fast noise in floats, to try what is public: never for data that anything is promised of.
 
     Its permute and flip is the maximum of exponentials.
-
-    >>> import numpy as np
-    >>> RoughNoise(1).permute_and_flip(50, np.array([3, 0]), np.array([10, 1]))
-    1
     """
 
     def __init__(self, seed: int) -> None:

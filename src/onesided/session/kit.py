@@ -6,6 +6,7 @@ from onesided.session._arithmetic import Interval
 from onesided.session._asks import QUESTIONS, Asks
 from onesided.session._free_sample import free_sample, offered
 from onesided.session._groups import Groups
+from onesided.session._json import required
 from onesided.session._question import PreparedQuery, require_question
 from onesided.session._recall import kept, read_for, refuse_asserting
 from onesided.session._release import frame_of
@@ -21,7 +22,6 @@ from onesided.session.sql._questions import (
 )
 from onesided.session.values._shifts import value_shifts
 from onesided.session.values._sum_noise import SumNoise
-from onesided.session.written._json import required
 
 __all__ = [
     "IN_SQL", "QUERIES", "QUESTIONS", "Asks", "Groups", "Interval", "Sum", "SumNoise", "explains",

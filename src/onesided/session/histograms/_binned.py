@@ -13,15 +13,14 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
-from onesided._english import many
 from onesided._numbers import Number, exact, text, whole
-from onesided.engine import PublicKeys, Table, public_keys
+from onesided.engine import PublicKeys, public_keys
 from onesided.engine.kit import Key, Snapshot, Step
 from onesided.errors import DataError, ParameterError
 from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._question import Check
-from onesided.session.values._value import Missing
+from onesided.session.values._value import Missing, no_value, require_missing
 from onesided.show import RoleColumn
 
 MOST_BINS: Final = 1024
@@ -76,16 +75,6 @@ class BinEdges:
         given, last = compared(column, dtype), self.edges[-1]
         above = given > _at_most(last, dtype) if self.closed else given >= _below(last, dtype)
         return (given < _below(self.edges[0], dtype)) | above
-
-    def refuse_far(self, dtype: nw.dtypes.DType) -> None:
-        """Refuse edges that no value of the column comes near. Errors: ParameterError."""
-        whole_numbers = _MOST_WIDE if isinstance(dtype, _WIDE) else _MOST_WHOLE
-        most = whole_numbers if dtype.is_integer() else _MOST_FLOAT
-        if self.edges[0] < -most or self.edges[-1] > most:
-            raise ParameterError(
-                f"An edge is farther from 0 than any value that {dtype} holds.",
-                hint="Take a nearer one.",
-            )
 
 
 def compared(column: str, dtype: nw.dtypes.DType) -> nw.Expr:
@@ -169,17 +158,6 @@ def bins_of(bins: Any, bounds: Sequence[Number] | None) -> BinEdges:
     return BinEdges(edges, closed=True)
 
 
-def require_numbers(column: str, schema: Mapping[str, nw.dtypes.DType]) -> None:
-    """Refuse a column that is not of numbers."""
-    dtype = schema[column]
-    if not (dtype.is_integer() or dtype.is_float()):
-        raise DataError(
-            f"Column {column!r} holds {dtype}, not whole numbers or floats.",
-            hint="Cast it, or count by it as it is.",
-            column=column,
-        )
-
-
 def ends_of(column: str, bins: BinEdges, places: Any) -> list[RoleColumn]:
     """The columns that name bins by their ends, a row for each place of a bin."""
     edges, at = np.array([float(edge) for edge in bins.edges]), np.asarray(places)
@@ -216,15 +194,8 @@ class Binned:
     def _refuse_missing(self, taken: Taken) -> None:
         """NaN and null are in no bin, which a certain bound would not say. Errors: DataError."""
         for column in self.checked:
-            number = taken.table.null_rows(taken.table.at(column))
-            if number:
-                raise DataError(
-                    f"{many(number, 'row', one='has', more='have')} no value in {column!r}.",
-                    hint='Fill them, or pass missing="drop" to leave them out. This number is not '
-                    "for publication. Nothing was drawn and nothing was recorded.",
-                    rows=number,
-                    column=column,
-                )
+            if number := taken.table.null_rows(taken.table.at(column)):
+                raise no_value(number, column)
 
 
 def with_bins(
@@ -238,7 +209,13 @@ def with_bins(
     binned = context_with_bins(context, bins, missing=missing)
     by = names_of(question.by, name="by")
     groups = public_keys(question.keys, by) if by else PublicKeys.of((), ((),))
-    _refuse_ends(groups, bins)
+    ends = [f"{column}_{end}" for column in bins for end in ("from", "to")]
+    if taken := [name for name in groups.beside.columns if name in ends]:
+        raise ParameterError(
+            f"The keys have a column {taken[0]!r}, which is what an end of each bin is called.",
+            hint="Leave it out of the keys, or rename it.",
+            column=taken[0],
+        )
     shared = {part.name: getattr(question, part.name) for part in fields(Grouped)}
     if context.unit is not None and not by and "keep" not in context.policy.excess_modes:
         # One value per unit is what bins of a column mean, unless something else is said.
@@ -259,23 +236,33 @@ def context_with_bins(
     context: QueryContext, bins: Mapping[str, BinEdges], *, missing: Missing
 ) -> QueryContext:
     """The context with a column of bins beside each of these. Errors: as :func:`with_bins`."""
-    if missing not in ("refuse", "drop"):
-        raise ParameterError(
-            f"missing={missing!r} is unknown.",
-            hint='Use "refuse", or "drop" to leave rows without a value out.',
-            value=missing,
-        )
-    for column in bins:
-        context.table.require(column)
-        require_numbers(column, context.schema)
-        _refuse_taken(bin_name(column), context)
-        bins[column].refuse_far(context.schema[column])
-    named = {bin_name(n): n if missing == "drop" else None for n in bins}
-    return replace(context, table=_with_bins(context.table, bins), binned=named)
-
-
-def _with_bins(table: Table, bins: Mapping[str, BinEdges]) -> Table:
+    require_missing(missing)
+    table, schema = context.table, context.schema
+    for column, one in bins.items():
+        table.require(column)
+        dtype = schema[column]
+        if not (dtype.is_integer() or dtype.is_float()):
+            raise DataError(
+                f"Column {column!r} holds {dtype}, not whole numbers or floats.",
+                hint="Cast it, or count by it as it is.",
+                column=column,
+            )
+        if bin_name(column) in schema:
+            raise ParameterError(
+                f"The table has a column {bin_name(column)!r} already, which is what the bins are "
+                "called.",
+                hint="Rename it.",
+                column=bin_name(column),
+            )
+        whole_numbers = _MOST_WIDE if isinstance(dtype, _WIDE) else _MOST_WHOLE
+        most = whole_numbers if dtype.is_integer() else _MOST_FLOAT
+        if one.edges[0] < -most or one.edges[-1] > most:
+            raise ParameterError(
+                f"An edge is farther from 0 than any value that {dtype} holds.",
+                hint="Take a nearer one.",
+            )
     made: dict[str, nw.dtypes.DType] = {bin_name(name): nw.Int64() for name in bins}
+    named = {bin_name(n): n if missing == "drop" else None for n in bins}
 
     def make(rows: Snapshot) -> Snapshot:
         schema = rows.schema
@@ -287,7 +274,8 @@ def _with_bins(table: Table, bins: Mapping[str, BinEdges]) -> Table:
         )
 
     step = Step(table, made, tuple(bins), make)
-    return table.made_by(step, schema={**table.schema, **made})
+    binned = table.made_by(step, schema={**table.schema, **made})
+    return replace(context, table=binned, binned=named)
 
 
 def bin_name(column: str) -> str:
@@ -314,24 +302,3 @@ def _cells(
     more = groups.beside.columns.items()
     told = {name: [value for value in values for _ in range(each)] for name, values in more}
     return {**dict(zip(by, columns, strict=True)), **told}
-
-
-def _refuse_ends(groups: PublicKeys, bins: Mapping[str, BinEdges]) -> None:
-    """Errors: ParameterError for a column beside the keys that is called as an end of a bin."""
-    ends = {f"{column}_{end}" for column in bins for end in ("from", "to")}
-    for name in groups.beside.columns:
-        if name in ends:
-            raise ParameterError(
-                f"The keys have a column {name!r}, which is what an end of each bin is called.",
-                hint="Leave it out of the keys, or rename it.",
-                column=name,
-            )
-
-
-def _refuse_taken(name: str, context: QueryContext) -> None:
-    if name in context.schema:
-        raise ParameterError(
-            f"The table has a column {name!r} already, which is what the bins are called.",
-            hint="Rename it.",
-            column=name,
-        )

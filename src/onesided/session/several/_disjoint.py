@@ -19,7 +19,7 @@ Source: OSDP Theorem 10.2, for moves that replace ours. Lines: ``session: Severa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import permutations
 from typing import Any, Final
@@ -59,10 +59,7 @@ Table = Mapping[str, Any]
 
 
 def column_apart(context: QueryContext, questions: Sequence[Any]) -> str:
-    """The column by which no row is in two of the questions' parts.
-
-    Errors: ParameterError for questions whose parts are not shown to be disjoint.
-    """
+    """The column by which no row is in two of the parts. Errors: where none is shown to."""
     for place, one in enumerate(questions, 1):
         if not isinstance(one, Grouped) or one.where is None:
             raise ParameterError(
@@ -99,10 +96,7 @@ def comes_or_goes(policy: Policy) -> bool:
 def charged_apart(
     context: QueryContext, plans: Sequence[Plan], column: str
 ) -> tuple[dict[str, Loss], dict[str, Fraction], str]:
-    """ε and δ of each edge, and why they are no less. column: what tells the parts apart.
-
-    Errors: none that :func:`column_apart` did not raise.
-    """
+    """ε and δ of each edge, and why they are no less. column: what tells the parts apart."""
     policy = context.policy
     epsilon, delta = [one.charge for one in plans], [one.delta for one in plans]
     edges = [edge.name for edge in policy.edges]
@@ -110,7 +104,11 @@ def charged_apart(
     def on_each(how: Callable[[Iterable[Any]], Any], tables: Sequence[Table]) -> dict[str, Any]:
         return {e: how([table.get(e, Fraction(0)) for table in tables]) for e in edges}
 
-    why = _why_many(context)
+    why = ""  # one move may change several parts
+    if policy.view is not None:
+        why = "a move may change the kinds of a whole group"
+    elif not context.row_each:
+        why = "one unit may have rows in several"
     drops = policy.other_values == "dropped" and len(policy.parts) == 1
     if drops and why and all(in_proportion(policy, one, column) for one in plans):
         return on_each(max, epsilon), on_each(max, delta), _DROPS.format(column=column)
@@ -123,7 +121,8 @@ def charged_apart(
     for edge in policy.edges:
         if any(ABSENT not in way for way in policy.ways(edge)):
             own = charge[edge.name]
-            charge[edge.name] = max([own, *_crossed([end(edge) for end in ends])])
+            pairs = permutations([end(edge) for end in ends], 2)
+            charge[edge.name] = max([own, *(left + into for (left, _), (_, into) in pairs)])
     two = on_each(lambda many: _added(sorted(many)[-2:]), delta)
     return charge, two, _TWO.format(column=column)
 
@@ -132,30 +131,16 @@ def _added(losses: Iterable[Any]) -> Any:
     return sum(losses, Fraction(0))
 
 
-def _crossed(ends: Sequence[tuple[Loss, Loss]]) -> Iterator[Loss]:
-    """What leaving one part and entering another costs."""
-    return (left + entered for (left, _), (_, entered) in permutations(ends, 2))
-
-
-def _why_many(context: QueryContext) -> str:
-    """Why one move may change several parts; "" where it changes one row of the table."""
-    policy = context.policy
-    if policy.view is not None:
-        return "a move may change the kinds of a whole group"
-    if not context.row_each:
-        return "one unit may have rows in several"
-    return ""
-
-
 def ends_of(policy: Policy, plan: Plan) -> Callable[[Edge], tuple[Loss, Loss]]:
     """What leaving a part and entering it cost along an edge; neither above the part's price."""
     query = plan.query
     if query is None or not policy.of_kinds:
         return lambda edge: (plan.charge[edge.name], plan.charge[edge.name])
     kinds = [kind for kind in policy.kinds if kind != ABSENT]
+    sources = dict.fromkeys(e.source for e in policy.edges if e.source != ABSENT)
     to_and_fro = custom(
         kinds=[*kinds, ABSENT],
-        edges=[*((kind, ABSENT) for kind in _sources(policy)), *((ABSENT, kind) for kind in kinds)],
+        edges=[*((kind, ABSENT) for kind in sources), *((ABSENT, kind) for kind in kinds)],
         rules=[(rule.kind, rule.condition) for rule in policy.rules],
         default=policy.default_kind,
     )
@@ -171,10 +156,6 @@ def ends_of(policy: Policy, plan: Plan) -> Callable[[Edge], tuple[Loss, Loss]]:
         return min(own, found[edge.source, ABSENT]), min(own, found[ABSENT, edge.target])
 
     return ends
-
-
-def _sources(policy: Policy) -> list[str]:
-    return list(dict.fromkeys(e.source for e in policy.edges if e.source != ABSENT))
 
 
 def in_proportion(policy: Policy, plan: Plan, column: str) -> bool:

@@ -19,7 +19,7 @@ from onesided.errors import ParameterError
 from onesided.noise import Noise
 from onesided.policy import Guarantee
 from onesided.session._context import QueryContext, condition
-from onesided.session._fields import Shares, asked
+from onesided.session._fields import Asked, Shares
 from onesided.session._plan import Plan, PlanOption, alone_at_delta
 from onesided.session._question import (
     LABEL,
@@ -45,8 +45,7 @@ class PlanOfSeveral(Plan):
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3]})
-    >>> policy = od.policy.addition_only()
-    >>> session = od.Session(people, unit="person", policy=policy, budget=9)
+    >>> session = od.Session(people, unit="person", policy=od.policy.addition_only(), budget=9)
     >>> questions = [od.Count(epsilon=1), od.Count(epsilon=2)]
     >>> plan = session.plan(od.session.Several(questions))
     >>> len(plan.parts), plan.guarantee.headline
@@ -168,27 +167,22 @@ def _to_equal_errors(
     shares = [1 / len(questions)] * len(questions)
     found = _at(questions, _rounded(shares, total))
     for _ in range(_ROUNDS):
-        parts = [
-            _error(question, context, place) / size
-            for place, (question, size) in enumerate(zip(found, sizes, strict=True), 1)
-        ]
+        parts = []
+        for place, (question, size) in enumerate(zip(found, sizes, strict=True), 1):
+            plan = question.prepare(context).plan
+            if not plan.standard_deviation:
+                raise ParameterError(
+                    f"The error of question {place} is not known before it is asked.",
+                    hint="Share the budget by weights=.",
+                    question=place,
+                )
+            parts.append(math.hypot(plan.standard_deviation, plan.bias) / size)
         if max(parts) <= _ALIKE * min(parts):
             break
         wanted = [share * part for share, part in zip(shares, parts, strict=True)]
         shares = [one / sum(wanted) for one in wanted]
         found = _at(questions, _rounded(shares, total))
     return found
-
-
-def _error(question: Any, context: QueryContext, place: int) -> float:
-    plan = question.prepare(context).plan
-    if not plan.standard_deviation:
-        raise ParameterError(
-            f"The error of question {place} is not known before it is asked.",
-            hint="Share the budget by weights=.",
-            question=place,
-        )
-    return math.hypot(plan.standard_deviation, plan.bias)
 
 
 def _rounded(shares: Sequence[float], total: Fraction) -> list[Fraction]:
@@ -203,7 +197,7 @@ MOST_QUESTIONS: Final = 256
 Prepared = PreparedQuery[Any, Any]
 Parts: TypeAlias = Annotated[
     Sequence[Question[Any]],
-    asked(
+    Asked(
         {"type": "array", "items": {"$ref": "#/$defs/part"}},
         lambda parts, _, context: [{type(part).__name__: told_of(part, context)} for part in parts],
     ),
@@ -295,7 +289,7 @@ class Several:
 
         return PreparedSeveral(
             detail={
-                "questions": [{"label": _title(p), **p.detail} for p in parts],
+                "questions": [{"label": p.statement.title()[:LABEL], **p.detail} for p in parts],
                 **({"disjoint": column} if column else {}),
             },
             plan=plan,
@@ -371,10 +365,6 @@ class PreparedSeveral(PreparedQuery[list[Any], Answers]):
         return {"answers": found}
 
 
-def _title(part: Prepared) -> str:
-    return part.statement.title()[:LABEL]
-
-
 def _checked(questions: object) -> tuple[Any, ...]:
     """The questions. Errors: ParameterError for what cannot be asked with others."""
     if isinstance(questions, str) or not isinstance(questions, Sequence):
@@ -428,11 +418,7 @@ def _plan(context: QueryContext, parts: Sequence[Prepared]) -> PlanOfSeveral:
 
 
 def _about(each: Sequence[str]) -> str:
-    """What data the answers are about: once where all say the same, else by their numbers.
-
-    >>> _about(["About a."] * 2), _about(["About a.", "About b.", "About a."])
-    ('About a.', 'Of answers 1, 3: About a. Of answer 2: About b.')
-    """
+    """What data the answers are about: once where all say the same, else by their numbers."""
     places: dict[str, list[str]] = {}
     for place, about in enumerate(each, 1):
         places.setdefault(about, []).append(str(place))
@@ -445,14 +431,9 @@ def _about(each: Sequence[str]) -> str:
 
 
 def parts_of(question: Any, by: object, keys: object = None) -> list[Any]:
-    r"""The question for each part of its rows: for each key of a column, or by each condition.
+    """The question for each part of its rows: for each key of a column, or by each condition.
 
-    Errors: ParameterError for no parts, and a question without a condition of its own; and
-    ConditionError for keys that no condition can name.
-
-    >>> import onesided as od
-    >>> [one.where for one in parts_of(od.Count(where="v < 5", epsilon=1), "place", ["a", "b"])]
-    ['(v < 5) AND "place" = \'a\'', '(v < 5) AND "place" = \'b\'']
+    Errors: ParameterError for no parts, and a question without a condition; ConditionError.
     """
     require_question(question)
     listed = isinstance(keys, Iterable) and not isinstance(keys, str | Mapping)

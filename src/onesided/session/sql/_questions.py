@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, Final
@@ -92,7 +92,7 @@ def question_of(
     by = [(one if one in names else select.aliases.get(one, one), at) for one, at in select.by]
     select = replace(select, by=tuple(by))
     cumulative = more.get("method") == "cumulative"
-    reader = _Questions(select, unit, names, rows=most is not None, cumulative=cumulative)
+    reader = _Questions(select, unit, names, most is not None, cumulative)
     reader.check()
     own, more = reader.options(epsilon), {**more, **reader.options_more(more)}
     if not select.by:
@@ -112,20 +112,15 @@ def question_of(
     return several, select.explain
 
 
+@dataclass(frozen=True, slots=True)
 class _Questions:
-    """Turns a select statement into questions."""
+    """Turns a select statement into questions. _rows: whether it is known how many may count."""
 
-    def __init__(
-        self,
-        select: Select,
-        unit: str | None,
-        columns: tuple[str, ...],
-        *,
-        rows: bool,
-        cumulative: bool,
-    ) -> None:
-        self._select, self._unit, self._columns = select, unit, columns
-        self._rows, self._cumulative = rows, cumulative
+    _select: Select
+    _unit: str | None
+    _columns: tuple[str, ...]
+    _rows: bool
+    _cumulative: bool
 
     def check(self) -> None:
         """Names are columns, and what is selected is grouped by."""
@@ -138,28 +133,21 @@ class _Questions:
                 self._known(one.column, one.column_place)
         for name, place in select.names:
             if name not in by:
-                raise select.query.error(
-                    f"{name!r} is neither grouped by nor in an aggregate.",
-                    place,
-                    f"Add GROUP BY {name}, or leave it out: SQL releases no rows.",
-                )
+                reason = f"{name!r} is neither grouped by nor in an aggregate."
+                hint = f"Add GROUP BY {name}, or leave it out: SQL releases no rows."
+                raise select.query.error(reason, place, hint)
         ordered = select.having or select.largest
         if ordered is not None and not by:
             raise select.query.error(
                 "There is one group alone.", ordered[0].place, "Add GROUP BY, with the keys."
             )
         if select.having and select.largest:
-            raise select.query.error(
-                "HAVING and ORDER BY ask two questions.",
-                select.largest[0].place,
-                "Ask one query for each.",
-            )
+            reason = "HAVING and ORDER BY ask two questions."
+            hint = "Ask one query for each."
+            raise select.query.error(reason, select.largest[0].place, hint)
         if ordered is not None and select.margins is not None:
-            raise select.query.error(
-                "A table of margins is told whole.",
-                ordered[0].place,
-                "Leave HAVING and ORDER BY out, or GROUP BY the columns alone.",
-            )
+            hint = "Leave HAVING and ORDER BY out, or GROUP BY the columns alone."
+            raise select.query.error("A table of margins is told whole.", ordered[0].place, hint)
         if not select.aggregates and ordered is None:
             hint = "Add one, such as COUNT(*), or COUNT(DISTINCT unit) where units have rows."
             raise select.query.error("Nothing is counted or added up.", 0, hint)
@@ -168,11 +156,8 @@ class _Questions:
         if name not in self._columns:
             near = get_close_matches(name, self._columns, n=1)
             hint = f"Did you mean {near[0]!r}? " if near else ""
-            raise self._select.query.error(
-                f"The table has no column {name!r}.",
-                place,
-                f"{hint}Its columns are {', '.join(self._columns)}.",
-            )
+            hint = f"{hint}Its columns are {', '.join(self._columns)}."
+            raise self._select.query.error(f"The table has no column {name!r}.", place, hint)
 
     def options(self, epsilon: Number | None) -> Fraction:
         """The ε that the query or its caller gives. Errors: SqlError."""
@@ -208,11 +193,9 @@ class _Questions:
         query, given = self._select.query, self._select.options
         unit, place = given.get("privacy_unit_column", (self._unit, 0))
         if unit != self._unit:
-            raise query.error(
-                f"The session protects {self._unit or 'each row'!r}, not {unit!r}.",
-                place,
-                "Open a session with that unit=.",
-            )
+            reason = f"The session protects {self._unit or 'each row'!r}, not {unit!r}."
+            hint = "Open a session with that unit=."
+            raise query.error(reason, place, hint)
         strategy, place = given.get("group_selection_strategy", ("PUBLIC_GROUPS", 0))
         if str(strategy).upper() not in ("PUBLIC_GROUPS", _FOUND):
             raise query.error(
@@ -225,28 +208,23 @@ class _Questions:
         if delta and more.get("delta", delta["delta"]) != delta["delta"]:
             reason = f"δ is {delta['delta']} here and {more['delta']} in delta=."
             raise query.error(reason, given["delta"][1], "Give it once.")
-        found = delta if self.finds(more) else {}
-        return found | self._most_groups(more)
+        found: dict[str, Any] = delta if self.finds(more) else {}
+        most, place = given.get("max_groups_contributed", ("NULL", 0))
+        if most == "NULL":
+            return found
+        number, stated = self._number("max_groups_contributed"), more.get("max_groups")
+        if number.denominator != 1 or number < 1:
+            reason = f"max_groups_contributed is a whole number from 1, not {number}."
+            raise query.error(reason, place, "Give one.")
+        if stated is not None and stated != number:
+            reason = f"max_groups_contributed is {number} here and {stated} in max_groups=."
+            raise query.error(reason, place, "Give it once.")
+        return {**found, "max_groups": int(number)}
 
     def finds(self, more: Mapping[str, Any]) -> bool:
         """Whether groups are found in the data: the query says so, or gives δ as an argument."""
         strategy, _ = self._select.options.get("group_selection_strategy", ("", 0))
         return str(strategy).upper() == _FOUND or "delta" in more
-
-    def _most_groups(self, more: Mapping[str, Any]) -> dict[str, Any]:
-        query, given = self._select.query, self._select.options
-        most, place = given.get("max_groups_contributed", ("NULL", 0))
-        if most == "NULL":
-            return {}
-        found = self._number("max_groups_contributed")
-        if found.denominator != 1 or found < 1:
-            reason = f"max_groups_contributed is a whole number from 1, not {found}."
-            raise query.error(reason, place, "Give one.")
-        stated = more.get("max_groups")
-        if stated is not None and stated != found:
-            reason = f"max_groups_contributed is {found} here and {stated} in max_groups=."
-            raise query.error(reason, place, "Give it once.")
-        return {"max_groups": int(found)}
 
     def made(self, *, finds: bool = False) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
         """Each question's class and first arguments, and the others; finds: in groups found."""
@@ -265,20 +243,15 @@ class _Questions:
                     getattr(one, name) != getattr(ordered[0], name)
                     for name in ("function", "column", "distinct")
                 ):
-                    raise select.query.error(
-                        "HAVING and ORDER BY go with that count alone.",
-                        one.place,
-                        "Ask the other aggregates in a query of their own.",
-                    )
+                    reason = "HAVING and ORDER BY go with that count alone."
+                    hint = "Ask the other aggregates in a query of their own."
+                    raise select.query.error(reason, one.place, hint)
             return [((_CLAUSES[ordered[1]], ordered[2]), shared)]
         asked = [self._question(one, shared) for one in select.aggregates]
         if finds:
             if [kind for kind, _ in asked] != [(Count,)] or not select.by or select.margins:
-                raise select.query.error(
-                    "Groups are found by a count of units in each.",
-                    0,
-                    "Ask one COUNT with GROUP BY keys, then the rest with keys= of its answer.",
-                )
+                hint = "Ask one COUNT with GROUP BY keys, then the rest with keys= of its answer."
+                raise select.query.error("Groups are found by a count of units in each.", 0, hint)
             return [((Discover,), shared)]
         if select.margins is None:
             return asked
@@ -290,11 +263,9 @@ class _Questions:
         """The same with the margins that are asked for. Errors: SqlError."""
         kind, *place = what
         if kind not in (Count, RowCount, Sum) or not given.get("by"):
-            raise self._select.query.error(
-                f"{one.function} has no margins that add up.",
-                one.place,
-                "Ask for counts and sums of columns, or GROUP BY the columns alone.",
-            )
+            reason = f"{one.function} has no margins that add up."
+            hint = "Ask for counts and sums of columns, or GROUP BY the columns alone."
+            raise self._select.query.error(reason, one.place, hint)
         more: dict[str, Any] = {"column": place[0]} if place else {}
         more |= {"of": "rows"} if kind is RowCount else {}
         return (CrossTable,), {**given, **more, "margins": self._select.margins}
@@ -312,11 +283,9 @@ class _Questions:
                 "DISTINCT goes with COUNT alone.", one.place, f"Write {one.function}(x)."
             )
         if one.column == self._unit:
-            raise self._select.query.error(
-                f"{one.column!r} says whose row it is; nothing is computed of it.",
-                one.column_place,
-                f"Write COUNT(DISTINCT {self._unit}).",
-            )
+            reason = f"{one.column!r} says whose row it is; nothing is computed of it."
+            hint = f"Write COUNT(DISTINCT {self._unit})."
+            raise self._select.query.error(reason, one.column_place, hint)
         return self._of_values(one, shared)
 
     def _row_count(
@@ -349,11 +318,8 @@ class _Questions:
         if totals and rows and one.bounds and not one.per_row:
             rows = False
         elif totals and per_unit and one.per_row:
-            raise query.error(
-                f"{function} bounds the total of each unit.",
-                one.place,
-                "Write contribution_bounds_per_group => (lowest, highest).",
-            )
+            hint = "Write contribution_bounds_per_group => (lowest, highest)."
+            raise query.error(f"{function} bounds the total of each unit.", one.place, hint)
         if self._unit is not None and totals and not rows:
             named = {} if one.bounds is None else {"total_bounds": one.bounds}
             return (kind, one.column), {**asked, **named, "of": "units"}
@@ -384,11 +350,8 @@ class _Questions:
             hint = "Leave it out: a unit counts once in each group."
             raise query.error("A count has no bounds.", one.place, hint)
         if unit is None and one.distinct:
-            raise query.error(
-                "Each row is a unit of its own here.",
-                one.place,
-                f"Write COUNT(*), or open the session with unit={one.column!r}.",
-            )
+            hint = f"Write COUNT(*), or open the session with unit={one.column!r}."
+            raise query.error("Each row is a unit of its own here.", one.place, hint)
         if unit is None and one.column is not None:
             hint = f"Write COUNT(*), with WHERE {one.column} IS NOT NULL."
             raise query.error("COUNT takes * here.", one.place, hint)
@@ -408,11 +371,9 @@ class _Questions:
                     one.place,
                     f"Write COUNT(DISTINCT {unit}).",
                 )
-            raise query.error(
-                f"COUNT({counted}) is no number of units: {unit!r} may have many rows.",
-                one.place,
-                f"Write COUNT(DISTINCT {unit}), or pass max_rows= for the number of rows.",
-            )
+            reason = f"COUNT({counted}) is no number of units: {unit!r} may have many rows."
+            hint = f"Write COUNT(DISTINCT {unit}), or pass max_rows= for the number of rows."
+            raise query.error(reason, one.place, hint)
 
 
 def _select(text: str) -> Select:
@@ -513,9 +474,12 @@ def sql_of(question: Any, session: Any, *, table: str) -> str:
     else:
         tried = [_call(word, question) for word, (one, _) in _WORDS.items() if one is kind]
     for aggregate in tried:
-        text = _query(question, aggregate, table)
+        by, where = list(map(_name, names_of(question.by, name="by"))), condition(question.where)
+        text = f"SELECT {', '.join([*by, aggregate])}\nFROM {_name(table)}"
+        text += "" if where is None else f"\nWHERE {where.text}"
+        text += f"\nGROUP BY {', '.join(by)}" if by else ""
         for clause in clauses:
-            first = next(getattr(question, one.name) for one in fields(question) if _leads(one))
+            first = next(getattr(question, n.name) for n in fields(question) if not n.kw_only)
             text += f"\n{clause.format(counted)} {first}"
         try:
             found = session.question(text, epsilon=question.epsilon)
@@ -526,22 +490,9 @@ def sql_of(question: Any, session: Any, *, table: str) -> str:
     return ""
 
 
-def _leads(one: Any) -> bool:
-    """Whether a field is given without its name."""
-    return not one.kw_only
-
-
 def _call(word: str, question: Any) -> str:
     share = f", {float(exact(question.q, name='q'))}" if word in _SHARED else ""
     return f"{word}({_name(question.column)}{share})"
-
-
-def _query(question: Any, aggregate: str, table: str) -> str:
-    by, where = list(map(_name, names_of(question.by, name="by"))), condition(question.where)
-    lines = [f"SELECT {', '.join([*by, aggregate])}", f"FROM {_name(table)}"]
-    lines += [] if where is None else [f"WHERE {where.text}"]
-    lines += [f"GROUP BY {', '.join(by)}"] if by else []
-    return "\n".join(lines)
 
 
 def _content(question: Any) -> dict[str, object]:

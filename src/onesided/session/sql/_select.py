@@ -106,10 +106,7 @@ class Select:
 
 
 def select_of(text: str, *, functions: Sequence[str], shared: Sequence[str]) -> Select:
-    """The query in a text. functions: the aggregates; shared: those that take a share.
-
-    Errors: SqlError, with the place and the nearest thing that works.
-    """
+    """The query in a text. shared: aggregates that take a share. Errors: SqlError."""
     return _Reader(Query(text), functions, shared).select()
 
 
@@ -270,11 +267,9 @@ class _Reader(Words):
         self._end()
         for of, place in self._tables:
             if table[-len(of) :] != of:
-                raise self._query.error(
-                    f"{'.'.join(of)} is not the table that is asked.",
-                    place,
-                    "Name the column alone; of a value of several parts, make columns first.",
-                )
+                reason = f"{'.'.join(of)} is not the table that is asked."
+                hint = "Name the column alone; of a value of several parts, make columns first."
+                raise self._query.error(reason, place, hint)
         return Select(
             query=self._query,
             explain=explain,
@@ -319,15 +314,13 @@ class _Reader(Words):
             if name in found:
                 raise self._query.error(f"{name} stands twice.", word.start, "Give it once.")
             self._need("=", "An option is name=value")
-            found[name] = (self._option(name), word.start)
+            given: object = "NULL"
+            if self._here.kind == "text":
+                given = self._next().text[1:-1].replace("''", "'")
+            elif not self._take("NULL"):
+                given = self._next().name if self._here.name else self._number(name)
+            found[name] = (given, word.start)
         return found
-
-    def _option(self, name: str) -> object:
-        if self._here.kind == "text":
-            return self._next().text[1:-1].replace("''", "'")
-        if self._take("NULL"):
-            return "NULL"
-        return self._next().name if self._here.name else self._number(name)
 
     def _items(self) -> tuple[tuple[tuple[str, int], ...], tuple[Aggregate, ...]]:
         names: list[tuple[str, int]] = []
@@ -389,10 +382,8 @@ class _Reader(Words):
             raise self._refused("This cannot stand here")
         self._need("FROM", hint="Name the table; any name means the session's own.")
         if self._here.upper == "(":
-            raise self._refused(
-                "A query inside a query is not read",
-                hint="Compute the inner table first, and open a session on it.",
-            )
+            hint = "Compute the inner table first, and open a session on it."
+            raise self._refused("A query inside a query is not read", hint=hint)
         parts = [self._name("A table").casefold()]
         while self._take("."):
             parts.append(self._name("A table").casefold())
@@ -558,11 +549,9 @@ class _Reader(Words):
             named = self._counts.get(name.lower()) if alone else None
             word = word if alone else self._words[self._at - 1]
             if named is not None and name.lower() in grouped:
-                raise self._query.error(
-                    f"{name!r} is a column that is grouped by, and a count.",
-                    place,
-                    "Give the count another name.",
-                )
+                reason = f"{name!r} is a column that is grouped by, and a count."
+                hint = "Give the count another name."
+                raise self._query.error(reason, place, hint)
         if named is None or named.function != "COUNT":
             hint = f"Write {clause} COUNT(DISTINCT unit) ..."
             raise self._refused(f"{clause} takes a count", word, hint)
@@ -574,10 +563,8 @@ class _Reader(Words):
         count = self._counted("HAVING", grouped)
         sign = self._here.upper
         if not self._take("<=", "<", ">=", ">"):
-            raise self._refused(
-                "HAVING certifies that counts are small, or large",
-                hint="Write HAVING COUNT(...) <= t, or >= t.",
-            )
+            hint = "Write HAVING COUNT(...) <= t, or >= t."
+            raise self._refused("HAVING certifies that counts are small, or large", hint=hint)
         # Of whole numbers, less than t is at most t - 1, and more than t at least t + 1.
         least, step = {"<": (1, -1), ">=": (1, 0), ">": (0, 1)}.get(sign, (0, 0))
         limit = self._whole("a threshold", least=least) + step

@@ -293,8 +293,7 @@ class Mean(Valued):
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
-    >>> policy = od.policy.addition_only()
-    >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
+    >>> session = od.Session(people, unit="person", policy=od.policy.addition_only(), budget=1000)
     >>> 0 <= session.mean("age", bounds=(0, 100), epsilon=1).value <= 100
     True
     """
@@ -584,8 +583,7 @@ class Variance(Mean):
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
-    >>> policy = od.policy.addition_only()
-    >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
+    >>> session = od.Session(people, unit="person", policy=od.policy.addition_only(), budget=1000)
     >>> session.variance("age", bounds=(0, 100), epsilon=1).value >= 0
     True
     """

@@ -9,15 +9,13 @@ from typing import Final
 import narwhals as nw
 import numpy as np
 
-from onesided._english import many
 from onesided._numbers import MAX_COUNT
 from onesided.engine.kit import LENGTH, MOST_ROWS, ORDER, Lazy, first_groups, whole_of
-from onesided.errors import DataError
 from onesided.noise import IntArray
 from onesided.session._context import Taken
 from onesided.session._groups import Groups
 from onesided.session._question import Check, all_of
-from onesided.session.values._value import VALUE, Value
+from onesided.session.values._value import VALUE, Value, no_value
 
 _SQUARE: Final = "onesided_square"
 _COPY: Final = "onesided_copy"
@@ -144,8 +142,7 @@ def own_values(
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Own means that occur, in steps and rising by group, their counts, and where groups end.
 
-    Groups come in the order of the keys. Without ``own_mean`` the units' clipped sums; with
-    ``max_rows`` as many rows of each. Secret.
+    Without ``own_mean`` the units' clipped sums; with ``max_rows`` as many rows of each. Secret.
     """
     taken, groups = groups.inside(taken)
     rows = _in_steps(taken, groups, value if own_mean else value.around_zero)
@@ -154,7 +151,7 @@ def own_values(
         pairs = _paired(parts, taken, groups)
     else:
         parts = _first_rows(rows, taken, groups, value, most=max_rows)
-        pairs = _paired_rows(parts, taken, groups)
+        pairs = _paired(parts, taken, groups, rows=True)
     named = (ORDER, VALUE) if groups.by else (VALUE,)
     counted = pairs.group_by(*named).agg(nw.len().alias(LENGTH))
     found = taken.table.arrays(counted.select(*named, LENGTH))
@@ -172,15 +169,8 @@ def asserted(groups: Groups, value: Value) -> Check | None:
         (column,) = inner.at(value.columns)
         rows = inner.rows((*inside.by, column), where=groups.where, counted=groups.query.counted)
         empty = rows.filter(nw.col(column).is_null())
-        number = whole_of(inner.table.scalar(empty.select(nw.len().alias(LENGTH))))
-        if number:
-            raise DataError(
-                f"{many(number, 'row', one='has', more='have')} no value in {value.column!r}.",
-                hint='Fill them, or pass missing="drop" to leave them out. This number is not for '
-                "publication. Nothing was drawn and nothing was recorded.",
-                rows=number,
-                column=value.column,
-            )
+        if number := whole_of(inner.table.scalar(empty.select(nw.len().alias(LENGTH)))):
+            raise no_value(number, value.column)
 
     return all_of(refuse_missing if value.missing == "refuse" else None, groups.asserts)
 
@@ -194,27 +184,19 @@ def _in_steps(taken: Taken, groups: Groups, value: Value) -> Lazy:
     return value.in_steps(rows, column, taken.schema.get(column, nw.Int64()))
 
 
-def _paired(parts: Lazy, taken: Taken, groups: Groups) -> Lazy:
-    """What each unit adds beside the number of its group; each unit in its first groups alone."""
+def _paired(parts: Lazy, taken: Taken, groups: Groups, *, rows: bool = False) -> Lazy:
+    """What each unit adds beside the number of its group; each unit in its first groups alone.
+
+    rows: whether a unit may have several of them in a group.
+    """
     if not groups.by:
         return parts
-    pairs = taken.table.join_keys(parts, groups.keys)
-    if groups.excess == "truncate" and taken.unit is not None:
-        most = groups.query.max_groups or 1
-        pairs = first_groups(taken.table.engine, pairs, taken.unit, [ORDER], most=most)
-    return pairs
-
-
-def _paired_rows(rows: Lazy, taken: Taken, groups: Groups) -> Lazy:
-    """Rows beside the number of their group; those of each unit in its first groups alone."""
-    if not groups.by:
-        return rows
-    pairs, unit = taken.table.join_keys(rows, groups.keys), taken.unit
+    pairs, unit = taken.table.join_keys(parts, groups.keys), taken.unit
     if groups.excess != "truncate" or unit is None:
         return pairs
-    most, each = groups.query.max_groups or 1, pairs.select(unit, ORDER).unique()
+    most, each = groups.query.max_groups or 1, pairs.select(unit, ORDER).unique() if rows else pairs
     first = first_groups(taken.table.engine, each, unit, [ORDER], most=most)
-    return pairs.join(first.select(unit, ORDER), on=[unit, ORDER], how="inner")
+    return pairs.join(first.select(unit, ORDER), on=[unit, ORDER], how="inner") if rows else first
 
 
 def _is_wide(most: int) -> bool:
@@ -289,14 +271,14 @@ def _added(parts: Lazy, taken: Taken, groups: Groups, wide: Mapping[str, bool]) 
     by_rank: list[Powers] = [(0, 0, 0)] * groups.keys.size
     for rank, *sums in found:
         told = dict(zip(names, map(whole_of, sums), strict=True))
-        whole = {name: _whole(told, name) if far else told[name] for name, far in wide.items()}
+        whole = {  # exact, of two parts where it is wide
+            name: told[_HIGH[name]] * _PART + told[_LOW[name]] - _UP * told[LENGTH]
+            if far
+            else told[name]
+            for name, far in wide.items()
+        }
         by_rank[int(rank)] = told[LENGTH], whole[VALUE], whole.get(_SQUARE, 0)
     return Moments(tuple(by_rank))
-
-
-def _whole(told: Mapping[str, int], name: str) -> int:
-    """A sum of its two parts, exact."""
-    return told[_HIGH[name]] * _PART + told[_LOW[name]] - _UP * told[LENGTH]
 
 
 def outside(taken: Taken, groups: Groups, value: Value) -> tuple[int, int]:
@@ -311,10 +293,14 @@ def outside(taken: Taken, groups: Groups, value: Value) -> tuple[int, int]:
     empty = given.is_null()
     low, high = (float(end * value.step) for end in (value.low, value.high))
     beyond = ~empty & ((given < low) | (given > high))
-    return tuple(  # type: ignore[return-value] # a pair
-        whole_of(taken.table.scalar(rows.filter(which).select(nw.len().alias(LENGTH))))
-        for which in (beyond, empty)
-    )
+    return numbers_of(taken, rows, beyond, empty)
+
+
+def numbers_of(taken: Taken, rows: Lazy, *which: nw.Expr) -> tuple[int, int]:
+    """Of how many rows each of two conditions is true. Secret."""
+    counts = (rows.filter(one).select(nw.len().alias(LENGTH)) for one in which)
+    first, second = (whole_of(taken.table.scalar(one)) for one in counts)
+    return first, second
 
 
 def _kept(taken: Taken, groups: Groups) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
 from math import ceil, lcm
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,7 @@ from onesided.session._release import of_groups
 from onesided.session.histograms._binned import edges_of
 from onesided.session.values._moments import own_values
 from onesided.session.values._shifts import values_move
-from onesided.session.values._value import Missing, Value, value_of
+from onesided.session.values._value import Value, value_of
 
 Floats = NDArray[np.float64]
 FINEST: Final = 10**6
@@ -168,6 +168,8 @@ class NoisyQuantiles:
 
     parts: tuple[NoisyMaxQuantile, ...]
 
+    why: ClassVar = "noisy maximum"  # how the shares are answered
+
     def release(self, secret: list[tuple[IntArray, ...]], noise: Noise | None) -> Answer:
         """Places of candidates, group by group."""
         return _chosen(self.parts, [secret] * len(self.parts), noise)
@@ -175,11 +177,6 @@ class NoisyQuantiles:
     def rank_errors(self, confidence: Fraction) -> tuple[float, ...]:
         """Per share, by how many ranks an answer misses at most, with this confidence."""
         return tuple(part.rank_error(confidence=confidence) for part in self.parts)
-
-    @property
-    def why(self) -> str:
-        """How the shares are answered."""
-        return "noisy maximum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +199,8 @@ class EnclosedQuantiles:
     all: NoisyQuantiles
     beside: tuple[tuple[int, int], ...]
 
+    why: ClassVar = "noisy maximum, with one below and one above each,"
+
     @classmethod
     def of(cls, thrice: NoisyQuantiles, confidence: Fraction) -> EnclosedQuantiles:
         """With as many values beside as this confidence of each share's interval takes.
@@ -222,11 +221,6 @@ class EnclosedQuantiles:
             thrice, (*[(0, 0)] * number, *((k, 0) for k, _ in below), *((0, m) for _, m in below))
         )
 
-    @property
-    def number(self) -> int:
-        """How many shares were asked for."""
-        return len(self.all.parts) // 3
-
     def release(self, secret: list[tuple[IntArray, ...]], noise: Noise | None) -> Answer:
         """Places of candidates, group by group: of all shares, and below and above them."""
         ranks = [
@@ -245,12 +239,7 @@ class EnclosedQuantiles:
 
     def rank_errors(self, confidence: Fraction) -> tuple[float, ...]:
         """Per share, by how many ranks an answer misses at most, with this confidence."""
-        return self.all.rank_errors(confidence)[: self.number]
-
-    @property
-    def why(self) -> str:
-        """How the shares are answered."""
-        return "noisy maximum, with one below and one above each,"
+        return self.all.rank_errors(confidence)[: len(self.all.parts) // 3]
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +263,8 @@ class FineQuantiles:
     parts: tuple[NoisyMaxQuantile, ...]
     fine: tuple[int, ...]
     interpolate: bool
+
+    why: ClassVar = "noisy maximum"
 
     def release(self, secret: list[tuple[IntArray, ...]], noise: Noise | None) -> Answer:
         """Places of candidates, group by group."""
@@ -304,11 +295,6 @@ class FineQuantiles:
             part.rank_error(confidence=confidence) / number + 1
             for part, number in zip(self.parts, self.fine, strict=True)
         )
-
-    @property
-    def why(self) -> str:
-        """How the shares are answered."""
-        return "noisy maximum"
 
 
 def _parts_upto(point: IntArray, points: int) -> IntArray:
@@ -356,16 +342,10 @@ class SharedQuantiles:
         return f"noisy maximum, halves in {self.shared.levels} levels,"
 
 
-def candidates_of(
-    context: QueryContext,
-    column: str,
-    *,
-    listed: Sequence[Number] | None,
-    bounds: Sequence[Number] | None,
-    step: Number | None,
-    missing: Missing,
-) -> Candidates:
+def candidates_of(context: QueryContext, question: Any) -> Candidates:
     """All steps within bounds, or the candidates listed. Errors: ParameterError, DataError."""
+    column, listed, step = question.column, question.candidates, question.step
+    bounds, missing = question.bounds, question.missing
     context.table.require(column)
     if (listed is None) == (bounds is None):
         raise ParameterError(

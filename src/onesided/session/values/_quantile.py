@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from onesided._numbers import Number, exact, text
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
+from onesided.fields import one_of
 from onesided.mechanism import Cumulative, Interval, isotonic
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, reason
-from onesided.session._groups import Grouped, Groups, names_of
-from onesided.session._missing import LeftOut, left_out
-from onesided.session._plan import Plan
+from onesided.session._groups import Grouped
 from onesided.session._question import Answer, FormLine, PreparedQuery, all_of
 from onesided.session._release import Release, of_groups
 from onesided.session._statement import Nouns
@@ -39,7 +38,15 @@ from onesided.session.values._noisy_max import (
     ranked,
     told,
 )
-from onesided.session.values._value import Missing, Of, most_rows, settle_grid, words_of
+from onesided.session.values._value import (
+    Missing,
+    Of,
+    most_rows,
+    of_numbers,
+    refuse_own_groups,
+    settle_grid,
+    words_of,
+)
 from onesided.session.workloads._ranges import RangeQuery
 
 QuantileMethod = Literal["noisy_max", "cumulative"]
@@ -58,15 +65,6 @@ class Cumulated:
         wrong.
     one_each: whether nobody has more than one value, so that those are numbers of units.
     truncated: whether units were cut to some of their values.
-
-    >>> import polars as pl, onesided as od
-    >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
-    >>> policy = od.policy.addition_only()
-    >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
-    >>> asked = {"candidates": [10, 20, 50], "on_excess": "error", "epsilon": 90}
-    >>> release = session.maximum("age", **asked)
-    >>> release.at(1)["estimate"], float(release.certified_share(20, of=3)[0]) < 1
-    ([50.0], True)
     """
 
     candidates: tuple[Fraction, ...]
@@ -113,7 +111,14 @@ class Cumulated:
         public knowledge.
         Errors: ParameterError if no side is certain, or for a value that is no candidate.
         """
-        place = self._place(candidate)
+        wanted = exact(candidate, name="candidate")
+        if wanted not in self.candidates:
+            raise ParameterError(
+                f"{text(wanted)} is not one of the candidates.",
+                hint="Ask about one of those that were given.",
+                value=wanted,
+            )
+        place = self.candidates.index(wanted)
         if self.truncated:
             raise ParameterError(
                 "Nothing is certain here: units were cut to some of their values, and what was "
@@ -133,16 +138,6 @@ class Cumulated:
             )
         # Towards 0: a rounded share must not claim one unit too many.
         return np.nextafter(np.clip(share, 0, 1), 0) * (share > 0)
-
-    def _place(self, candidate: Number) -> int:
-        wanted = exact(candidate, name="candidate")
-        if wanted not in self.candidates:
-            raise ParameterError(
-                f"{text(wanted)} is not one of the candidates.",
-                hint="Ask about one of those that were given.",
-                value=wanted,
-            )
-        return self.candidates.index(wanted)
 
 
 _NAMED: Final = {"0": "Minimum", "1/2": "Median", "1": "Maximum"}
@@ -179,8 +174,7 @@ class Quantile(Grouped):
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
-    >>> policy = od.policy.addition_only()
-    >>> session = od.Session(people, unit="person", policy=policy, budget=1000)
+    >>> session = od.Session(people, unit="person", policy=od.policy.addition_only(), budget=1000)
     >>> session.median("age", candidates=[7, 12, 40], epsilon=100).value
     12.0
     >>> session.median("age", candidates=[10, 20, 50], epsilon=100).value
@@ -232,13 +226,11 @@ class Quantile(Grouped):
             return None
         return replace(self, of="units", max_rows=None, interpolate=None)
 
-    def _left_out(self, context: QueryContext, by: tuple[str, ...]) -> LeftOut:
-        numbers, missing = (self.column,), self.missing
-        return left_out(context, by, self.where, self.unknown, values=numbers, missing=missing)
+    _left_out = of_numbers
 
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
-        named = ", ".join(text(q.limit_denominator(FINEST)) for q in _shares(self.q))
+        named = ", ".join(text(q.limit_denominator(FINEST)) for q in self.shares)
         over = "rows" if self.of == "rows" else nouns.units
         what = _NAMED.get(named) or f"Quantile {named}"
         return f"{what} of {nouns.column(self.column)}, over {over}"
@@ -249,7 +241,7 @@ class Quantile(Grouped):
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Any, Any]:
         """Check and price the question. Looks at no row."""
-        shares = _shares(self.q)
+        shares = self.shares
         if self.chosen_method == "cumulative":
             if self.interval:
                 raise ParameterError(
@@ -265,44 +257,38 @@ class Quantile(Grouped):
 
     @property
     def shares(self) -> tuple[Fraction, ...]:
-        """The shares asked for, exact. Errors: ParameterError."""
-        return _shares(self.q)
+        """The shares asked for, one or several, exact. Errors: ParameterError."""
+        if not isinstance(self.q, list | tuple | np.ndarray):
+            return (share_of(self.q),)  # type: ignore[arg-type] # it refuses all else
+        if not len(self.q):
+            raise ParameterError("Which quantile? q is empty.", hint="1/2 is the median.")
+        return tuple(map(share_of, self.q))
 
     @property
     def chosen_method(self) -> QuantileMethod:
         """The method, or the one that q has by default. Errors: ParameterError."""
         if self.method is None:
-            shares = _shares(self.q)
+            shares = self.shares
             return "cumulative" if len(shares) == 1 and shares[0] in (0, 1) else "noisy_max"
-        if self.method not in get_args(QuantileMethod):
-            raise ParameterError(
-                f"method={self.method!r} is unknown.",
-                hint='Use "noisy_max" or "cumulative".',
-                value=self.method,
-            )
-        return self.method
+        return one_of(self.method, name="method", words=get_args(QuantileMethod))  # type: ignore[no-any-return]
 
     def values(self, context: QueryContext) -> Candidates:
         """The column, its grid and the candidates for the noisy maximum, checked."""
-        if self.column in names_of(self.by, name="by"):
-            raise ParameterError(
-                f"The question is about values of {self.column!r} and groups by it as well.",
-                hint="Group by another column, or count by this one.",
-                column=self.column,
-            )
-        return candidates_of(
-            context,
-            self.column,
-            listed=self.candidates,
-            bounds=self.bounds,
-            step=self.step,
-            missing=self.missing,
-        )
+        refuse_own_groups(self)
+        return candidates_of(context, self)
 
     def ways(self, context: QueryContext) -> Iterator[Way]:
         """Near in rank, by counting, and by ranges from the lowest candidate; for plans."""
         own = "cumulative" if self.chosen_method == "cumulative" else "noisy maximum"
-        ways = [*self._near_in_rank(), *self._by_counting(context)]
+        ways = [*self._by_counting(context)]
+        if not {0, 1} & set(self.shares):
+            near = Way(
+                "noisy maximum",
+                replace(self, method="noisy_max"),
+                "the candidate that is nearest in rank, with noise on the ranks",
+                told=lambda release: release.estimates.T.reshape(-1),
+            )
+            ways.insert(0, near)
         first = [way for way in ways if own in way.name]
         yield from (replace(way, question=self, note="", certain=True) for way in first)
         yield from (way for way in ways if own not in way.name)
@@ -318,15 +304,6 @@ class Quantile(Grouped):
                 place = int(np.searchsorted(upto, max(math.ceil(share * most), 1)))
                 places.append(int(held[place]) if most else 0)
         return found.numbers(np.array(places, dtype=np.int64))
-
-    def _near_in_rank(self) -> Iterator[Way]:
-        if not {0, 1} & set(self.shares):
-            yield Way(
-                "noisy maximum",
-                replace(self, method="noisy_max"),
-                "the candidate that is nearest in rank, with noise on the ranks",
-                told=lambda release: release.estimates.T.reshape(-1),
-            )
 
     def _by_counting(self, context: QueryContext) -> Iterator[Way]:
         found = replace(self, method="noisy_max").values(context)
@@ -369,10 +346,6 @@ class Quantile(Grouped):
     ) -> PreparedQuery[Any, Release]:
         found, most = self.values(context), most_rows(context, self)
         groups = replace(self.groups(context), words=words_of(context, found.value, most))
-        if self.interpolate not in (None, True, False):
-            raise ParameterError(
-                f"interpolate={self.interpolate!r} is unknown.", hint="Use True, False or None."
-            )
         if self.interval and self.interpolate is not None:
             raise ParameterError(
                 "interval= has no meaning beside interpolate=.",
@@ -424,7 +397,13 @@ class Quantile(Grouped):
         mechanism = groups.for_policy(
             Cumulative, context, bins=len(points) + 1, epsilon=self.epsilon
         )
-        plan = _plan(context, groups, mechanism)
+        plan = groups.plan(
+            context,
+            mechanism,
+            certain=certain_sides(mechanism),
+            standard_deviation=mechanism.mean_variance**0.5,
+            why=f"{mechanism.levels} sizes of runs; {reason(mechanism)}",
+        )
         names, rows = groups.by[:-1], groups.keys.rows[:: len(points) + 1]
         keys = PublicKeys.of(names, tuple(row[:-1] for row in rows))
         sure = Confidence(self.confidence, self.simultaneous)
@@ -473,25 +452,6 @@ class Quantile(Grouped):
             raise ParameterError("There are no candidates.", hint="Give at least one number.")
         bins = {self.column: BinEdges(points, open_ends=True)}
         return with_bins(context, self, bins, missing=self.missing)
-
-
-def _plan(context: QueryContext, groups: Groups, mechanism: Cumulative) -> Plan:
-    return groups.plan(
-        context,
-        mechanism,
-        certain=certain_sides(mechanism),
-        standard_deviation=mechanism.mean_variance**0.5,
-        why=f"{mechanism.levels} sizes of runs; {reason(mechanism)}",
-    )
-
-
-def _shares(q: Number | Sequence[Number]) -> tuple[Fraction, ...]:
-    """One share or several. Errors: ParameterError."""
-    if isinstance(q, list | tuple | np.ndarray):
-        if not len(q):
-            raise ParameterError("Which quantile? q is empty.", hint="1/2 is the median.")
-        return tuple(map(share_of, q))
-    return (share_of(q),)  # type: ignore[arg-type] # it refuses all else
 
 
 def share_of(q: Number) -> Fraction:

@@ -32,11 +32,6 @@ def halves(
     """Both questions, with bounds that hold together as often as those of their ratio are to.
 
     Errors: ParameterError for what has no ratio with bounds.
-
-    >>> people, cost = Count(epsilon=1), Sum("cost", bounds=(0, 9), epsilon=1)
-    >>> asked = halves(cost, people, confidence="0.9", simultaneous=False)
-    >>> [str(one.confidence) for one in asked]
-    ['19/20', '19/20']
     """
     for name, one in {"numerator": numerator, "denominator": denominator}.items():
         if type(one) not in (Count, RowCount, Sum):
@@ -44,8 +39,12 @@ def halves(
                 f"The {name} is {a(type(one).__name__)}, of which no ratio is told.",
                 hint="Give a Count, a RowCount or a Sum; a mean is a question of its own.",
             )
-    low = _least(denominator)
-    if low is None or low < 0:
+    ends: Any = (0, 0)  # of counts; of a sum what it says, if it does
+    if isinstance(denominator, Sum):
+        totals = denominator.total_bounds
+        ends = denominator.bounds if totals is None else totals
+    known = isinstance(ends, tuple | list) and len(ends) == 2
+    if not known or exact(ends[0], name="bounds") < 0:
         raise ParameterError(
             "Nothing says that the denominator is never negative, and a ratio has no bounds where "
             "it may be.",
@@ -61,15 +60,6 @@ def halves(
         )
     sure = shared(Confidence(confidence, simultaneous).of_each(1), 2)
     return [replace(one, confidence=sure, simultaneous=simultaneous) for one in asked]
-
-
-def _least(question: Any) -> Any:
-    """The least that a total can be, as far as the question says; None where it says nothing."""
-    if not isinstance(question, Sum):
-        return 0
-    ends: Any = question.bounds if question.total_bounds is None else question.total_bounds
-    known = isinstance(ends, tuple | list) and len(ends) == 2
-    return exact(ends[0], name="bounds") if known else None
 
 
 def ratio_of(
@@ -119,11 +109,6 @@ def quotients(
     """Estimates and bounds of a quotient whose denominator is above 0, and at least ``least``.
 
     Bounds are rounded outwards.
-
-    >>> made = Interval(np.array([2]), np.array([4]), True, False)
-    >>> estimate, bounds = quotients([3], made, [2], Interval([1], [2], False, False), least=1)
-    >>> estimate, float(bounds.lower[0]) <= 1, float(bounds.upper[0]) >= 4, bounds.lower_certain
-    (array([1.5]), True, True, False)
     """
     a, b, c, e = (np.asarray(one, dtype=np.float64) for one in (n.lower, n.upper, d.lower, d.upper))
     sure = d.lower_certain or bool((c <= least).all())  # below which no denominator is

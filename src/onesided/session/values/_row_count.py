@@ -23,7 +23,6 @@ from onesided.session.values._sum import Sum
 from onesided.session.values._value import VALUE, Value, rows_of_unit
 
 _ROWS: Final = "onesided_rows"
-_OF_ROWS: Final = frozenset({"max_rows"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +65,16 @@ class RowCount(Grouped):
                 hint="Ask count(...), without max_rows.",
             )
         most = rows_of_unit(context, self.max_rows)
-        given = {
-            one.name: getattr(self, one.name) for one in fields(self) if one.name not in _OF_ROWS
-        }
-        asked = Sum(_ROWS, bounds=(0, most), **given)
-        value = ones(most)
-        return asked.prepared(
-            context,
-            value,
-            detail={"max_rows": str(most)},
-            words=value.sentence,
-        )
+        given = {n.name: getattr(self, n.name) for n in fields(self) if n.name != "max_rows"}
+        asked, value = Sum(_ROWS, bounds=(0, most), **given), ones(most)
+        detail = {"max_rows": str(most)}
+        return asked.prepared(context, value, detail=detail, words=value.sentence)
 
 
 class _Ones(Value):
     """Ones, added up to a bound."""
 
     __slots__ = ()
-
-    @classmethod
-    def upto(cls, most: int) -> _Ones:
-        """From 0 to ``most``."""
-        return cls(column=_ROWS, step=Fraction(1), low=0, high=most, missing="drop")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -106,9 +93,5 @@ class _Ones(Value):
 
 
 def ones(most: int) -> Value:
-    """A column of ones, of which a unit adds up to ``most`` in a group.
-
-    >>> ones(3).high
-    3
-    """
-    return _Ones.upto(most)
+    """A column of ones, of which a unit adds up to ``most`` in a group."""
+    return _Ones(column=_ROWS, step=Fraction(1), low=0, high=most, missing="drop")

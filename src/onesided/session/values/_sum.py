@@ -19,8 +19,7 @@ from onesided.policy import Edge, Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, deviation, reason, residual_bias
-from onesided.session._groups import Grouped, Groups, names_of
-from onesided.session._missing import LeftOut, left_out
+from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, FormLine, PreparedQuery
 from onesided.session._release import Release, of_groups, sides
@@ -36,6 +35,8 @@ from onesided.session.values._value import (
     ends_of_rows,
     in_units,
     most_rows,
+    of_numbers,
+    refuse_own_groups,
     settle_grid,
     value_of,
     words_of,
@@ -77,12 +78,7 @@ class Valued(Grouped):
     def value(self, context: QueryContext) -> Value:
         """The column, its bounds and its grid, checked."""
         context.table.require(self.column)
-        if self.column in names_of(self.by, name="by"):
-            raise ParameterError(
-                f"The question is about values of {self.column!r} and groups by it as well.",
-                hint="Group by another column, or count by this one.",
-                column=self.column,
-            )
+        refuse_own_groups(self)
         bounds = self._ends
         if bounds is None:
             raise ParameterError(
@@ -158,9 +154,7 @@ class Valued(Grouped):
             told=lambda release: np.array([told(values, estimates(release))]),
         )
 
-    def _left_out(self, context: QueryContext, by: tuple[str, ...]) -> LeftOut:
-        numbers, missing = (self.column,), self.missing
-        return left_out(context, by, self.where, self.unknown, values=numbers, missing=missing)
+    _left_out = of_numbers
 
     def share(self, groups: Groups) -> Fraction:
         """The confidence of each group's own interval. Errors: ParameterError."""
@@ -191,8 +185,7 @@ class Sum(Valued):
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "cost": [7, 12, 40, 60]})
-    >>> policy = od.policy.addition_only()
-    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+    >>> session = od.Session(visits, unit="person", policy=od.policy.addition_only(), budget=1000)
     >>> release = session.sum("cost", of="rows", max_rows=2, bounds=(0, 50), epsilon=90)
     >>> release.value, release.interval.upper_certain
     (109.0, True)

@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided._english import many
 from onesided._numbers import (
     MAX_COUNT,
     Number,
@@ -24,9 +25,11 @@ from onesided._numbers import (
 )
 from onesided.engine.kit import Lazy, is_wide
 from onesided.errors import DataError, ParameterError
-from onesided.fields import settle
+from onesided.fields import one_of, settle
 from onesided.mechanism import Interval
 from onesided.session._context import QueryContext
+from onesided.session._groups import names_of
+from onesided.session._missing import LeftOut, left_out
 
 Floats = NDArray[np.float64]
 Missing = Literal["refuse", "drop"]
@@ -43,11 +46,7 @@ _HALF: Final = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """How one number per row becomes a whole number of steps. Public.
-
-    low, high: the bounds, in steps. Each row is rounded to the nearest step and clipped to the
-    bounds by itself, so nothing about one row depends on another.
-    """
+    """How one number per row becomes a whole number of steps, by itself. low, high: in steps."""
 
     column: str
     step: Fraction
@@ -69,12 +68,8 @@ class Value:
     def sentence(self) -> str:
         """Which numbers the answer is about."""
         left = "" if self.missing == "refuse" else " Rows without a value are left out."
-        return f"Values of {self.column!r} are {self.clipped}.{left}"
-
-    @property
-    def clipped(self) -> str:
-        """What becomes of a number."""
-        return f"rounded to steps of {text(self.step)} and clipped to {self.ends}"
+        clipped = f"rounded to steps of {text(self.step)} and clipped to {self.ends}"
+        return f"Values of {self.column!r} are {clipped}.{left}"
 
     @property
     def ends(self) -> str:
@@ -104,11 +99,48 @@ class Value:
         # Bounds may lie beyond the column's type: then they are no numbers to compare it with.
         if dtype.is_integer() and not is_wide(dtype) and self.step.denominator == 1:
             whole = given.cast(nw.Int64())
-            steps = whole if self.step == 1 else _nearest(_divided(whole, self.step))
+            steps = whole if self.step == 1 else _nearest(whole, self.step)
             return _clipped(steps, self.low, self.high)
         low, high = float(self.low * self.step), float(self.high * self.step)
         inside = _clipped(given.cast(nw.Float64()), low, high)
-        return _nearest(_divided(inside, self.step))
+        return _nearest(inside, self.step)
+
+
+def refuse_own_groups(question: Any) -> None:
+    """Refuse values of a column that makes the groups. Errors: ParameterError."""
+    if question.column in names_of(question.by, name="by"):
+        raise ParameterError(
+            f"The question is about values of {question.column!r} and groups by it as well.",
+            hint="Group by another column, or count by this one.",
+            column=question.column,
+        )
+
+
+def require_missing(missing: object) -> None:
+    """Refuse what says nothing of rows without a value. Errors: ParameterError."""
+    if missing not in get_args(Missing):
+        raise ParameterError(
+            f"missing={missing!r} is unknown.",
+            hint='Use "refuse", or "drop" to leave rows without a value out.',
+            value=missing,
+        )
+
+
+def no_value(number: int, column: str) -> DataError:
+    """What is said of data with rows that are to have a value and have none."""
+    return DataError(
+        f"{many(number, 'row', one='has', more='have')} no value in {column!r}.",
+        hint='Fill them, or pass missing="drop" to leave them out. This number is not for '
+        "publication. Nothing was drawn and nothing was recorded.",
+        rows=number,
+        column=column,
+    )
+
+
+def of_numbers(question: Any, context: QueryContext, by: tuple[str, ...]) -> LeftOut:
+    """What is not known of the rows of a question about a column of numbers."""
+    numbers, missing, where = (question.column,), question.missing, question.where
+    return left_out(context, by, where, question.unknown, values=numbers, missing=missing)
 
 
 def settle_grid(question: Any, *names: str) -> None:
@@ -138,12 +170,7 @@ def value_of(
             hint="Give a column of whole numbers, decimals or floats.",
             column=column,
         )
-    if missing not in ("refuse", "drop"):
-        raise ParameterError(
-            f"missing={missing!r} is unknown.",
-            hint='Use "refuse", or "drop" to leave rows without a value out.',
-            value=missing,
-        )
+    require_missing(missing)
     grid = positive(step, name="step")
     if not 1 / _FARTHEST <= grid <= _FARTHEST:
         raise ParameterError(
@@ -196,19 +223,13 @@ def _clipped(given: nw.Expr, low: float, high: float) -> nw.Expr:
     )
 
 
-def _divided(given: nw.Expr, step: Fraction) -> nw.Expr:
-    """How many steps, as floats."""
-    numbers = given.cast(nw.Float64())
-    if step.numerator == 1:
-        return numbers * float(step.denominator)
-    return numbers / float(step)
-
-
-def _nearest(steps: nw.Expr) -> nw.Expr:
-    """The nearest whole number, halves upwards: engines disagree on halves if left to themselves.
+def _nearest(given: nw.Expr, step: Fraction) -> nw.Expr:
+    """The nearest whole number of steps, halves upwards: engines left alone disagree on halves.
 
     Both the floor and what is above it are exact in floats.
     """
+    numbers, one = given.cast(nw.Float64()), step.numerator == 1
+    steps = numbers * float(step.denominator) if one else numbers / float(step)
     floor = steps.floor()
     return (floor + ((steps - floor) >= _HALF).cast(nw.Float64())).cast(nw.Int64())
 
@@ -225,9 +246,6 @@ def uncut(steps: Interval) -> tuple[NDArray[Any], NDArray[Any]]:
     """Bounds on sums, from bounds on what was cut at 2^62 and -2^62: past these, infinite.
 
     A sum that was cut is enclosed by none within them; one that was not is what it is.
-
-    >>> uncut(Interval(np.array([-3, 5]), np.array([2**62 + 1, 7]), False, True))
-    (array([-3, 5], dtype=object), array([inf, 7], dtype=object))
     """
     lower, upper = steps.lower.astype(object), steps.upper.astype(object)
     lower[steps.lower <= -MAX_COUNT] = -np.inf
@@ -236,17 +254,10 @@ def uncut(steps: Interval) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def most_rows(context: QueryContext, question: Any) -> int | None:
-    """How many rows of a unit count in a group at most; None where each unit has one value.
-
-    Errors: ParameterError.
-    """
+    """The most rows of a unit that count in a group; None where each unit has one value."""
     of, given = question.of, question.max_rows
-    if of is not None and of not in get_args(Of):
-        raise ParameterError(
-            f"of={of!r} is unknown.",
-            hint='Use "units", where each unit counts once, or "rows".',
-            value=of,
-        )
+    if of is not None:
+        one_of(of, name="of", words=get_args(Of))
     if of == "rows" and context.unit is not None:
         return rows_of_unit(context, given)
     if given is not None:
@@ -270,10 +281,7 @@ def rows_of_unit(context: QueryContext, given: int | None) -> int:
 
 
 def ends_of_rows(value: Value, most: int | None) -> tuple[int, int]:
-    """The least and the greatest that a unit adds to a sum of its rows, of at least one.
-
-    Errors: ParameterError beyond 2^62 steps.
-    """
+    """The least and the most that a unit's rows, at least one, add. Errors: past 2^62 steps."""
     number = most or 1
     if number * max(value.high, -value.low) > MAX_COUNT:
         raise ParameterError(

@@ -141,10 +141,7 @@ def moves_of_places(
     names: Sequence[object],
     query: GroupCount = GroupCount(),  # noqa: B008 - frozen
 ) -> Moves:
-    """The policy's moves among groups by name; a place that is no group is elsewhere.
-
-    Errors: PolicyError for groups that the policy cannot place, or one that is called "absent".
-    """
+    """The policy's moves among groups by name; others are elsewhere. Errors: PolicyError."""
     if ABSENT in names and policy.between_values:
         raise PolicyError(
             f"A group is called {ABSENT!r}, which is what not being there is called.",
@@ -206,14 +203,14 @@ def _of_values(policy: Graph, axes: Sequence[Axis], *, clamped: bool) -> Moves:
     pairs: dict[Edge, list[tuple[int, int]]] = defaultdict(list)
     for source, target, _ in policy.arrows.listed:
         ends = [_cell_of(axis, value, clamped=clamped) for value in (source, target)]
-        edge = policy.edge_between(*(_record(value) for value in (source, target)))
+        records = (
+            Record(ABSENT) if value == ABSENT else Record("value", frozenset({value}))
+            for value in (source, target)
+        )
+        edge = policy.edge_between(*records)
         if edge is not None:
             pairs[edge].append((ends[0], ends[1]))
     return listed_moves(axis.cells, policy, pairs)
-
-
-def _record(value: object) -> Record:
-    return Record(ABSENT) if value == ABSENT else Record("value", frozenset({value}))
 
 
 def _cell_of(axis: Axis, value: object, *, clamped: bool) -> int:

@@ -13,26 +13,45 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided._english import many
-from onesided._numbers import MAX_COUNT, Infinite, Loss, Number, positive
+from onesided._numbers import MAX_COUNT, Infinite, Loss, Number, positive, rough
 from onesided.accounting import steps_note
 from onesided.engine.kit import MOST_ROWS
-from onesided.errors import ParameterError
-from onesided.linear import Dense, Grid, Operator
-from onesided.linear.kit import notes_of
+from onesided.errors import OnesidedError, ParameterError, PolicyError
+from onesided.linear import (
+    Dense,
+    Grid,
+    Moves,
+    Operator,
+    Ranges,
+    by_length,
+    candidates,
+    edge_counts,
+    sensitivity,
+    strategy_shifts,
+)
+from onesided.linear.kit import (
+    MOST_PAIRS,
+    Margins,
+    Totals,
+    held_factors,
+    holds_cells,
+    influences,
+    notes_of,
+    thinned,
+)
 from onesided.mechanism import Linear as Mechanism
-from onesided.mechanism.kit import CONFIDENCE, Chosen, Counted, Steps
-from onesided.noise import IntArray, Noise
-from onesided.policy import Shift
+from onesided.mechanism.kit import CONFIDENCE, Chosen, Counted, Steps, rates_over
+from onesided.noise import IntArray, Noise, TwoSidedGeometric
+from onesided.policy import Edge, Policy, Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._fields import Condition, IfUnknown, Keys, Weights
 from onesided.session._groups import Grouped, Groups
-from onesided.session._plan import Plan, priced
+from onesided.session._plan import Plan, PlanOption, priced
 from onesided.session._question import Answer, Check, PreparedQuery, all_of
 from onesided.session._release import Release
 from onesided.session._statement import Nouns
 from onesided.session.workloads._cells import moves_of_places, public_totals
-from onesided.session.workloads._strategies import Choice, choose
 from onesided.show import RoleTable
 
 # The most moves that lead from a value to any other so far from it.
@@ -90,8 +109,7 @@ class LinearQuery:
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
-    >>> policy = od.policy.addition_only()
-    >>> session = od.Session(people, policy=policy, budget=1000)
+    >>> session = od.Session(people, policy=od.policy.addition_only(), budget=1000)
     >>> release = session.linear([[1, 1]], by="age", keys=[7, 12], epsilon=90)
     >>> release.interval.upper.tolist(), release.upper_certain
     ([2.0], True)
@@ -120,7 +138,7 @@ class LinearQuery:
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
         groups = self.cells(context)
-        names = [row[0] if len(row) == 1 else row for row in groups.keys.rows]
+        names = groups.keys.labels()
         asked = self.workload if isinstance(self.workload, Operator) else Dense(self.workload)
         if asked.shape[1] != len(names):
             raise ParameterError(
@@ -168,8 +186,7 @@ class LinearQuery:
 def asserted(context: QueryContext, groups: Groups) -> Check | None:
     """What the cells are held to: where a policy names values, units' values that ``where`` leaves.
 
-    Moves from cell to cell are those of a unit's one value, whether or not a condition picks it: of
-    two values, a condition might pick one now and after a short move the other, far away.
+    Of two values a condition might pick one now and after a short move the other, far away.
     """
     if groups.where is None or not context.policy.between_values:
         return groups.asserts
@@ -191,102 +208,42 @@ def answered(
     about: str = "",
 ) -> PreparedQuery[IntArray, Release]:
     """The steps of a question about linear queries, once its strategy is chosen."""
-    share = confidence.of_each(choice.workload.shape[0])
-    if choice.strategy.largest * MOST_ROWS > MAX_COUNT:
-        raise ParameterError(
-            f"The strategy has an entry of {choice.strategy.largest:,}: of that many rows sums "
-            "would not fit 64 bits.",
-            hint="Use entries up to 2^29.",
-        )
-    mechanism = Mechanism(
-        choice.strategy,
-        choice.workload,
-        choice.upper_rate,
-        choice.lower_rate,
-        non_negative=non_negative,
-        shifts=choice.shifts,
-        public=choice.public,
-    )
+    share, mechanism = confidence.of_each(choice.workload.shape[0]), choice.mechanism(non_negative)
+    rises = choice.workload.is_non_negative
+    groups = replace(groups, left_out=replace(groups.left_out, rises=rises))
+    plan = plan_of(context, groups, choice, mechanism, about or groups.sentence)
 
     def draw(counts: IntArray, noise: Noise | None) -> Answer:
         totals, noisy = mechanism.totals(counts), mechanism.noisy(counts, noise=noise)
         return {"noisy": noisy} if totals is None else {"noisy": noisy, "totals": totals}
 
-    rises = choice.workload.is_non_negative
-    groups = replace(groups, left_out=replace(groups.left_out, rises=rises))
-    plan = plan_of(context, groups, choice, mechanism, about or groups.sentence)
-    return PreparedQuery(
-        detail={**groups.detail, **(detail or {})},
-        plan=plan,
-        context=context,
-        columns=columns,
-        look=groups.counts,
-        asserts=asserts,
-        draw=draw,
-        result=_result_maker(
-            context,
-            groups,
-            choice,
-            mechanism,
-            queries=queries,
-            confidence=confidence,
-            share=share,
-            plan=plan,
-            apart=apart,
-        ),
-    )
-
-
-def _result_maker(
-    context: QueryContext,
-    groups: Groups,
-    choice: Choice,
-    mechanism: Mechanism,
-    *,
-    queries: Columns,
-    confidence: Confidence,
-    share: Fraction,
-    plan: Plan,
-    apart: Apart,
-) -> Callable[[Answer, int | None], Release]:
-    """Makes the release of noisy sums, drawn or stored."""
-
     def result(answer: Answer, entry: int | None) -> Release:
         facts = groups.published(context, plan, entry)
         if context.unit is not None and groups.excess == "keep":
             facts["cut"] = f"{_COUNTED_TWICE} {facts['cut']}".strip()
-        noisy = np.asarray(answer["noisy"], dtype=np.int64)
-        kept = answer.get("totals")
+        noisy, kept = np.asarray(answer["noisy"], dtype=np.int64), answer.get("totals")
         totals = None if kept is None else np.asarray(kept, dtype=np.int64)
         answers = mechanism.estimate(noisy, totals)
-        lower, upper, certain, known = mechanism.interval(
-            noisy, totals, confidence=share, estimate=answers.estimate
-        )
-        sure = False if known is None else known
-        names: dict[str, Any] = dict.fromkeys(queries, "key")
+        bounds = mechanism.interval(noisy, totals, confidence=share, estimate=answers.estimate)
         size, variance = answers.estimate.size, answers.variance
-        spread = np.full(size, np.nan) if variance is None else np.sqrt(variance)
+        certain, known = bounds[2], False if bounds[3] is None else bounds[3]
+        rates = {"lower_certain": mechanism.upper_rate, "upper_certain": mechanism.lower_rate}
         columns = {
             **queries,
-            "estimate": answers.estimate,
-            "lower": lower,
-            "upper": upper,
-            "lower_certain": np.full(size, certain and isinstance(mechanism.upper_rate, Infinite))
-            | sure,
-            "upper_certain": np.full(size, certain and isinstance(mechanism.lower_rate, Infinite))
-            | sure,
-            "standard_deviation": spread,
+            **dict(zip(("estimate", "lower", "upper"), (answers.estimate, *bounds), strict=False)),
+            **{
+                name: np.full(size, certain and isinstance(rate, Infinite)) | known
+                for name, rate in rates.items()
+            },
+            "standard_deviation": np.sqrt(np.full(size, np.nan) if variance is None else variance),
         }
+        held = ((_HELD, totals is not None), (_CUT, not answers.fitted))
         return Release(
             kind="LinearRelease",
-            told=RoleTable.of(columns, roles=names),
+            told=RoleTable.of(columns, roles=dict.fromkeys(queries, "key")),
             summary=f"{many(size, 'query')} by {choice.name}.",
             bound_words=confidence.words,
-            notes=(
-                *notes_of(choice.moves),
-                *(() if totals is None else (_HELD,)),
-                *(() if answers.fitted else (_CUT,)),
-            ),
+            notes=(*notes_of(choice.moves), *(words for words, holds in held if holds)),
             own={
                 "variance": variance,
                 "strategy": choice.name,
@@ -299,7 +256,16 @@ def _result_maker(
             **facts,
         )
 
-    return result
+    return PreparedQuery(
+        detail={**groups.detail, **(detail or {})},
+        plan=plan,
+        context=context,
+        columns=columns,
+        look=groups.counts,
+        asserts=asserts,
+        draw=draw,
+        result=result,
+    )
 
 
 _COUNTED_TWICE: Final = "Who is in several of the groups that are added up counts in each."
@@ -369,3 +335,224 @@ def corners(shifts: Sequence[Shift], upper: Loss, lower: Loss) -> Steps:
     found = [Counted(upper, lower, shift) for shift in shifts]
     both = Chosen(max(o.epsilon for o in found), max(o.backward for o in found))
     return found[0] if len(found) == 1 else both
+
+
+ShiftsOf: TypeAlias = Callable[[Operator], Mapping[Edge, tuple[Shift, ...]]]
+_PROBED: Final = 256
+_SMALL: Final = 256
+_SHOWN: Final = 6
+_MOST_BY_LENGTH: Final = 1_024
+_FEW: Final = 32
+_FEWEST: Final = 4
+_FEW_CELLS: Final = 2**14
+# Where every cell is joined to every other, as under the standard policies: above some 1,400 cells
+# strategies of blocks, which need all pairs, are not tried by themselves. Trees there err less.
+_WHOLE_PAIRS: Final = 2**22
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A strategy with the least noise for it, and how well it and the others would answer.
+
+    error: the root of the mean squared error of the queries (of 256 of them if there are more, of
+    4 to 32 for strategies without a closed form). public: the totals that answers are held to.
+    """
+
+    name: str
+    strategy: Operator
+    workload: Operator
+    moves: Moves
+    shifts: Mapping[Edge, tuple[Shift, ...]]
+    upper_rate: Loss
+    lower_rate: Loss
+    error: float
+    public: Totals | None = None
+    why: str = ""
+    others: tuple[PlanOption, ...] = ()
+
+    def mechanism(self, non_negative: bool) -> Mechanism:  # noqa: FBT001 - one caller
+        """Noise on its sums. Errors: ParameterError where these would not fit 64 bits."""
+        if self.strategy.largest * MOST_ROWS > MAX_COUNT:
+            raise ParameterError(
+                f"The strategy has an entry of {self.strategy.largest:,}: of that many rows sums "
+                "would not fit 64 bits.",
+                hint="Use entries up to 2^29.",
+            )
+        return Mechanism(
+            self.strategy,
+            self.workload,
+            self.upper_rate,
+            self.lower_rate,
+            non_negative=non_negative,
+            shifts=self.shifts,
+            public=self.public,
+        )
+
+
+def choose(
+    given: object,
+    moves: Moves,
+    workload: Operator,
+    epsilon: Fraction,
+    grid: Grid,
+    *,
+    tree: tuple[Policy, Sequence[Any]] | None = None,
+    public: Totals | None = None,
+    makers: Mapping[str, Callable[[], Operator]] | None = None,
+    shifts: ShiftsOf | None = None,
+) -> Choice:
+    """The strategy that was given or named, or else the one of least predicted error.
+
+    makers: what is compared, by name; by default what fits the grid. shifts: how far a strategy's
+    sums move, where that is not what moves of one record among the cells do.
+
+    Where moves join all cells, those that need more than 2^22 pairs are left out.
+    Above 256 cells those without a closed form, such as "staggered", are compared with the best of
+    the others by a few of the queries, the same ones for both.
+
+    Only public facts enter. Errors: ParameterError for an unknown name or where nothing fits.
+    """
+    sized = partial(_sized, epsilon=epsilon, public=public, shifts_of=shifts)
+    if given is not None and not isinstance(given, str):
+        strategy = given if isinstance(given, Operator) else Dense(given)
+        return sized("given", strategy, moves, workload)
+    makers = _makers(grid, tree) if makers is None else makers
+    if isinstance(given, str):
+        if given not in makers:
+            raise ParameterError(
+                f"There is no strategy {given!r} for these cells.",
+                hint=f"Use one of {', '.join(makers)}, an operator, or a matrix.",
+                value=given,
+            )
+        return sized(given, makers[given](), moves, workload)
+    most = _WHOLE_PAIRS if moves.whole else MOST_PAIRS
+    found: list[Choice] = []
+    slow: dict[str, Operator] = {}
+    for name, make in makers.items():
+        try:
+            strategy = make()
+            if strategy.solvable or moves.cells <= _SMALL:
+                found.append(sized(name, strategy, moves, workload, most=most))
+            elif holds_cells(strategy):
+                slow[name] = strategy
+        except OnesidedError:  # cannot be worked out at this size: another will do
+            continue
+    found.extend(_compared(slow, found, moves, workload, sized))
+    if not found:
+        raise ParameterError(
+            "No standard strategy can be worked out for this many cells and this policy.",
+            hint="Give a strategy, use larger cells, or a smaller radius.",
+        )
+    found.sort(key=lambda one: one.error)
+    return _told(found)
+
+
+def _compared(
+    slow: Mapping[str, Operator],
+    found: Sequence[Choice],
+    moves: Moves,
+    workload: Operator,
+    sized: Callable[..., Choice],
+) -> list[Choice]:
+    """Those that are slow to predict: by few queries, as a multiple of the best of the others."""
+    few = thinned(workload, _probes(moves.cells))
+    best = min(found, key=lambda one: one.error, default=None)
+    made: list[Choice] = []
+    for name, strategy in slow.items():
+        try:
+            own = sized(name, strategy, moves, few)
+            if best is not None and best.error and few is not workload:
+                beside = sized(best.name, best.strategy, moves, few).error
+                own = replace(own, error=own.error * best.error / beside)
+            made.append(replace(own, workload=workload))
+        except OnesidedError:
+            continue
+    return made
+
+
+def _probes(cells: int) -> int:
+    """How many queries a strategy without a closed form is judged by."""
+    return max(_FEWEST, min(_FEW, _FEW * _FEW_CELLS // cells))
+
+
+def error_by_length(choice: Choice) -> tuple[tuple[int, float], ...]:
+    """For ranges of 1, 2, 4, ... cells, the root of their mean variance; empty off the line."""
+    cells = choice.strategy.shape[1]
+    line = isinstance(choice.workload, Ranges) and len(choice.workload.grid) == 1
+    if not line or cells > _MOST_BY_LENGTH:
+        return ()
+    found = by_length(choice.strategy)
+    spread = TwoSidedGeometric(choice.upper_rate, choice.lower_rate).variance()
+    lengths = sorted({*(2**k for k in range(cells.bit_length()) if 2**k <= cells), cells})
+    saved = np.zeros(cells)
+    if choice.public is not None and choice.public.of_all:
+        near = influences(choice.strategy, np.ones((cells, 1)))[:, 0]
+        sums = np.concatenate([[0.0], np.cumsum(near)])
+        for n in lengths:
+            saved[n - 1] = np.mean((sums[n:] - sums[:-n]) ** 2) / sums[-1]
+    left = np.maximum(found.factor - saved, 0) * spread
+    return tuple((n, math.sqrt(float(left[n - 1]))) for n in lengths)
+
+
+def _told(found: Sequence[Choice]) -> Choice:
+    """The first, with the others as what else could answer."""
+    best = found[0]
+    others = tuple(
+        PlanOption(name=f"Linear, {one.name}", error=one.error, note=_noise(one))
+        for one in found[1:_SHOWN]
+    )
+    lengths = error_by_length(best)
+    by = ", ".join(f"{length}: {rough(error)}" for length, error in lengths)
+    why = f"{best.name} has the least predicted error; {_noise(best)}"
+    return replace(best, why=f"{why}; by cells in a range, {by}" if by else why, others=others)
+
+
+def _noise(choice: Choice) -> str:
+    return f"a move changes its sums by {sensitivity(choice.shifts)} at most"
+
+
+def _makers(
+    grid: Grid, tree: tuple[Policy, Sequence[Any]] | None
+) -> dict[str, Callable[[], Operator]]:
+    makers = dict(candidates(grid))
+    policy, names = tree or (None, ())
+    if policy is not None and policy.between_values and not policy.by_distance:
+        try:
+            counts = edge_counts(policy, names)
+        except PolicyError:  # the graph has circles
+            return makers
+        makers["edge counts"] = lambda: counts
+    return makers
+
+
+def _sized(
+    name: str,
+    strategy: Operator,
+    moves: Moves,
+    workload: Operator,
+    *,
+    epsilon: Fraction,
+    public: Totals | None,
+    most: int = MOST_PAIRS,
+    shifts_of: ShiftsOf | None = None,
+) -> Choice:
+    moved = partial(strategy_shifts, moves=moves, most=most)
+    shifts = (shifts_of or moved)(strategy)
+    upper, lower = rates_over(shifts, epsilon)
+    spread = TwoSidedGeometric(upper, lower).variance()
+    error = 0.0
+    if not (isinstance(upper, Infinite) and isinstance(lower, Infinite)):
+        probes = _PROBED if strategy.solvable or moves.cells <= _SMALL else _probes(moves.cells)
+        probe = workload if isinstance(workload, Margins) else thinned(workload, probes)
+        error = math.sqrt(float(np.mean(held_factors(strategy, probe, public))) * spread)
+    return Choice(
+        name=name,
+        strategy=strategy,
+        workload=workload,
+        moves=moves,
+        shifts=shifts,
+        upper_rate=upper,
+        lower_rate=lower,
+        error=error,
+        public=public,
+    )

@@ -13,6 +13,7 @@ import numpy as np
 from onesided._english import many
 from onesided._numbers import Number, exact, positive, text
 from onesided.errors import DataError, ParameterError
+from onesided.fields import one_of
 from onesided.linear import Grid, Moves
 from onesided.linear import Ranges as Workload
 from onesided.linear import all_ranges as every_range
@@ -40,8 +41,7 @@ from onesided.session.histograms._binned import (
 from onesided.session.histograms._histogram import Histogram, Method
 from onesided.session.values._value import Missing
 from onesided.session.workloads._cells import Axis, moves_between, public_totals
-from onesided.session.workloads._linear import Columns, Strategy, answered, asserted
-from onesided.session.workloads._strategies import choose
+from onesided.session.workloads._linear import Columns, Strategy, answered, asserted, choose
 
 Outside = Literal["clamp", "refuse"]
 _MOST_LISTED: Final = 2**20
@@ -83,8 +83,7 @@ class RangeQuery:
 
     >>> import polars as pl, onesided as od
     >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
-    >>> policy = od.policy.addition_only()
-    >>> session = od.Session(people, policy=policy, budget=1000)
+    >>> session = od.Session(people, policy=od.policy.addition_only(), budget=1000)
     >>> session.ranges("age", [(0, 20)], bins=[0, 20, 100], epsilon=90).estimate.round().tolist()
     [2.0]
     """
@@ -122,6 +121,10 @@ class RangeQuery:
         axes = [Axis.of(name, one, context.schema[name]) for name, one in bins.items()]
         moves = self._moves(context, axes, groups)
         public = public_totals(moves, context, groups, tuple(bins))
+        left = "" if self.missing == "refuse" else " Rows without a value are left out."
+        said = "About data that lie within the bins, all of them."
+        if self.outside == "clamp":
+            said = "Values beyond the bins count in the nearest bin."
         choice = choose(self.strategy, moves, asked, epsilon, Grid(asked.grid), public=public)
         return answered(
             binned.context,
@@ -138,7 +141,7 @@ class RangeQuery:
             ),
             apart=partial(context.policy.moves_along, whole=[axis.whole for axis in axes]),
             detail={**binned.detail, "outside": self.outside},
-            about=f"{groups.sentence} {self._sentence}",
+            about=f"{groups.sentence} {said}{left}",
         )
 
     def ways(self, context: QueryContext) -> Iterator[Way]:
@@ -177,11 +180,6 @@ class RangeQuery:
         question = Grouped(epsilon=self.epsilon, where=self.where, unknown=self.unknown)
         return with_bins(context, question, self._bins(), missing=self.missing)
 
-    def cells(self, context: QueryContext) -> Groups:
-        """The cells as groups."""
-        binned = self.binned(context)
-        return binned.question.groups(binned.context)
-
     def _moves(self, context: QueryContext, axes: Sequence[Axis], groups: Groups) -> Moves:
         moves = moves_between(
             context.policy,
@@ -192,20 +190,9 @@ class RangeQuery:
         )
         return moves if self.where is None else moves.conditioned()
 
-    @property
-    def _sentence(self) -> str:
-        """Which data the answers are about."""
-        left = "" if self.missing == "refuse" else " Rows without a value are left out."
-        if self.outside == "clamp":
-            return f"Values beyond the bins count in the nearest bin.{left}"
-        return f"About data that lie within the bins, all of them.{left}"
-
     def _bins(self) -> dict[str, BinEdges]:
         """Bins of one or two columns. Errors: ParameterError."""
-        if self.outside not in get_args(Outside):
-            raise ParameterError(
-                f"outside={self.outside!r} is unknown.", hint='Use "clamp" or "refuse".'
-            )
+        one_of(self.outside, name="outside", words=get_args(Outside))
         if isinstance(self.column, Mapping):
             if self.bins is not None or self.bounds is not None:
                 raise ParameterError(
@@ -341,8 +328,7 @@ def _refuse_outside(taken: Taken, bins: Mapping[str, BinEdges]) -> None:
     for column in bins:
         place, value = table.at(bin_name(column)), table.at(column)
         beyond = (nw.col(place) == _NOWHERE) & ~nw.col(value).is_null()
-        number = int(table.scalar(table.frame.filter(beyond).select(nw.len().alias("rows"))))
-        if number:
+        if number := table.rows_where(beyond):
             raise DataError(
                 f"{many(number, 'row', one='lies', more='lie')} outside the bins of {column!r}.",
                 hint='Use wider bounds, or outside="clamp" where the policy allows. This number '

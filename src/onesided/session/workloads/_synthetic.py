@@ -295,13 +295,15 @@ class Synthetic:
         moved: Sequence[Moved],
     ) -> Plan:
         deviation = math.sqrt(mechanism.distribution.variance())
+        ones, pairs = len(layout.axes), len(layout.margins) - len(layout.axes)
+        every = many(math.comb(ones, 2), "pair")
         plan = priced(
             context,
             mechanism,
             mechanism.shifts,
             about=f"{groups.sentence} {_MADE}",
             standard_deviation=deviation * math.sqrt(float(np.mean(layout.spread**-2.0))),
-            why=_why(layout),
+            why=f"{many(ones, 'column')} and {pairs} of {every} measured",
         )
         return replace(
             plan,
@@ -412,7 +414,9 @@ class Synthetic:
         unmeasured = math.comb(len(axes), 2) * _DEPENDENT
 
         def error(some: int, weight: int) -> float:
-            each = _spread(rates, len(ones) + weight * some) / records
+            part = Fraction(1, len(ones) + weight * some)  # so many times as much is measured
+            noise = TwoSidedGeometric(*(rate * part for rate in rates))
+            each = math.sqrt(noise.variance()) / records
             measured = float(cells[:some].sum()) * each / weight
             return sum(sizes) * each + measured + unmeasured - some * _DEPENDENT
 
@@ -473,37 +477,17 @@ def _noted(margins: Sequence[Moved], upper: Loss, lower: Loss) -> dict[str, obje
     told = {}
     for edge in margins[0][0]:
         alike = Counter((tuple(dict.fromkeys(shifts[edge])), w) for shifts, w in margins)
-        told[edge.name] = Together(
-            tuple(
-                Together((corners([_times(s, w) for s in some], upper, lower),), number)
-                for (some, w), number in alike.items()
-            )
-        )
+        each = []
+        for (some, w), number in alike.items():
+            shifts = [Shift(rise=w * s.rise, fall=w * s.fall) for s in some]
+            each.append(Together((corners(shifts, upper, lower),), number))
+        told[edge.name] = Together(tuple(each))
     return steps_note(told)
-
-
-def _times(shift: Shift, weight: int) -> Shift:
-    return Shift(rise=weight * shift.rise, fall=weight * shift.fall)
-
-
-def _spread(rates: tuple[Loss, Loss], weight: int) -> float:
-    """One number's standard deviation, where so many times as much is measured."""
-    return math.sqrt(TwoSidedGeometric(*(rate * Fraction(1, weight) for rate in rates)).variance())
-
-
-def _why(layout: Layout) -> str:
-    ones, pairs = len(layout.axes), len(layout.margins) - len(layout.axes)
-    every = math.comb(ones, 2)
-    return f"{many(ones, 'column')} and {pairs} of {many(every, 'pair')} measured"
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What was released, and what is made of it.
-
-    measured: each margin, less the noise's mean. deviation: of a number at weight 1. joint:
-    what rows are about of which some are true.
-    """
+    """What was released, and what is made of it. measured: each margin, less the noise's mean."""
 
     layout: Layout
     measured: list[FloatArray]

@@ -22,6 +22,7 @@ from onesided._english import many
 from onesided._numbers import MAX_COUNT, Infinite, Number, positive, rough
 from onesided.engine.kit import MOST_ROWS
 from onesided.errors import DataError, KeysError, ParameterError
+from onesided.fields import one_of
 from onesided.linear import Grid, Identity, Kron, Moves, Operator, kron
 from onesided.linear.kit import Margins, best_weights, kept_within, tightened, whole_cells
 from onesided.mechanism import Linear as Mechanism
@@ -42,8 +43,14 @@ from onesided.session.values._row_count import ones
 from onesided.session.values._sum import Sum
 from onesided.session.values._value import Missing, Of, Value, most_rows, rows_of_unit
 from onesided.session.workloads._cells import moves_of_places, public_totals
-from onesided.session.workloads._linear import SEVERAL, LinearQuery, asserted, plan_of
-from onesided.session.workloads._strategies import Choice, choose
+from onesided.session.workloads._linear import (
+    SEVERAL,
+    Choice,
+    LinearQuery,
+    asserted,
+    choose,
+    plan_of,
+)
 from onesided.show import RoleTable
 from onesided.store import read_json
 
@@ -173,10 +180,7 @@ class CrossTable(Grouped):
 
     def _check(self) -> None:
         """Errors: ParameterError for arguments that have no meaning."""
-        if self.outside not in ("leave", "refuse"):
-            raise ParameterError(
-                f"outside={self.outside!r} is unknown.", hint='Use "leave" or "refuse".'
-            )
+        one_of(self.outside, name="outside", words=("leave", "refuse"))
         if self.column is None and self.of != "rows":
             named = [one for one in (*_OF_SUM[:4], "max_rows") if getattr(self, one) is not None]
             if named:
@@ -280,17 +284,21 @@ class CrossTable(Grouped):
         groups, cells = counted.groups, layout.full.shape[1]
         public, moves = None, Moves(cells, context.policy.edges, (), ())
         if counted.shifts is None:
-            names = [row[0] if len(row) == 1 else row for row in groups.keys.rows]
-            moves = moves_of_places(context.policy, names, groups.query)
+            moves = moves_of_places(context.policy, groups.keys.labels(), groups.query)
             moves = moves if groups.where is None else moves.conditioned()
         elif self.outside == "refuse" and groups.where is None:
-            moves = _partition(moves, counted.shifts)
+            # Whether every move leaves the number of those in some cell: it takes one to another.
+            still = (Shift(rise=1, fall=1), Shift(rise=0, fall=0))
+            if all(s in still for some in counted.shifts.values() for s in some):
+                moves = replace(moves, whole=True)
         if counted.step == counted.most == 1:
             public = public_totals(moves, context, groups, groups.by)
         known = public is not None and public.of_all
 
         def shifts(strategy: Operator) -> Mapping[Edge, tuple[Shift, ...]]:
-            times = _column_sum(strategy)
+            first = np.zeros(1, dtype=np.int64)  # a cell adds the same to all sums together
+            meets = strategy.meets(first, first)
+            times = 0 if meets is None else int(np.max(meets.plus_plus))
             return {
                 edge: tuple(Shift(rise=times * s.rise, fall=times * s.fall) for s in some)
                 for edge, some in (counted.shifts or {}).items()
@@ -309,10 +317,7 @@ class CrossTable(Grouped):
 
 
 class _Counted(NamedTuple):
-    """What is in each cell. shifts: of all cells together, per edge; None where moves tell them.
-
-    most: the most that one unit adds to a cell. step: what a number is a multiple of.
-    """
+    """What is in each cell. shifts: of all cells together, per edge; None where moves tell them."""
 
     groups: Groups
     columns: tuple[str, ...]
@@ -336,20 +341,6 @@ class _Told(NamedTuple):
 
 _PARENTS: Final = 'Such as hierarchy={"county": {"state": ["North", "North", "South"]}}.'
 _SUMS: Final = "Each margin is the sum of its cells."
-
-
-def _partition(moves: Moves, shifts: Mapping[Edge, tuple[Shift, ...]]) -> Moves:
-    """Whether every move leaves the number of those in some cell: it takes one to another."""
-    one = Shift(rise=1, fall=1)
-    still = all(s in (one, Shift(rise=0, fall=0)) for some in shifts.values() for s in some)
-    return replace(moves, whole=True) if still else moves
-
-
-def _column_sum(strategy: Operator) -> int:
-    """What a cell adds to all sums together, the same for each."""
-    first = np.zeros(1, dtype=np.int64)
-    meets = strategy.meets(first, first)
-    return 0 if meets is None else int(np.max(meets.plus_plus))
 
 
 class Layout(NamedTuple):
@@ -415,19 +406,20 @@ class Layout(NamedTuple):
                 best_weights(table, self.asked, known=known)
             )
         else:
-            found["levels"] = lambda: _levels(table)
+            found["levels"] = (
+                lambda: kron(  # along each axis all of its levels
+                    *(
+                        Margins(
+                            [axis[1:-1]], [(k,) for k in range(len(axis))], grid=[axis[-1].size]
+                        )
+                        for axis in table.levels
+                    )
+                )
+            )
         return found
 
     def name(self, one: Level) -> str:
-        """A margin in words.
-
-        >>> from onesided.engine import PublicKeys
-        >>> keys = PublicKeys.of(("sex",), [("f",), ("m",)])
-        >>> class Groups: by, keys = ("sex",), keys
-        >>> table = Layout.of(Groups, None, True, total=False)
-        >>> [table.name(one) for one in table.asked.chosen]
-        ['total', 'sex']
-        """
+        """A margin in words."""
         named = [self.names[axis][k - 1] for axis, k in enumerate(one) if k]
         return " × ".join(named) or "total"
 
@@ -603,16 +595,6 @@ def _split(strategy: Operator, table: Margins, noisy: IntArray) -> list[IntArray
         if part is not None:
             found = [one for whole in found for one in np.split(whole, part.ends[:-1], axis=axis)]
     return found
-
-
-def _levels(table: Margins) -> Operator:
-    """Along each axis all of its levels."""
-    return kron(
-        *(
-            Margins([axis[1:-1]], [(k,) for k in range(len(axis))], grid=[axis[-1].size])
-            for axis in table.levels
-        )
-    )
 
 
 def _axes(groups: Groups) -> list[list[Any]]:

@@ -9,14 +9,14 @@ from typing import Any, Final
 from onesided._english import one_line
 from onesided._numbers import INFINITE, exact, non_negative, text, whole
 from onesided.errors import ParameterError, called
+from onesided.fields import is_flag
 from onesided.policy import Guarantee, Predicate
 from onesided.session._asks import QUESTIONS
-from onesided.session._fields import Asked, asked_fields, settled
+from onesided.session._fields import FORMS, Asked, asked_fields, settled, value_of, written
 from onesided.session._question import require_question
 from onesided.session._release import FrameMaker, Release
 from onesided.session._statement import Statement
 from onesided.session.several._several import Answers
-from onesided.session.written._values import FORMS, value_of, written
 from onesided.show import RoleTable
 from onesided.store import plain_text, read_json
 
@@ -312,7 +312,7 @@ def _release(found: Any, frame: FrameMaker | None) -> Release:
             "notes": _texts(found, "notes"),
             "_make_frame": frame,
             "entry": (None if given is None else whole(given, name="entry")),
-            "told_again": _flag(found["told_again"], "told_again"),
+            "told_again": is_flag(found["told_again"], name="told_again"),
             "drawn": _text(found["drawn"], "drawn"),
             "cut": _text(found["cut"], "cut"),
         }
@@ -352,31 +352,21 @@ def _text(given: object, name: str) -> str:
     return one_line(plain_text(given, name=name))
 
 
-def _flag(given: object, name: str) -> bool:
-    if not isinstance(given, bool):
-        raise ParameterError(f"{name} is {given!r:.60}.", hint="It is true or false.")
-    return given
-
-
 def _columns(given: Any) -> dict[str, Any]:
     """Columns of one length, each once, whose marks are true or false. Errors: ParameterError."""
     names = [name for name, _ in given]
     columns = {plain_text(name, name="a column"): value_of(values) for name, values in given}
-    lengths = {len(_list(values)) for values in columns.values()}
+    if not all(isinstance(values, list) for values in columns.values()):
+        raise TypeError("a column is a list")
+    lengths = set(map(len, columns.values()))
     if len(columns) < len(names) or len(lengths) > 1:
         raise ParameterError(
             f"Its columns are {names!r:.100}.", hint="Each stands once, all of one length."
         )
     for name in ("lower_certain", "upper_certain"):
         for mark in columns.get(name, ()):
-            _flag(mark, name)
+            is_flag(mark, name=name)
     return columns
-
-
-def _list(given: Any) -> list[Any]:
-    if not isinstance(given, list):
-        raise TypeError("a column is a list")
-    return given
 
 
 def _one(part: Any, frame: FrameMaker | None) -> Release:

@@ -1,1 +1,0 @@
-"""Questions and releases as JSON: a closed, versioned form that is read back exactly."""
