@@ -112,7 +112,7 @@ def _squared(
 ) -> Line:
     claims = {e: _claim([Gaussian(Fraction(1), one)]) for e, one in squares.items()}
     universe = Universe(units=1, values=more.pop("values"))
-    more |= {"flaw": flaw, "seen": _SEEN} if flaw else {"loose": _BY_ORDERS}
+    more |= {"flaw": flaw, "seen": _SEEN} if flaw else {"loose": _MET}
     more |= {"query": groups.query, "universe": universe, "delta": float(_DELTA)}
     return Line(name, more.pop("policy"), run, claims, **more)
 
