@@ -237,6 +237,7 @@ PUBLIC = {
         "Cumulative",
         "Dawa",
         "GaussianCounts",
+        "GaussianSums",
         "Hierarchical",
         "Interval",
         "Linear",

@@ -127,12 +127,6 @@ def test_a_large_epsilon_has_the_least_noise_that_is_drawn():
     assert made.variance >= Fraction(1, 1024)
 
 
-def test_weights_have_no_law():
-    asked = od.Count(weight="person", weight_bounds=(0, 3), law="gaussian", epsilon=1)
-    with pytest.raises(errors.ParameterError, match="do not go together"):
-        session().plan(asked)
-
-
 def test_under_a_view_a_count_may_move_by_more():
     homes = pl.DataFrame({"home": [1, 1, 2], "ill": [True, False, False], "person": [1, 2, 3]})
     view = od.policy.view("ill", over="home", members=3)

@@ -17,7 +17,7 @@ from onesided.mechanism._checked import CheckRecord
 from onesided.mechanism._continual import isotonic
 from onesided.mechanism._cube import CubeCounts, CubeEstimates, CubeThresholds
 from onesided.mechanism._fit import Compounds, Mechanism
-from onesided.mechanism._gaussian import GaussianCounts
+from onesided.mechanism._gaussian import GaussianCounts, GaussianSums
 from onesided.mechanism._persistent import PersistentSample
 from onesided.mechanism._quantiles import (
     Cumulative,
@@ -90,14 +90,14 @@ _LATER = {
 __all__ = [
     "AGeo", "AGrid", "ALap", "AdaptiveAnswers", "AdaptiveSparseVector", "Ahp", "AtMost",
     "CheckRecord", "Compounds", "ContinualAnswer", "ContinualCount", "Counts", "CubeCounts",
-    "CubeEstimates", "CubeThresholds", "Cumulative", "Dawa", "GaussianCounts", "Hierarchical",
-    "Interval", "Linear", "LinearAnswers", "Marginals", "Mechanism", "NoisyMaxQuantile",
-    "NoisyMaxRank", "NoisyTopK", "OpenShape", "OpenShapeCounts", "Partition", "PeeledTopK",
-    "PersistentSample", "RecordSample", "SeveralQuantiles", "SparseAnswers", "SparseStream",
-    "SparseVector", "SplitCounts", "SplitHistogram", "StairSums", "Staircase", "StreamAnswer",
-    "Subsampled", "Sums", "TopK", "TopKAnswer", "TreeModel", "TruncatedCounts", "TwoPhase",
-    "UniformGrid", "UnknownKeys", "Zeroed", "Zeros", "isotonic", "local", "mean_relative_error",
-    "zeros",
+    "CubeEstimates", "CubeThresholds", "Cumulative", "Dawa", "GaussianCounts", "GaussianSums",
+    "Hierarchical", "Interval", "Linear", "LinearAnswers", "Marginals", "Mechanism",
+    "NoisyMaxQuantile", "NoisyMaxRank", "NoisyTopK", "OpenShape", "OpenShapeCounts", "Partition",
+    "PeeledTopK", "PersistentSample", "RecordSample", "SeveralQuantiles", "SparseAnswers",
+    "SparseStream", "SparseVector", "SplitCounts", "SplitHistogram", "StairSums", "Staircase",
+    "StreamAnswer", "Subsampled", "Sums", "TopK", "TopKAnswer", "TreeModel", "TruncatedCounts",
+    "TwoPhase", "UniformGrid", "UnknownKeys", "Zeroed", "Zeros", "isotonic", "local",
+    "mean_relative_error", "zeros",
 ]  # fmt: skip
 
 

@@ -188,6 +188,7 @@ class Gaussian:
 Steps: TypeAlias = Chosen | Counted | Together | OneOf | Gaussian
 _MOST: int = 10**6
 _DEEPEST: int = 8
+_LONGEST: int = 2**160  # squares of 2^62 steps in many groups
 
 
 def both_ways(epsilon: Loss) -> Chosen:
@@ -224,7 +225,7 @@ def steps_in(told: object, *, within: int = 0) -> Steps:
         upper, lower = (rate(_loss(told[one]), name=one) for one in ("upper", "lower"))
         return Counted(upper, lower, Shift(**moved))
     if told.keys() - {"alike"} == {"variance", "squares"} and told.get("alike", 1) == 1:
-        squares = whole(told["squares"], name="squares")
+        squares = whole(told["squares"], name="squares", most=_LONGEST)
         variance = variance_of(exact(told["variance"], name="variance"), name="variance")
         return Gaussian(variance, squares, alike="alike" in told)
     if told.keys() == {"one_of"} and told["one_of"]:

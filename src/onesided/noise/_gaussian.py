@@ -26,20 +26,20 @@ from onesided.noise._source import Bits, BoolArray, IntArray
 _FEW: Final = 16
 _BITS: Final = 256
 LEAST: Final = Fraction(1, 2**10)
-MOST: Final = Fraction(2**64)
+MOST: Final = Fraction(2**78)
 # Above this, what is said of the law comes from the normal law's tail, which exceeds it.
 _SUMMED: Final = 2**10
 _OUTWARDS: Final = 1 + 2**-20
 
 
 def variance_of(value: object, *, name: str) -> Fraction:
-    """A variance parameter σ². Errors: ParameterError outside 2^-10 .. 2^64."""
+    """A variance parameter σ². Errors: ParameterError outside 2^-10 .. 2^78."""
     number = _numbers.positive(value, name=name)
     if LEAST <= number <= MOST:
         return number
     raise ParameterError(
-        f"{name} must lie between 2^-10 and 2^64, got {value!r}.",
-        hint="A smaller variance is no noise, and a larger one hides any count.",
+        f"{name} must lie between 2^-10 and 2^78, got {value!r}.",
+        hint="A smaller variance is no noise; for a larger one count in coarser steps.",
         value=value,
     )
 
@@ -85,7 +85,7 @@ def _accepted(sizes: IntArray, variance: Fraction, scale: int, bits: Bits) -> Bo
 class DiscreteGaussian:
     """``Pr[X = x]`` in proportion to ``e^(-x² / (2 variance))``, for every whole number x.
 
-    variance: the parameter σ², exact, from 2^-10 to 2^64; the variance of X is no larger. Noise on
+    variance: the parameter σ², exact, from 2^-10 to 2^78; the variance of X is no larger. Noise on
     both sides, symmetric about 0. Quantiles err, if ever, toward caution: by sums of rational
     bounds up to σ² = 2^10, beyond it by the tail of the normal law. Floats are for display.
     Errors: ParameterError. Source: Canonne, Kamath and Steinke 2020.

@@ -127,7 +127,7 @@ class ExactNoise:
         return out
 
     def gaussian(self, variance: Number, size: int) -> IntArray:
-        """``Pr[X = x]`` as ``e^(-x² / (2 variance))`` for all whole x; 2^-10 to 2^64."""
+        """``Pr[X = x]`` as ``e^(-x² / (2 variance))`` for all whole x; 2^-10 to 2^78."""
         size = _arguments.size(size)
         parameter = _gaussian.variance_of(variance, name="variance")
         laplace = lambda rate, many: self.two_sided(rate, rate, many)  # noqa: E731

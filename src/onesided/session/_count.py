@@ -16,6 +16,7 @@ from onesided.mechanism import (
     CubeEstimates,
     Cumulative,
     GaussianCounts,
+    GaussianSums,
     StairSums,
     Sums,
 )
@@ -25,9 +26,9 @@ from onesided.policy import Cells, GroupCount, bounded
 from onesided.session._at_once import drawn_at_once, moves_of, why_at_once
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
-from onesided.session._gaussian import WHY, Law, adds_orders, gaussian_for
+from onesided.session._gaussian import WHY, Law, by_law, with_law
 from onesided.session._groups import Grouped, Groups, names_of
-from onesided.session._plan import PlanOption
+from onesided.session._plan import Plan, PlanOption
 from onesided.session._question import Answer, FormLine, PreparedQuery
 from onesided.session._release import Release, of_groups, sides
 from onesided.session._statement import Nouns
@@ -35,7 +36,7 @@ from onesided.session._ways import MOST_CELLS, Floats, Way
 from onesided.session.workloads._linear import LinearQuery
 
 _OF_SUMS: Final = {
-    *(one.name for one in fields(Grouped)), "confidence", "simultaneous", "others",
+    *(one.name for one in fields(Grouped)), "confidence", "simultaneous", "others", "law",
 }  # fmt: skip
 _OF_TREES: Final = ("by", "keys", "epsilon", "where", "unknown")
 
@@ -88,11 +89,11 @@ class Count(Grouped):
         """The sum of weights that it asks for, as a question. Errors: ParameterError."""
         from onesided.session.values._sum import Sum  # noqa: PLC0415 - made of what is here
 
-        usual = (self.correction, self.law) == ("median", "pure")
+        usual = self.correction == "median"
         if self.weight is None or self.weight_bounds is None or not usual:
             raise ParameterError(
-                f"weight={self.weight!r}, weight_bounds={self.weight_bounds!r}, "
-                f"correction={self.correction!r} and law={self.law!r} do not go together.",
+                f"weight={self.weight!r}, weight_bounds={self.weight_bounds!r} and "
+                f"correction={self.correction!r} do not go together.",
                 hint="Give weight= and weight_bounds=(lowest, highest), from public knowledge; "
                 "what a correction takes out of counts, sums have taken out.",
             )
@@ -117,20 +118,24 @@ class Count(Grouped):
             Counts, context, epsilon=self.epsilon, correction=self.correction, clip=True
         )
         least = self._least(context, groups, alone)
-        error = math.hypot(deviation(least), residual_bias(least, self.correction))
-        gaussian = gaussian_for(self.law, least, error, context, groups)
-        mechanism = gaussian or least
         sure = Confidence(self.confidence, self.simultaneous)
         share = sure.of_each(groups.told.size)
-        plan = groups.plan(
-            context,
-            mechanism,
-            certain=certain_sides(mechanism),
-            standard_deviation=deviation(mechanism),
-            bias=0.0 if gaussian else residual_bias(least, self.correction),
-            why=WHY if gaussian else reason(mechanism),
-            alternatives=lambda: self._others(context, groups),
-        )
+
+        def plan_of(made: Counts | CubeEstimates | GaussianCounts) -> Plan:
+            return groups.plan(
+                context,
+                made,
+                certain=certain_sides(made),
+                standard_deviation=deviation(made),
+                bias=residual_bias(made, self.correction),
+                why=reason(made),
+                alternatives=lambda: self._others(context, groups),
+            )
+
+        alike = context.policy.view is None  # under a view several units may move in one count
+        one = GaussianCounts(1, alike=alike, clip=least.clip)
+        plan = with_law(self.law, plan_of(least), one, plan_of, context)
+        mechanism = plan.mechanism
         if mechanism is least is not alone:
             about = f"{plan.guarantee.about} {drawn_at_once(groups.told.size)}"
             plan = replace(plan, guarantee=replace(plan.guarantee, about=about))
@@ -163,10 +168,9 @@ class Count(Grouped):
     def ways(self, context: QueryContext) -> Iterator[Way]:
         """These counts, trees of them, and the same of units cut to fewer groups; for plans."""
         yield Way("Counts", self, certain=True)
+        yield from by_law("GaussianCounts", self, context)
         if self.weight is not None:
             return
-        if self.law == "pure" and adds_orders(context):
-            yield Way("GaussianCounts", replace(self, law="gaussian"), WHY, closed=True)
         by, most = names_of(self.by, name="by"), self.max_groups or 1
         plain = self.counted is None and not self.others and most == 1
         size = context.keys(self.keys, by).size if by else 0
@@ -239,7 +243,7 @@ _NOTES: Final[Mapping[Correction, str]] = {
 }
 
 
-Added: TypeAlias = Counts | CubeEstimates | GaussianCounts | Sums | StairSums | Cumulative
+Added: TypeAlias = Counts | CubeEstimates | GaussianSums | Sums | StairSums | Cumulative
 
 
 def deviation(mechanism: Added) -> float:
@@ -247,9 +251,7 @@ def deviation(mechanism: Added) -> float:
     return float(mechanism.distribution.variance() ** 0.5)
 
 
-def residual_bias(
-    mechanism: Counts | CubeEstimates | Sums | StairSums, correction: Correction = "median"
-) -> float:
+def residual_bias(mechanism: Added, correction: Correction = "median") -> float:
     """What the correction leaves of the noise's mean in the estimates."""
     noise = mechanism.distribution
     taken = {"none": 0.0, "mean": float(noise.mean()), "median": float(noise.median())}
@@ -259,6 +261,8 @@ def residual_bias(
 
 def reason(mechanism: Added) -> str:
     """Why the noise is on the sides it is on."""
+    if isinstance(mechanism, GaussianSums):
+        return WHY
     certain = certain_sides(mechanism)
     if isinstance(mechanism, CubeEstimates):
         return why_at_once()

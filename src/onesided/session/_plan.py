@@ -25,7 +25,7 @@ from onesided._numbers import (
     text,
     whole,
 )
-from onesided.accounting import NOTE, charge_divergences, noise_note
+from onesided.accounting import NOTE, charge_divergences, noise_note, steps_note
 from onesided.errors import BudgetExceededError, ParameterError
 from onesided.ledger import PURE, Account, Cohorts, Standing, at_delta
 from onesided.mechanism.kit import Steps
@@ -412,6 +412,7 @@ def priced(
     loss: Callable[[Shift], Loss] | None = None,
     steps: Callable[[Shift], Steps] | None = None,
     through: Callable[[Shift], Shift] | None = None,
+    known: Mapping[str, Steps] | None = None,
     about: str = "",
     scope: str = "",
     certain: tuple[str, ...] = (),
@@ -423,17 +424,20 @@ def priced(
     """A plan that charges each edge the worst of its ``shifts`` by the mechanism's own loss.
 
     loss, steps: in place of the mechanism's own; without steps, of such a loss only ε is known.
-    through: how far what is asked moves where the counts beneath it move so far.
+    through: how far what is asked moves where the counts beneath it move so far. known: what the
+    worst move along each edge loses, in place of all that.
     """
-    cost = mechanism.loss if loss is None else loss
-    possible = {
-        edge.name: tuple(many if through is None else map(through, many))
-        for edge, many in shifts.items()
-    }
-    charge: dict[str, Loss] = {
-        edge: max(cost(shift) for shift in many) for edge, many in possible.items()
-    }
-    noise = noise_note(mechanism, possible, steps=steps) if steps or loss is None else {}
+    charge: dict[str, Loss]
+    if known is not None:
+        charge, noise = {edge: one.epsilon for edge, one in known.items()}, steps_note(known)
+    else:
+        cost = mechanism.loss if loss is None else loss
+        possible = {
+            edge.name: tuple(many if through is None else map(through, many))
+            for edge, many in shifts.items()
+        }
+        charge = {edge: max(cost(shift) for shift in many) for edge, many in possible.items()}
+        noise = noise_note(mechanism, possible, steps=steps) if steps or loss is None else {}
     return Plan(
         mechanism=mechanism,
         charge=charge,

@@ -20,14 +20,14 @@ from onesided.session.sql._questions import (
     refuse_changed,
     sql_of,
 )
-from onesided.session.values._shifts import value_shifts
+from onesided.session.values._shifts import Moved, one_value, value_shifts
 from onesided.session.values._sum_noise import SumNoise
 
 __all__ = [
-    "IN_SQL", "QUERIES", "QUESTIONS", "Asks", "Groups", "Interval", "Sum", "SumNoise", "explains",
-    "frame_of", "free_sample", "offered", "prepared", "question_of", "read_ahead",
-    "refuse_asserting", "refuse_changed", "rehearse", "require_question", "required", "sql_of",
-    "tightest", "value_shifts",
+    "IN_SQL", "QUERIES", "QUESTIONS", "Asks", "Groups", "Interval", "Moved", "Sum", "SumNoise",
+    "explains", "frame_of", "free_sample", "offered", "one_value", "prepared", "question_of",
+    "read_ahead", "refuse_asserting", "refuse_changed", "rehearse", "require_question", "required",
+    "sql_of", "tightest", "value_shifts",
 ]  # fmt: skip
 
 

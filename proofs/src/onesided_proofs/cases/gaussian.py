@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
 from onesided import accounting as acc
 from onesided import policy as policies
-from onesided.mechanism import GaussianCounts
+from onesided.mechanism import GaussianCounts, GaussianSums
 from onesided.mechanism.kit import Gaussian, OneOf
 from onesided.noise import IntArray, Noise
 from onesided.numbers import Loss
 from onesided.policy import Edge, GroupCount, Policy, Shift
+from onesided.session.kit import Groups, Moved, one_value
 from onesided.verify import Line, Universe
 from onesided_proofs.cases.counts import ONE_GROUP, SINGLE, supported
+from onesided_proofs.cases.values import Shares, Summing, groups_of, records
 
 _DELTA: Final = Fraction(1, 1000)
 _NAME: Final = "GaussianCounts (at δ = 1/1000)"
@@ -37,7 +39,82 @@ def cases() -> Iterator[Line]:
         yield _line(
             whole, whole.steps, policy, ONE_GROUP, universe=SINGLE, name=_TOTALS, loose=_BY_ORDERS
         )
+    yield from _sums()
     yield from _wrong()
+
+
+def _sums() -> Iterator[Line]:
+    """Sums over everybody and by place, and both ends' sums, each at the L2 norm of its moves."""
+    for policy in (
+        policies.bounded(),
+        policies.unbounded(),
+        policies.addition_only(),
+        policies.removal_only(),
+        policies.sensitive("minor"),
+        policies.extended_sensitive("minor"),
+        policies.presence(max_groups=2),
+    ):
+        for low, high in ((0, 1), (-1, 1)):
+            yield _sum(policy, low, high, by=False)
+            yield _sum(policy, low, high, by=True)
+        for most in (1, 2):
+            yield _ends(policy, most=most)
+    alone = dict.fromkeys(policies.bounded().edges, 2)
+    flaw = "a group that one value leaves and another enters, priced as two groups"
+    yield _sum(policies.bounded(), -1, 1, by=True, squares=alone, flaw=flaw, most=1)
+    span = dict.fromkeys(policies.bounded().edges, 1)
+    flaw = "both ends at one span, though a value that changes moves one up and the other down"
+    yield _ends(policies.bounded(), most=1, squares=span, flaw=flaw)
+    flaw = "each row as all of a unit's"
+    yield _ends(policies.addition_only(), most=2, squares={_EDGE_IN: 1}, flaw=flaw)
+
+
+def _sum(
+    policy: Policy,
+    low: int,
+    high: int,
+    *,
+    by: bool,
+    squares: Mapping[Edge, int] | None = None,
+    most: int = 2,
+    flaw: str = "",
+) -> Line:
+    most = most if by else 1
+    groups, made = groups_of(policy, by=by, most=most), GaussianSums(1)
+    moved = one_value(low, high, monotone=low >= 0)
+    told = moved.squares(policy, groups, optional=True) if squares is None else squares
+    name = f"GaussianSums of {low} .. {high}{' by place' if by else ''} (at δ = 1/1000)"
+    values = records(policy, low, high, optional=True, most=most)
+    run = Summing(made, low, high, by)
+    return _squared(name, run, told, groups, flaw=flaw, policy=policy, values=values)
+
+
+def _ends(
+    policy: Policy, *, most: int, squares: Mapping[Edge, int] | None = None, flaw: str = ""
+) -> Line:
+    groups, made = groups_of(policy, by=False, most=1), GaussianSums(1)
+    moved = Moved.of([(1, 0), (0, 1)], [(1, -1), (-1, 1)], (1, 1), most)
+    told = moved.squares(policy, groups, optional=False) if squares is None else squares
+    name = f"GaussianSums from both ends of 1 .. 2, {most} of a unit (at δ = 1/1000)"
+    values = records(policy, 1, 2, optional=False, most=most)
+    run = Shares(made, 1, 2, squared=False)
+    return _squared(name, run, told, groups, flaw=flaw, policy=policy, values=values)
+
+
+def _squared(
+    name: str,
+    run: Summing | Shares,
+    squares: Mapping[Edge, int],
+    groups: Groups,
+    *,
+    flaw: str,
+    **more: Any,
+) -> Line:
+    claims = {e: _claim([Gaussian(Fraction(1), one)]) for e, one in squares.items()}
+    universe = Universe(units=1, values=more.pop("values"))
+    more |= {"flaw": flaw, "seen": _SEEN} if flaw else {"loose": _MET}
+    more |= {"query": groups.query, "universe": universe, "delta": float(_DELTA)}
+    return Line(name, more.pop("policy"), run, claims, **more)
 
 
 def _wrong() -> Iterator[Line]:
@@ -86,6 +163,7 @@ def _claim(steps: Iterable[Gaussian]) -> Loss:
 
 
 _EDGE: Final = Edge("a", "b")
+_EDGE_IN: Final = policies.addition_only().edges[0]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from onesided import policy as policies
 from onesided.engine import PublicKeys
-from onesided.mechanism import Cumulative, Staircase, StairSums, Sums
+from onesided.mechanism import Cumulative, GaussianSums, Staircase, StairSums, Sums
 from onesided.mechanism.kit import rates_for
 from onesided.noise import IntArray, Noise
 from onesided.numbers import INFINITE
@@ -82,17 +82,22 @@ def _squares() -> Iterator[Line]:
     """One sum over everybody of squares, as in a variance: dropping a row may raise a square."""
     for policy in (policies.bounded(), policies.unbounded(), policies.presence(max_groups=1)):
         shifts = value_shifts(
-            policy, _groups(policy, by=False, most=1), low=0, high=4, optional=True, monotone=False
+            policy,
+            groups_of(policy, by=False, most=1),
+            low=0,
+            high=4,
+            optional=True,
+            monotone=False,
         )
         mechanism = Sums.for_shifts(shifts, epsilon=_EPSILON)
         claims = {edge: max(mechanism.loss(s) for s in many) for edge, many in shifts.items()}
         yield Line(
             "Squares of -1 .. 2",
             policy,
-            _Summing(mechanism, -1, 2, by=False, squared=True),
+            Summing(mechanism, -1, 2, by=False, squared=True),
             claims,
             epsilon=_EPSILON,
-            universe=Universe(units=1, values=_records(policy, -1, 2, optional=True, most=1)),
+            universe=Universe(units=1, values=records(policy, -1, 2, optional=True, most=1)),
             loose=_SPREAD,
             tail=1e-11,
         )
@@ -107,7 +112,7 @@ def _rows() -> Iterator[Line]:
 
 
 def _rows_of(policy: Policy, low: int, high: int, *, most: int, flaw: str = "") -> Line:
-    groups, half = _groups(policy, by=False, most=1), Fraction(_EPSILON, 2)
+    groups, half = groups_of(policy, by=False, most=1), Fraction(_EPSILON, 2)
     counted, summed = (
         value_shifts(
             policy, groups, low=min(ends), high=max(ends), optional=False, monotone=monotone
@@ -129,7 +134,7 @@ def _rows_of(policy: Policy, low: int, high: int, *, most: int, flaw: str = "") 
         _Rows(*parts),
         claims,
         epsilon=_EPSILON,
-        universe=Universe(units=1, values=_records(policy, low, high, optional=False, most=2)),
+        universe=Universe(units=1, values=records(policy, low, high, optional=False, most=2)),
         loose="" if flaw else _SPREAD,
         flaw=flaw,
         seen="in means of rows of people who have several" if flaw else "",
@@ -165,16 +170,17 @@ def _cumulative() -> Iterator[Line]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Summing:
+class Summing:
     """The shipped noise on sums that are added up by the most direct means."""
 
-    mechanism: Sums | StairSums
+    mechanism: Sums | StairSums | GaussianSums
     low: int
     high: int
     by: bool
     squared: bool = False
 
     def __call__(self, data: Data, noise: Noise) -> tuple[int, ...]:
+        """The noisy sums."""
         return tuple(self.mechanism.release(self.totals(data), noise=noise).tolist())
 
     def totals(self, data: Data) -> IntArray:
@@ -203,7 +209,7 @@ def _sum(
     stairs: bool = False,
 ) -> Line:
     low, high = bounds
-    groups = _groups(policy, by=by, most=most)
+    groups = groups_of(policy, by=by, most=most)
     shifts = value_shifts(policy, groups, low=low, high=high, optional=optional, monotone=low >= 0)
     noise = SumNoise.for_shifts(policy, groups, shifts, largest=max(high, -low), epsilon=_EPSILON)
     mechanism = noise.mechanism if stairs else noise.slopes
@@ -212,19 +218,18 @@ def _sum(
     return Line(
         f"{type(mechanism).__name__} of {low} .. {high}{over}",
         policy,
-        _Summing(mechanism, low, high, by),
+        Summing(mechanism, low, high, by),
         claims,
         epsilon=_EPSILON,
         query=groups.query,
-        universe=Universe(
-            units=1, values=_records(policy, low, high, optional=optional, most=most)
-        ),
+        universe=Universe(units=1, values=records(policy, low, high, optional=optional, most=most)),
         loose=(_STAYS if isinstance(policy, policies.Presence) else _FEW) if by else _SPREAD,
         tail=1e-11,
     )
 
 
-def _groups(policy: Policy, *, by: bool, most: int) -> Groups:
+def groups_of(policy: Policy, *, by: bool, most: int) -> Groups:
+    """Both places, or everybody in one group."""
     kept = isinstance(policy, policies.Presence) and by
     return Groups(
         unit="person",
@@ -236,7 +241,7 @@ def _groups(policy: Policy, *, by: bool, most: int) -> Groups:
     )
 
 
-def _records(
+def records(
     policy: Policy, low: int, high: int, *, optional: bool, most: int
 ) -> tuple[Record, ...]:
     """Everything that a person can hold: a value at some places, ``most`` of them at most."""
@@ -287,9 +292,9 @@ def _broken_shares() -> Iterator[Line]:
             yield Line(
                 f"Shares of {'squares' if squared else 'values'} of 1 .. 3",
                 policy,
-                _Shares(Sums(*(2 * [Fraction(_EPSILON, 4 if squared else 2)])), 1, 3, squared),
+                Shares(Sums(*(2 * [Fraction(_EPSILON, 4 if squared else 2)])), 1, 3, squared),
                 {edge: _EPSILON * edge.weight for edge in policy.edges},
-                universe=Universe(units=1, values=_records(policy, 1, 3, optional=False, most=1)),
+                universe=Universe(units=1, values=records(policy, 1, 3, optional=False, most=1)),
                 flaw=whole,
                 seen="in means and variances of sums from both ends",
                 tail=1e-9,
@@ -297,15 +302,16 @@ def _broken_shares() -> Iterator[Line]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shares:
+class Shares:
     """Of each unit's value how far it lies above the lowest and below the highest, or squares."""
 
-    mechanism: Sums
+    mechanism: Sums | GaussianSums
     low: int
     high: int
     squared: bool
 
     def __call__(self, data: Data, noise: Noise) -> tuple[int, ...]:
+        """The noisy sums of all rows."""
         values = [int(held[1:]) for record in data for held in _held(record)]
         ends = [(value - self.low, self.high - value) for value in values]
         told = [(a * a, 2 * a * b, b * b) if self.squared else (a, b) for a, b in ends]
@@ -331,14 +337,14 @@ def _mispriced(
 ) -> Line:
     low, high = bounds
     most = 2 if by else 1
-    groups = _groups(policy, by=by, most=most)
+    groups = groups_of(policy, by=by, most=most)
     return Line(
         f"{'Squares' if squared else type(mechanism).__name__} of {low} .. {high}",
         policy,
-        _Summing(mechanism, low, high, by=by, squared=squared),
+        Summing(mechanism, low, high, by=by, squared=squared),
         {edge: 6 * edge.weight for edge in policy.edges},
         query=groups.query,
-        universe=Universe(units=1, values=_records(policy, low, high, optional=True, most=most)),
+        universe=Universe(units=1, values=records(policy, low, high, optional=True, most=most)),
         flaw=flaw,
         seen="in sums of bounded values",
         tail=1e-9,

@@ -21,6 +21,7 @@ from onesided import verify
 from onesided.mechanism import (
     Cumulative,
     GaussianCounts,
+    GaussianSums,
     NoisyMaxQuantile,
     NoisyMaxRank,
     NoisyTopK,
@@ -220,6 +221,13 @@ ENDLESS: Final = {
     "Gaussian noise, three counts fall": _gaussian("4/3", alike=True, real="111", other="000"),
     "Gaussian noise, a count falls by three": _gaussian("5", alike=False, real="3", other="0"),
     "Gaussian noise, by totals": _gaussian("4", alike=False, real="21", other="03"),
+    "Gaussian noise, sums below 0": Subject(
+        mechanism=GaussianSums("7/2"),
+        real=(-2, 1),
+        other=(0, -1),
+        steps=lambda _: Gaussian(Fraction(7, 2), 8),
+        tail=1e-11,
+    ),
 }
 
 
@@ -326,6 +334,9 @@ _WRONG: Final[dict[str, Subject]] = {
     ),
     "Gaussian noise, what rises folded into what falls": replace(
         ENDLESS["Gaussian noise, one for another"], steps=_priced(3, 1)
+    ),
+    "Gaussian noise, the longer of two sums for both": replace(
+        ENDLESS["Gaussian noise, sums below 0"], steps=lambda _: Gaussian(Fraction(7, 2), 4)
     ),
     "zeros that cost nothing": replace(
         _ONE_WAY["sets of alike cells, with zeros where no open record seems to be"],

@@ -13,7 +13,8 @@ import numpy as np
 from onesided._numbers import INFINITE, Number
 from onesided.accounting import noise_note, steps_note
 from onesided.errors import DataError, ParameterError, PolicyError
-from onesided.mechanism import Counts
+from onesided.fields import one_of
+from onesided.mechanism import Counts, GaussianCounts
 from onesided.mechanism.histograms import (
     AGrid,
     Ahp,
@@ -31,6 +32,7 @@ from onesided.policy import GroupCount, Policy
 from onesided.session._context import QueryContext, Taken
 from onesided.session._count import Count
 from onesided.session._fields import Edges
+from onesided.session._gaussian import LAWS, by_law
 from onesided.session._groups import Grouped, Groups, kinds_of
 from onesided.session._plan import Plan, PlanOption, promised
 from onesided.session._question import Answer, FormLine, PreparedQuery, all_of
@@ -123,7 +125,6 @@ class Histogram(Count):
 
     def ways(self, context: QueryContext) -> Iterator[Way]:
         """The same histogram by each method; for plans."""
-        del context
         notes = {
             "counts": "each cell on its own",
             "hierarchical": "a tree of totals, for ranges",
@@ -133,6 +134,8 @@ class Histogram(Count):
             same = method in (*_BY_CELLS, self.method)
             other = replace(self, method=method, like=None)  # type: ignore[arg-type] # of METHODS
             yield Way(f'method="{method}"', other, note, certain=same)
+        if self.method == "counts":
+            yield from by_law('method="counts", law="gaussian"', self, context)
 
     def truth(self, public: QueryContext) -> Floats:
         """The counts of cells, of a public table."""
@@ -147,6 +150,11 @@ class Histogram(Count):
                 f"There is no method {self.method!r} for histograms.",
                 hint=f"Use one of {', '.join(map(repr, METHODS))}.",
                 value=self.method,
+            )
+        if self.method != "counts" and one_of(self.law, name="law", words=LAWS) != "pure":
+            raise ParameterError(
+                f'law={self.law!r} is for method="counts", not for method={self.method!r}.',
+                hint="Leave one of them out.",
             )
         if self.method not in _BY_CELLS:
             return _shaped(binned, bins, self)
@@ -250,6 +258,8 @@ def _in_bins(counts: Release, bins: Mapping[str, BinEdges], method: str) -> Rele
 
 def _unpooled(plan: Plan, groups: Groups) -> str:
     """Why estimates of these cells cannot be pooled; "" where they can."""
+    if isinstance(plan.mechanism, GaussianCounts):
+        return "pools counts with noise of a pure law"
     if not isinstance(plan.mechanism, Counts):
         return "needs noise on each cell by itself, and here it is drawn for all cells at once"
     if groups.told.size <= _MOST:

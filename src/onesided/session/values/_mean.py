@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -27,13 +28,14 @@ from onesided._numbers import (
 )
 from onesided.accounting import steps_note
 from onesided.errors import ParameterError
-from onesided.mechanism import Interval, Sums
+from onesided.mechanism import GaussianSums, Interval, Sums
 from onesided.mechanism.kit import Chosen, shared
 from onesided.noise import Noise
 from onesided.policy import Edge, Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._count import Count, certain_sides
+from onesided.session._gaussian import WHY, Law, by_law, told_squares, with_law
 from onesided.session._groups import Groups
 from onesided.session._missing import LeftOut, left_out
 from onesided.session._plan import Plan, PlanOption, priced
@@ -60,7 +62,7 @@ _Shifts: TypeAlias = dict[Edge, tuple[Shift, ...]]
 class Part:
     """One of the noisy numbers that a statistic is made of."""
 
-    mechanism: Sums
+    mechanism: Sums | GaussianSums
     shifts: _Shifts
 
 
@@ -289,6 +291,8 @@ class Mean(Valued):
     weight: a column of weights, such as those of a survey: units count for their own, as in
         :class:`onesided.session.Count`, whose ``weight_bounds`` and ``weight_step`` these are. A
         unit moves both sums of distances by the largest weight times one span, together.
+    law: which noise, as for :class:`onesided.session.Count`: that of each sum, at what a unit moves
+        all of them by in L2, which is no more than one span where it comes or goes.
     The other arguments are those of :class:`onesided.session.Valued`.
 
     >>> import polars as pl, onesided as od
@@ -303,8 +307,9 @@ class Mean(Valued):
     weight: str | None = field(default=None, kw_only=True)
     weight_bounds: Sequence[Number] | None = field(default=None, kw_only=True)
     weight_step: Number | None = field(default=None, kw_only=True)
+    law: Law = field(default="pure", kw_only=True)
 
-    later: ClassVar[tuple[str, ...]] = ("weight", "weight_bounds", "weight_step")
+    later: ClassVar[tuple[str, ...]] = ("weight", "weight_bounds", "weight_step", "law")
     squared: ClassVar[bool] = False
     sized: ClassVar = "means"  # what a look may find how large it is
     work: ClassVar = 3  # as many counts may take
@@ -380,6 +385,12 @@ class Mean(Valued):
         """The mean, within narrower bounds, of a sum and a count, or of each value; for plans."""
         value = self.value(context)
         yield Way("Mean", self, certain=True)
+        with suppress(ParameterError):  # no such law here
+            both = (replace(self, law=law).prepare(context).plan for law in ("gaussian", "pure"))
+            one, least = (_error(plan.mechanism, value.high - value.low) for plan in both)
+            if least:
+                note = f"about {one / least:.2f} times the error; "
+                yield from by_law("Mean, Gaussian noise", self, context, note, closed=False)
         if context.schema[self.column] == nw.Boolean or self.weight is not None:
             return
         yield from self._narrower("Mean", value)
@@ -415,8 +426,8 @@ class Mean(Valued):
         if weight is not None:
             words = f"{words} {weight.sentence.replace('Values', 'Weights', 1)}"
         groups = replace(self.groups(context), words=words)
-        fits = self._fits(context, groups, value, most or 1, weight)
-        parts, plan = fits[0].made, _plan(context, groups, fits)
+        plan = self._plan(context, groups, value, most or 1, weight)
+        parts: Made = plan.mechanism
         self.share(groups)
         sure = Confidence(self.confidence, self.simultaneous)
 
@@ -466,16 +477,19 @@ class Mean(Valued):
             asserts=asserted(groups, value),
         )
 
-    def _fits(
+    def _plan(
         self,
         context: QueryContext,
         groups: Groups,
         value: Value,
         most: int,
         weight: Value | None = None,
-    ) -> list[Fit]:
-        """What it can be made of, the least predicted error first; ε is all used by each.
+    ) -> Plan:
+        """The plan whose mechanism are the numbers it is made of, and all other ones in words.
 
+        Of what it can be made of, the least predicted error; ε is all used by each. Gaussian noise
+        turns with the axes it lies on: a count and a sum about the middle are sums from both ends
+        turned, at the same error, so that it takes the first of them.
         most: values of one unit in a group, each of which may come, go or change. weight: what
         each counts for, which may change as well.
         """
@@ -488,16 +502,34 @@ class Mean(Valued):
 
         public = _still(moved([(1,)], [(0,)] if weight is None else [(1,), (-1,)], [1]))
         found, refused = [], None
-        heavy = 1 if weight is None else weight.high
-        for form in self._forms(value, public=public, heavy=heavy):
+        heavy, span = 1 if weight is None else weight.high, value.high - value.low
+        forms = list(self._forms(value, public=public, heavy=heavy))
+        for form in forms:
             try:
                 of_form = partial(moved, form.adds, form.changes)
-                found.append(_fitted(form, of_form, self.epsilon, value.high - value.low))
+                found.append(_fitted(form, of_form, self.epsilon, span))
             except ParameterError as error:
                 refused = error
         if refused is not None and not found:
             raise refused
-        return sorted(found, key=lambda one: one.error)
+
+        def gaussian(noise: GaussianSums) -> Plan:
+            """Of one noise, at the joint L2 norm of what a move changes all numbers by."""
+            made, adds, changes, weights, _ = forms[0]
+            squares = Moved.of(adds, changes, weights, most).squares(
+                context.policy, groups, optional=optional
+            )
+            parts = []
+            for place in range(len(weights)):
+                own = moved(adds, changes, [place == other for other in range(len(weights))])
+                parts.append(Part(Sums(INFINITE, INFINITE) if _still(own) else noise, own))
+            scope = groups.left_out.numbers((), groups.words)
+            about, known = groups.sentence, told_squares(noise, squares)
+            return priced(context, made(*parts), {}, known=known, about=about, scope=scope, why=WHY)
+
+        plan = _plan(context, groups, sorted(found, key=lambda one: one.error))
+        error = lambda one: _error(one.mechanism, span)  # noqa: E731 - of either plan
+        return with_law(self.law, plan, GaussianSums(1), gaussian, context, error=error)
 
     def _forms(self, value: Value, *, public: bool, heavy: int) -> Iterator[Form]:
         """The numbers that it can be made of; where that of units is public, one sum is enough.
@@ -636,7 +668,7 @@ class Variance(Mean):
         centre, both = (value.low + value.high) // 2, (value.low, value.high)
         far = value.high - centre
         square = _roomy(far * far)
-        if not public:
+        if not public or self.law != "pure":
             yield Form(partial(Ends, centre, both), *_shares((value.high - value.low) ** 2, 3))
         adds = [(1, one - centre, (one - centre) ** 2) for one in both]
         weights = (1 if public else square, far, 1)
@@ -726,12 +758,17 @@ def _fitted(form: Form, moved: Callable[[Vector], _Shifts], epsilon: Number, spa
         lower = rates.lower_rate * weight if any(one.rise for one in found) else INFINITE
         parts.append(Part(Sums(upper, lower), own))
     told = made(*parts)
-    noise = {name: part.mechanism.distribution.variance() for name, part in told.all.items()}
+    return Fit(told, shifts, rates, fine, _error(told, span))
+
+
+def _error(made: Made, span: int) -> float:
+    """The root mean square error of the statistic over these tables, times the number of units."""
+    noise = {name: part.mechanism.distribution.variance() for name, part in made.all.items()}
     squares = [
-        sum(slope**2 * noise[name] for name, slope in told.slopes(*table, span).items())
+        sum(slope**2 * noise[name] for name, slope in made.slopes(*table, span).items())
         for table in _TABLES
     ]
-    return Fit(told, shifts, rates, fine, math.sqrt(sum(squares) / len(squares)))
+    return math.sqrt(sum(squares) / len(squares))
 
 
 def _plan(context: QueryContext, groups: Groups, fits: Sequence[Fit]) -> Plan:

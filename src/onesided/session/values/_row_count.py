@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import ClassVar, Final
 
 import narwhals as nw
+import numpy as np
 
 from onesided._english import many
 from onesided._numbers import Number
@@ -15,10 +17,12 @@ from onesided.errors import ParameterError
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
 from onesided.session._context import QueryContext
+from onesided.session._gaussian import Law, by_law
 from onesided.session._groups import Grouped
 from onesided.session._question import PreparedQuery
 from onesided.session._release import Release
 from onesided.session._statement import Nouns
+from onesided.session._ways import Floats, Way
 from onesided.session.values._sum import Sum
 from onesided.session.values._value import VALUE, Value, rows_of_unit
 
@@ -34,8 +38,8 @@ class RowCount(Grouped):
     cut. Where each row is a unit of its own, ask :class:`onesided.session.Count`.
     max_rows: the most rows of one unit that count in a group, public; any further ones are left
         out. None: that of the session's schema.
-    confidence, simultaneous: as in :class:`onesided.session.Sum`. others: True adds one group for
-    all keys that are not listed. The other arguments are those of
+    confidence, simultaneous, law: as in :class:`onesided.session.Sum`. others: True adds one group
+    for all keys that are not listed. The other arguments are those of
     :class:`onesided.session.Grouped`. Errors: ParameterError.
 
     >>> import polars as pl, onesided as od
@@ -50,12 +54,23 @@ class RowCount(Grouped):
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     simultaneous: bool = field(default=False, kw_only=True)
     others: bool = field(default=False, kw_only=True)
+    law: Law = field(default="pure", kw_only=True)
 
     work: ClassVar = 2  # as many counts may take
+    later: ClassVar = ("law",)
 
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
         return f"Number of rows of {nouns.units}"
+
+    def ways(self, context: QueryContext) -> Iterator[Way]:
+        """The rows, and the same with other noise; for plans."""
+        yield Way("Sums", self, closed=True, certain=True)
+        yield from by_law("GaussianSums", self, context)
+
+    def truth(self, public: QueryContext) -> Floats:
+        """The numbers that are asked for, of a public table."""
+        return np.asarray(self.prepare(public).read(), dtype=np.float64)
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Self, TypeAlias
 
@@ -20,27 +21,41 @@ class Moved:
 
     comes: where it comes, by what it adds; where it goes, the mirror images. changes: where it
     stays with other values. lessens: where it stays with some of its rows. Of each, shifts such
-    that none goes further, both ways, than one of them.
+    that none goes further, both ways, than one of them. lengths: of each, the greatest squared L2
+    norm of what it moves.
     """
 
     comes: tuple[Shift, ...]
     changes: tuple[Shift, ...]
     lessens: tuple[Shift, ...]
+    lengths: tuple[int, int, int]
 
     @classmethod
     def of(
-        cls, ends: Iterable[Vector], changes: Iterable[Vector], weights: Vector, most: int = 1
+        cls, ends: Sequence[Vector], changes: Sequence[Vector], weights: Vector, most: int = 1
     ) -> Self:
         """Of up to ``most`` rows that each add one of ``ends``, or change by one of ``changes``.
 
         What one number moves counts ``weights`` times, so that one price is that of all of them.
+        The lengths are those of the convex hulls of ``ends`` and of ``changes``, where all that a
+        row adds or changes by must lie: a norm is greatest at corners.
         """
         come = tuple(_weighted(end, weights) for end in ends)
         change = tuple(_weighted(one, weights) for one in changes)
         # One row at least stays; each other may change, or be one of those that come or go.
         go, more = tuple(map(_mirrored, come)), most - 1
         rest, less = ((*change, *come, *go), (*change, *go)) if more else ((_NONE,), (_NONE,))
+        plus, moves = (
+            [tuple(w * x for x, w in zip(one, weights, strict=True)) for one in some]
+            for some in (ends, changes)
+        )
+        minus = [tuple(-x for x in one) for one in plus]
         return cls(
+            lengths=(
+                _longest(plus, plus, more),
+                _longest(moves, [*moves, *plus, *minus], more),
+                _longest(moves, [*moves, *minus], more),
+            ),
             comes=_extreme(_together(one, most, _NONE, 0) for one in come),
             changes=_extreme(_together(one, 1, other, more) for one in change for other in rest),
             lessens=_extreme(_together(one, 1, other, more) for one in change for other in less),
@@ -63,8 +78,7 @@ class Moved:
         counted as gone may be one that lessens. A unit that is a single row goes as a whole.
         Errors: UnprotectableError for a policy that says nothing about values beside its groups.
         """
-        dropped = values_move(policy) == "dropped"
-        stays = dropped and not (groups.by and groups.excess == "single")
+        stays = _may_stay(policy, groups)
         gone = (*map(_mirrored, self.comes), *(self.lessens if stays else ()))
 
         def several(shift: Shift) -> Iterable[Shift]:
@@ -83,16 +97,47 @@ class Moved:
             for edge, many in policy.shifts(groups.query).items()
         }
 
+    def squares(self, policy: Policy, groups: Groups, *, optional: bool) -> dict[Edge, int]:
+        """Per edge, the greatest squared L2 norm of what a move changes all groups' numbers by.
+
+        As :meth:`along`, of one unit's pairs. Squares add over groups. A group that one pair leaves
+        and another enters changes: further, in L2, than two groups may that are left and entered.
+        """
+        come, change, less = self.lengths
+        gone = max(come, less) if _may_stay(policy, groups) else come
+
+        def length(shift: Shift) -> int:
+            rise, fall = shift.rise, shift.fall
+            if groups.by:
+                both = min(rise, fall)
+                apart = (rise - both) * come + (fall - both) * gone
+                return both * max(change, come + gone) + apart
+            one = max(come, gone) if optional else 0
+            return max(change, one) if rise and fall else come if rise else gone if fall else 0
+
+        return {e: max(map(length, many)) for e, many in policy.shifts(groups.query).items()}
+
+
+def one_value(low: int, high: int, *, monotone: bool) -> Moved:
+    """How far a unit moves its group's sum if it adds a value from ``low`` to ``high``.
+
+    monotone: whether taking some of a unit's rows away, but not all, can never raise what it adds.
+    A sum of rows ``>= 0`` is, and falls by ``high`` at most. A sum of rows of both signs is not,
+    nor its distance from a centre, nor its square: 5 and -5 add up to less than 5 alone.
+    """
+    moved = Moved.of([(high,), (low,)], [(high - low,), (low - high,)], [1])
+    if monotone and low >= 0:  # who stays with fewer rows falls by less than who goes
+        return replace(moved, lessens=(), lengths=(*moved.lengths[:2], 0))
+    return moved
+
 
 def value_shifts(
     policy: Policy, groups: Groups, *, low: int, high: int, optional: bool, monotone: bool
 ) -> Mapping[Edge, tuple[Shift, ...]]:
     """Per edge, the extreme shifts of sums in which each unit counted in a group adds a value.
 
-    low, high: the least and greatest such value. optional: as for :meth:`Moved.along`, whose errors
-    it has. monotone: whether taking some of a unit's rows away, but not all, can never raise what
-    it adds. A sum of rows ``>= 0`` is, and falls by ``high`` at most. A sum of rows of both signs
-    is not, nor its distance from a centre, nor its square: 5 and -5 add up to less than 5 alone.
+    low, high, monotone: as for :func:`one_value`. optional: as for :meth:`Moved.along`, whose
+    errors it has.
 
     >>> from onesided.engine import PublicKeys
     >>> from onesided.policy import GroupCount, addition_only
@@ -103,11 +148,7 @@ def value_shifts(
     >>> list(told.values())
     [(Shift(rise=0, fall=9),)]
     """
-    span = high - low
-    moved = Moved.of([(high,), (low,)], [(span,), (-span,)], [1])
-    if monotone and low >= 0:
-        moved = Moved(moved.comes, moved.changes, ())
-    return moved.along(policy, groups, optional=optional)
+    return one_value(low, high, monotone=monotone).along(policy, groups, optional=optional)
 
 
 _NONE = Shift(rise=0, fall=0)
@@ -134,6 +175,17 @@ def _extreme(shifts: Iterable[Shift]) -> tuple[Shift, ...]:
         for one in found
         if not any(o != one and o.rise >= one.rise and o.fall >= one.fall for o in found)
     )
+
+
+def _longest(some: Sequence[Vector], others: Sequence[Vector], more: int) -> int:
+    """The greatest squared length of one vector and ``more`` times another."""
+    pairs = (zip(one, other, strict=True) for one in some for other in others)
+    return math.ceil(max(sum((x + more * y) ** 2 for x, y in pair) for pair in pairs))
+
+
+def _may_stay(policy: Policy, groups: Groups) -> bool:
+    """Whether what a policy counts as gone may be a unit that stays with some of its rows."""
+    return values_move(policy) == "dropped" and not (groups.by and groups.excess == "single")
 
 
 def _mirrored(shift: Shift) -> Shift:

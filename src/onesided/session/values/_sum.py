@@ -12,13 +12,14 @@ import numpy as np
 from onesided._english import many
 from onesided._numbers import Number, exact
 from onesided.errors import ParameterError
-from onesided.mechanism import StairSums, Sums
+from onesided.mechanism import GaussianSums, StairSums, Sums
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray, Noise
 from onesided.policy import Edge, Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, deviation, reason, residual_bias
+from onesided.session._gaussian import Law, by_law, told_squares, with_law
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, FormLine, PreparedQuery
@@ -26,7 +27,7 @@ from onesided.session._release import Release, of_groups, sides
 from onesided.session._statement import Nouns
 from onesided.session._ways import MOST_CELLS, Floats, Way, estimates
 from onesided.session.values._moments import asserted, moments
-from onesided.session.values._shifts import value_shifts
+from onesided.session.values._shifts import Moved, one_value
 from onesided.session.values._sum_noise import SumNoise
 from onesided.session.values._value import (
     Missing,
@@ -181,6 +182,7 @@ class Sum(Valued):
     Where noise on one side is enough it falls in stairs if these vary less, at the same loss.
     Certain bounds are about the numbers as they were cut; ``release.cut`` says how.
     others: True adds one group for all keys that are not listed; its own key is null.
+    law: which noise, as for :class:`onesided.session.Count`.
     The other arguments are those of :class:`onesided.session.Valued`.
 
     >>> import polars as pl, onesided as od
@@ -197,11 +199,12 @@ class Sum(Valued):
     max_rows: int | None = field(default=None, kw_only=True)
     total_bounds: Sequence[Number] | Literal["column"] | None = field(default=None, kw_only=True)
     others: bool = field(default=False, kw_only=True)
+    law: Law = field(default="pure", kw_only=True)
 
     work: ClassVar = 2  # as many counts may take
     form: ClassVar = (FormLine("sum", "The sum of a column", given={"of": "rows"}),)
     sql: ClassVar = {"SUM": {"of": "rows"}, "SUM_PER_UNIT": {"of": "units"}}
-    later: ClassVar = ("of", "max_rows", "total_bounds")
+    later: ClassVar = ("of", "max_rows", "total_bounds", "law")
 
     @staticmethod
     def from_version_1(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -291,6 +294,7 @@ class Sum(Valued):
         """The sums, within narrower bounds, and by counts of each value; for plans."""
         value = self.value(context)
         yield Way("Sums", self, closed=True, certain=True)
+        yield from by_law("GaussianSums", self, context)
         yield from self._narrower("Sums", value)
         yield from self._in_cells(context, value, "added up", lambda v, n: float(v @ n))
 
@@ -352,7 +356,7 @@ class Sum(Valued):
         rises = value.low >= 0 and not own_mean
         groups = replace(groups, left_out=replace(groups.left_out, rises=rises), words=words)
         chosen, plan = self._plan(context, groups, value, most, own_mean=own_mean)
-        mechanism = chosen.mechanism
+        mechanism: Any = chosen.mechanism
 
         def draw(totals: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.release(totals, noise=noise), **chosen.stored}
@@ -380,7 +384,7 @@ class Sum(Valued):
             draw=draw,
             result=result,
             asserts=asserted(groups, value),
-            noise=chosen.slopes,  # stairs lose the same, and answers say whether they have some
+            noise=chosen.kind,
         )
 
     def shifts(
@@ -393,19 +397,12 @@ class Sum(Valued):
         own_mean: bool = False,
     ) -> Mapping[Edge, tuple[Shift, ...]]:
         """Per edge, how far the sums move, in steps."""
-        low, high = ends_of_rows(value, most)
-        return value_shifts(
-            context.policy,
-            groups,
-            low=low,
-            high=high,
-            optional=self.optional(groups),
-            monotone=value.low >= 0 and not own_mean,
-        )
+        moved = self._moved(value, most, own_mean=own_mean)
+        return moved.along(context.policy, groups, optional=self.optional(groups))
 
-    def noise(self, context: QueryContext, groups: Groups, value: Value) -> SumNoise:
-        """Which noise the sums get."""
-        return self._plan(context, groups, value, most_rows(context, self))[0]
+    def _moved(self, value: Value, most: int | None, *, own_mean: bool) -> Moved:
+        low, high = ends_of_rows(value, most)
+        return one_value(low, high, monotone=value.low >= 0 and not own_mean)
 
     def _plan(
         self,
@@ -422,23 +419,39 @@ class Sum(Valued):
         chosen = SumNoise.for_shifts(
             context.policy, groups, shifts, largest=max(high, -low), epsilon=self.epsilon
         )
-        mechanism, certain = chosen.mechanism, certain_sides(chosen.mechanism)
         self.share(groups)
-        return chosen, priced(
-            context,
-            mechanism,
-            shifts,
-            about=groups.sentence,
-            scope=groups.left_out.numbers(certain, groups.words),
-            certain=certain,
-            standard_deviation=float(value.step) * deviation(mechanism),
-            bias=float(value.step) * residual_bias(mechanism),
-            why=reason(mechanism),
-            alternatives=lambda: chosen.other(float(value.step), certain),
-        )
+
+        def plan_of(made: Sums | StairSums | GaussianSums) -> Plan:
+            certain, known = certain_sides(made), None
+            if isinstance(made, GaussianSums):
+                moved = self._moved(value, most, own_mean=own_mean)
+                optional = self.optional(groups)
+                known = told_squares(made, moved.squares(context.policy, groups, optional=optional))
+            return priced(
+                context,
+                made,
+                shifts,
+                known=known,
+                about=groups.sentence,
+                scope=groups.left_out.numbers(certain, groups.words),
+                certain=certain,
+                standard_deviation=float(value.step) * deviation(made),
+                bias=float(value.step) * residual_bias(made),
+                why=reason(made),
+                alternatives=lambda: chosen.other(float(value.step), certain),
+            )
+
+        plan = with_law(self.law, plan_of(chosen.mechanism), GaussianSums(1), plan_of, context)
+        if isinstance(plan.mechanism, GaussianSums):
+            chosen = replace(chosen, gaussian=plan.mechanism)
+        return chosen, plan
 
     def _numbers(
-        self, mechanism: Sums | StairSums, noisy: IntArray, value: Value, share: Fraction
+        self,
+        mechanism: Sums | StairSums | GaussianSums,
+        noisy: IntArray,
+        value: Value,
+        share: Fraction,
     ) -> dict[str, Any]:
         """Estimates and bounds in the column's unit, and whether each bound is certain."""
         interval = mechanism.interval(noisy, confidence=share)

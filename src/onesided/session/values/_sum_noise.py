@@ -10,7 +10,7 @@ from typing import Final
 
 from onesided._numbers import INFINITE, Number
 from onesided.errors import ParameterError
-from onesided.mechanism import StairSums, Sums
+from onesided.mechanism import GaussianSums, StairSums, Sums
 from onesided.policy import Edge, Policy, Shift
 from onesided.session._count import deviation, residual_bias
 from onesided.session._groups import Groups
@@ -37,6 +37,7 @@ class SumNoise:
 
     slopes: Sums
     stairs: StairSums | None
+    gaussian: GaussianSums | None = None
 
     @classmethod
     def for_shifts(
@@ -63,8 +64,10 @@ class SumNoise:
         return cls(slopes, None)
 
     @property
-    def mechanism(self) -> Sums | StairSums:
+    def mechanism(self) -> Sums | StairSums | GaussianSums:
         """The noise with the smaller error, what the median leaves of its mean included."""
+        if self.gaussian is not None:
+            return self.gaussian
         if self.stairs is None:
             return self.slopes
         return self.stairs if error(self.stairs) < _WORTH * error(self.slopes) else self.slopes
@@ -75,8 +78,15 @@ class SumNoise:
         mechanism = self.mechanism
         return {_FIRST: mechanism.stairs.first} if isinstance(mechanism, StairSums) else {}
 
-    def of(self, answer: Answer) -> Sums | StairSums:
+    @property
+    def kind(self) -> Sums | GaussianSums:
+        """What a stored answer must have; stairs lose as slopes, and it says if it has stairs."""
+        return self.gaussian or self.slopes
+
+    def of(self, answer: Answer) -> Sums | StairSums | GaussianSums:
         """The noise in an answer; stored ones say whether they have stairs, and older ones none."""
+        if self.gaussian is not None:
+            return self.gaussian
         first = answer.get(_FIRST)
         if first is None or self.stairs is None:
             return self.slopes
