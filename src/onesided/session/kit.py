@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from onesided.session._arithmetic import Interval
+from onesided.session._arithmetic import Row
 from onesided.session._asks import QUESTIONS, Asks
 from onesided.session._free_sample import free_sample, offered
 from onesided.session._groups import Groups
+from onesided.session._interval import Interval
 from onesided.session._question import PreparedQuery, require_question
 from onesided.session._recall import kept, read_for, refuse_asserting
 from onesided.session._release import frame_of
@@ -24,8 +25,8 @@ from onesided.session.values._sum_noise import SumNoise
 from onesided.session.written._json import required
 
 __all__ = [
-    "IN_SQL", "QUERIES", "QUESTIONS", "Asks", "Groups", "Interval", "Sum", "SumNoise", "explains",
-    "frame_of", "free_sample", "offered", "prepared", "question_of", "read_ahead",
+    "IN_SQL", "QUERIES", "QUESTIONS", "Asks", "Groups", "Interval", "Row", "Sum", "SumNoise",
+    "explains", "frame_of", "free_sample", "offered", "prepared", "question_of", "read_ahead",
     "refuse_asserting", "refuse_changed", "rehearse", "require_question", "required", "sql_of",
     "tightest", "value_shifts",
 ]  # fmt: skip
