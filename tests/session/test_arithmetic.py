@@ -160,6 +160,18 @@ def test_what_is_not_certain_is_left_out_or_joined_and_said():
     assert together.sum().confidence == "95 %, all at once"
 
 
+def test_a_sum_of_numbers_from_0_is_at_least_0():
+    """Whatever its noise, from a file as well; a sum that may fall below has no such bound."""
+    people = pl.DataFrame({"person": range(9), "place": ["gym"] * 9, "cost": range(9)})
+    session = od.Session(people, unit="person", policy=od.policy.addition_only(), budget=1000)
+    asked = {"by": "place", "keys": ["gym", "bar"], "of": "units", "epsilon": 1, "max_groups": 1}
+    for low, told in ((0, 0), (2, 0), (-1, None)):
+        release = session.sum("cost", total_bounds=(low, 10), **asked)
+        found = od.certain(release_from_json(release_to_json(release)))
+        assert [one.lower for one in (row.sure for row in found.rows.values())] == [told] * 2
+        assert found.sum().at_least(0) == ([()] if told == 0 else [])
+
+
 def test_two_answers_about_one_number_tighten_each_other():
     one, two = od.certain(counts()), od.certain(counts())
     both = one.tightened(two)

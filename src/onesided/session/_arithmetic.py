@@ -489,7 +489,7 @@ def certain(release: Release, *, likely: bool = False) -> Bounds:
             hint="Take each by itself, likely=True, and join what they give.",
         )
     miss, together = miss_of(release.bound_words) if likely else (Fraction(1), False)
-    least = table.column("lower") is None or release.kind in _COUNTS
+    least = table.column("lower") is None or release.kind in _COUNTS or release.asked.from_zero
     floor = Interval(Fraction(0) if least else None, None)
     keys = [one.plain() for one in table.parts if one.role == "key"]
     labels = list(zip(*keys, strict=True)) if keys else [()] * len(table)
