@@ -22,12 +22,13 @@ from onesided.session.sql._questions import (
 )
 from onesided.session.values._shifts import value_shifts
 from onesided.session.values._sum_noise import SumNoise
+from onesided.session.workloads._linear import corners
 from onesided.session.written._json import required
 
 __all__ = [
     "IN_SQL", "QUERIES", "QUESTIONS", "Asks", "Groups", "Interval", "Row", "Sum", "SumNoise",
-    "explains", "frame_of", "free_sample", "offered", "prepared", "question_of", "read_ahead",
-    "refuse_asserting", "refuse_changed", "rehearse", "require_question", "required", "sql_of",
+    "corners", "explains", "frame_of", "free_sample", "offered", "prepared", "question_of",
+    "read_ahead", "refuse_asserting", "refuse_changed", "rehearse", "require_question", "required", "sql_of",
     "tightest", "value_shifts",
 ]  # fmt: skip
 
