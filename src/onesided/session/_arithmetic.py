@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
 from itertools import accumulate, chain, count, permutations, product
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from onesided._numbers import Number, exact, readable
 from onesided.errors import ParameterError
@@ -23,8 +23,9 @@ from onesided.session._confidence import miss_of
 from onesided.session._interval import Interval
 from onesided.session._release import Release, frame_of
 from onesided.session._tightened import Sum, tightest
-from onesided.show import SIDES, Card, RoleColumn, RoleTable, Side
+from onesided.show import SIDES, Card, RoleColumn, RoleTable
 
+_Side: TypeAlias = Literal["lower", "upper"]
 _ROWS: Final = 20
 # Whose numbers are at least 0, whatever their bounds say.
 _COUNTS: Final = frozenset({"CountRelease", "AboveRelease", "TopKRelease"})
@@ -522,7 +523,7 @@ def certain(release: Release, *, likely: bool = False) -> Bounds:
     )
 
 
-def _ends(table: RoleTable, side: Side) -> list[tuple[Fraction | None, Fraction | None]]:
+def _ends(table: RoleTable, side: _Side) -> list[tuple[Fraction | None, Fraction | None]]:
     """Of each row the bound on one side if it is certain, and in any case; None without one."""
     held = table.column(side)
     told = [None] * len(table) if held is None else held.plain()
@@ -544,7 +545,7 @@ def _told(value: Fraction | None, holds: Callable[[Fraction], bool]) -> bool:
     return value is not None and holds(value)
 
 
-def _outward(values: Sequence[Fraction | None], side: Side) -> list[int | float | None]:
+def _outward(values: Sequence[Fraction | None], side: _Side) -> list[int | float | None]:
     """Numbers as people's programs have them: whole, or floats, the next one outward if need be."""
     if all(one is None or one.denominator == 1 for one in values):
         return [None if one is None else int(one) for one in values]

@@ -28,8 +28,8 @@ from onesided.session.written._json import required
 __all__ = [
     "IN_SQL", "QUERIES", "QUESTIONS", "Asks", "Groups", "Interval", "Row", "Sum", "SumNoise",
     "corners", "explains", "frame_of", "free_sample", "offered", "prepared", "question_of",
-    "read_ahead", "refuse_asserting", "refuse_changed", "rehearse", "require_question", "required", "sql_of",
-    "tightest", "value_shifts",
+    "read_ahead", "refuse_asserting", "refuse_changed", "rehearse", "require_question", "required",
+    "sql_of", "tightest", "value_shifts",
 ]  # fmt: skip
 
 
