@@ -140,12 +140,15 @@ def spark(long_form):
     session.stop()
 
 
+def _postgres_url():
+    url = os.environ.get("ONESIDED_POSTGRES_URL")
+    return url or pytest.skip("ONESIDED_POSTGRES_URL not set")
+
+
 @pytest.fixture(scope="session")
 def warehouse():
     """Ibis over the PostgreSQL at ONESIDED_POSTGRES_URL, in a schema of its own."""
-    url = os.environ.get("ONESIDED_POSTGRES_URL")
-    if not url:
-        pytest.skip("ONESIDED_POSTGRES_URL not set")
+    url = _postgres_url()
     import ibis
     import psycopg
 
@@ -161,6 +164,22 @@ def warehouse():
         finally:
             connection.execute(f"DROP SCHEMA {schema} CASCADE")
     connection.close()
+
+
+@pytest.fixture
+def postgres_place():
+    """The URL of an empty schema of its own in the PostgreSQL at ONESIDED_POSTGRES_URL."""
+    url = _postgres_url()
+    import sqlalchemy
+
+    schema = f"ledger_{uuid.uuid4().hex[:12]}"
+    engine = sqlalchemy.create_engine(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"CREATE SCHEMA {schema}")
+    yield f"{url}?options=-csearch_path%3D{schema}"
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"DROP SCHEMA {schema} CASCADE")
+    engine.dispose()
 
 
 @pytest.fixture(scope="session")

@@ -133,7 +133,7 @@ def test_answers_in_files_are_computed_with_at_no_charge(folder):
     query = "SELECT SUM(value) FROM monday"
     told = CliRunner().invoke(app, ["ask", query, *given, "--json", "--likely"])
     columns = dict(json.loads(told.output)["columns"])
-    assert (columns["lower"], columns["upper"], columns["lower_certain"]) == ([3], [3], [False])
+    assert (columns["lower"], columns["upper"], columns["likely_lower"]) == ([0], [3], [3])
     with Ledger.open(folder / "own.db") as ledger:
         assert len(ledger.entries(kind="spend")) == 1
 

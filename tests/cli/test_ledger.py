@@ -19,6 +19,7 @@ import pytest
 
 import onesided as od
 from onesided.cli import main
+from onesided.ledger import Ledger
 from onesided.noise import NotPrivateSeededNoise
 
 OPEN = "sensitive -> open"
@@ -407,6 +408,18 @@ def test_what_charges_lose_together_is_told_beside_the_budget(tmp_path):
     assert "By its budget: Under the policy 'unbounded'" in told
     assert "Had this been the plan:" in told
     assert "\\n" not in told
+
+
+def test_a_check_tells_which_rows_are_dated_before_an_earlier_one(tmp_path, monkeypatch):
+    where = tmp_path / "ledger.db"
+    with Ledger.open(where) as ledger:
+        account = ledger.account(policy_id="p", policy_toml="", policy_name="p", budget={"up": 1})
+        for day in (2, 1, 3):
+            told = f"2026-01-0{day}T12:00:00.000000+00:00"
+            monkeypatch.setattr("onesided.ledger._entry.now", lambda told=told: told)
+            account.spend({"up": "1/4"}, label="a count")
+    assert "1 row (row 3): dated before an earlier row" in run("check", where, columns=200).stdout
+    assert json.loads(run("check", where, "--json").stdout)["backwards"] == [3]
 
 
 def test_what_each_date_has_left(tmp_path):

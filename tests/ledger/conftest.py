@@ -1,7 +1,5 @@
 """The stores that the contract suite runs on, and helpers for one account."""
 
-import os
-import secrets
 from fractions import Fraction
 
 import pytest
@@ -9,24 +7,6 @@ import pytest
 from onesided.ledger import Ledger
 
 EDGES = {"sensitive -> open": Fraction(1), "sensitive -> sensitive": Fraction(2)}
-
-
-@pytest.fixture
-def postgres_place():
-    """The URL of an empty schema of its own in the PostgreSQL at ONESIDED_POSTGRES_URL."""
-    url = os.environ.get("ONESIDED_POSTGRES_URL")
-    if not url:
-        pytest.skip("skipped: ONESIDED_POSTGRES_URL not set")
-    import sqlalchemy
-
-    schema = f"ledger_{secrets.token_hex(6)}"
-    engine = sqlalchemy.create_engine(url)
-    with engine.begin() as connection:
-        connection.exec_driver_sql(f"CREATE SCHEMA {schema}")
-    yield f"{url}?options=-csearch_path%3D{schema}"
-    with engine.begin() as connection:
-        connection.exec_driver_sql(f"DROP SCHEMA {schema} CASCADE")
-    engine.dispose()
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])

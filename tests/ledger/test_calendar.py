@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onesided import errors
-from onesided.ledger import Calendar, Cohorts, Ledger, _account, balances
+from onesided.ledger import Calendar, Cohorts, Ledger, _account, _entry, balances
 from onesided.ledger._amounts import read_budget, read_charge
 from onesided.ledger._calendar import Cells
 
@@ -113,12 +113,12 @@ def test_a_renyi_account_by_cohort_is_a_filter_for_each_date(days):
             assert not budget.over(alone[day])
 
 
-def test_all_that_tells_of_an_account_agrees():
-    account = opened()
+def test_all_that_tells_of_an_account_agrees(place):
+    account = opened(where=place)
     for cohorts in (dates(DATES[0]), dates(*DATES[:2]), Cohorts.everything(), dates(None)):
         account.spend({"up": "1/4"}, label="a count", cohorts=cohorts)
     ledger = Ledger(account._store)
-    assert ledger.check().charges == 4
+    assert (ledger.check().charges, ledger.check().backwards) == (4, ())
     assert balances(ledger.entries()) == ledger.balances()
     (balance,) = ledger.balances()
     assert balance.by_cohort() == account.by_cohort()
@@ -129,12 +129,13 @@ def test_all_that_tells_of_an_account_agrees():
 
 
 def at(monkeypatch, day):
-    monkeypatch.setattr(_account, "now", lambda: f"{day.isoformat()}T12:00:00.000000+00:00")
+    for module in (_account, _entry):
+        monkeypatch.setattr(module, "now", lambda: f"{day.isoformat()}T12:00:00.000000+00:00")
 
 
-def test_a_budget_grows_with_age_and_then_ends(monkeypatch):
+def test_a_budget_grows_with_age_and_then_ends(monkeypatch, place):
     calendar = Calendar("day", schedule={0: "1/4", 10: "1/2", 30: 1}, ends=100)
-    account, day = opened(calendar), DATES[0]
+    account, day = opened(calendar, where=place), DATES[0]
 
     def charge(amount):
         account.spend({"up": amount}, label="a count", cohorts=dates(day))
@@ -158,6 +159,62 @@ def test_a_budget_grows_with_age_and_then_ends(monkeypatch):
     assert Ledger(account._store).check().charges == 3
 
 
+@pytest.mark.parametrize("calendar", [
+    Calendar("day", schedule={0: "1/4", 10: "1/2"}), Calendar("day", ends=100)
+])  # fmt: skip
+def test_no_charge_is_dated_before_an_earlier_row(monkeypatch, place, calendar):
+    """Budgets that grow by date, seen by the process that charged and by another one."""
+    about, one = dates(DATES[3]), {"up": "1/9"}
+    first = opened(calendar, where=place, budget="1/2")
+    at(monkeypatch, DATES[1])
+    first.spend(one, label="a count", cohorts=about)
+    again = first if place is None else opened(calendar, where=place, budget="1/2")
+    at(monkeypatch, DATES[0])
+    rows = first._store.read(lambda view: view.extent())
+    for account in (first, again):
+        with pytest.raises(errors.LedgerError, match="clock says 2026-01-01, and the ledger has a"):
+            account.spend(one, label="a count", cohorts=about)
+    with pytest.raises(errors.LedgerError, match="a row of 2026-01-02"):  # before any row is read
+        first.require(one, cohorts=about)
+    assert first._store.read(lambda view: view.extent()) == rows
+    assert Ledger(first._store).check().backwards == ()
+    at(monkeypatch, DATES[1])
+    again.spend(one, label="a count", cohorts=about)
+    # An account of another policy on this ledger may be dated as it likes; its row counts.
+    at(monkeypatch, DATES[3])
+    other = Ledger(first._store).account(
+        **{**TERMS, "policy_id": "q"}, budget={"up": 1}, further=True
+    )
+    other.spend(one, label="later")
+    at(monkeypatch, DATES[2])
+    with pytest.raises(errors.LedgerError, match="a row of 2026-01-04"):
+        first.spend(one, label="a count", cohorts=about)
+
+
+def test_dates_that_go_backwards_are_told(monkeypatch):
+    """Where no budget grows by them nothing is refused, and the check says which rows."""
+    account = opened()
+    for day in (DATES[2], DATES[0], DATES[1], DATES[3]):
+        at(monkeypatch, day)
+        account.spend({"up": "1/9"}, label="a count", cohorts=dates(day))
+    assert Ledger(account._store).check().backwards == (3, 4)
+
+
+def test_a_twin_that_forgets_what_it_saw_charges_twice(monkeypatch):
+    """A clock that ran ahead and was set right: the budget of a later age, and then more."""
+    calendar = Calendar("day", schedule={0: "1/4", 10: 1})
+    account = opened(calendar)
+    at(monkeypatch, DATES[0] + dt.timedelta(days=10))
+    account.spend({"up": "1/2"}, label="early", cohorts=dates(DATES[0]))
+    at(monkeypatch, DATES[0])
+    fresh = dates(DATES[1])
+    with pytest.raises(errors.LedgerError, match="a row of 2026-01-11"):
+        account.spend({"up": "1/4"}, label="a count", cohorts=fresh)
+    monkeypatch.setattr(Cells, "day", lambda _, time, __: dt.date.fromisoformat(time[:10]))
+    account.spend({"up": "1/4"}, label="a count", cohorts=fresh)
+    assert Ledger(account._store).check().backwards == (3,)
+
+
 def test_an_answer_that_was_too_early_is_found(monkeypatch):
     account = opened(Calendar("day", schedule={0: "1/4", 10: 1}))
     at(monkeypatch, DATES[0] + dt.timedelta(days=10))
@@ -178,6 +235,8 @@ LATE = "2026-01-05T12:00:00.000000+00:00"
 def test_the_promise_says_ages_and_where_it_ends():
     said = Calendar("day", schedule={0: "1/4", 30: 1}, ends=365).promise
     assert "e^1/4 by age 29; e^1 by any later age" in said
+    assert "by the clock of the machine that charges" in said
+    assert "clock" not in Calendar("day").promise
     assert "Nothing is promised after the schedule ends, at age 365." in said
 
 

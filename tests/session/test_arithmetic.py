@@ -11,23 +11,25 @@ import pytest
 import onesided as od
 from onesided.errors import ParameterError
 from onesided.session import release_from_json, release_to_json
-from onesided.session._arithmetic import Bounds, Interval
+from onesided.session._arithmetic import Bounds, Row
 from onesided.session._confidence import Confidence, miss_of
+from onesided.session._interval import Interval
 from onesided.session._tightened import Sum, tightest
 from onesided.show import EMPTY
 
-UNSURE = (False, True)
 ENDS = (-2, -1, 0, 1, 3)
 PAIRS = [(low, up) for low in ENDS for up in ENDS if low <= up]
 
 
-def interval(low, up, *sure):
-    return Interval(
-        None if low is None else Fraction(low),
-        None if up is None else Fraction(up),
-        *(sure or (True, True)),
-        {"x": Fraction(1, 20)},
-    )
+DOUBTS = {"x": Fraction(1, 20)}
+
+
+def interval(low, up):
+    return Interval(*(None if end is None else Fraction(end) for end in (low, up)))
+
+
+def row(sure, likely=(None, None)):
+    return Row.known(interval(*sure), interval(*likely))
 
 
 def within(found, value):
@@ -78,43 +80,35 @@ def test_sides_without_a_bound():
     assert open_above.times(Fraction(0)).upper == 0
 
 
-FLAGS = list(product((True, False), repeat=4))
+ROWS = [row(one, two) for one, two in product([(0, 3), (-2, None), (None, None)], repeat=2)]
+ROWS += [row((1, 3), (2, 2)), row((None, 3), (1, 2)), row((-3, -1)), row((1, None), (2, 1))]
 
 
-@pytest.mark.parametrize("flags", FLAGS)
-def test_a_side_is_certain_only_if_no_likely_bound_can_move_it(flags):
-    """Certain sides are compared with what follows when likely bounds are wrong altogether.
-
-    Every likely bound is put far away; a side that is said to be certain must still hold. A ratio
-    that forgets the sign of its denominator, or its upper bound, fails here.
-    """
-    for one, two in product([(1, 3), (-2, 1), (-3, -1), (0, 2)], [(1, 3), (2, 2), (-3, -1)]):
-        low, up, other_low, other_up = flags
-        a, b = interval(*one, low, up), interval(*two, other_low, other_up)
-        truths = product(
-            (one[0] if low else -50, one[1] if up else 50),
-            (two[0] if other_low else -50, two[1] if other_up else 50),
-        )
-        for x, y in truths:
-            for found, value in (
-                (a + b, x + y),
-                (a + -b, x - y),
-                (a.over(b), Fraction(x, y)),
-            ):
-                if found.lower is not None and found.lower_sure:
-                    assert found.lower <= value
-                if found.upper is not None and found.upper_sure:
-                    assert value <= found.upper
+@pytest.mark.parametrize("made", [Interval.__add__, Interval.over, Interval.both])
+def test_likely_bounds_take_nothing_from_what_is_certain(made):
+    """What is certain is what would be certain without them; what is likely is no wider."""
+    for one, two in product(ROWS, repeat=2):
+        found = Row.of(made, one, two)
+        assert found.sure == Row.of(made, *(Row(part.sure, part.sure) for part in (one, two))).sure
+        assert found.sure.both(found.likely) == found.likely
+        likely = made(one.likely, two.likely)
+        assert found.likely.both(likely) == found.likely
 
 
-def test_a_twin_that_forgets_the_sign_of_the_denominator_is_seen():
-    def forgetful(a, b):
-        found = a.over(b)
-        return Interval(found.lower, found.upper, a.lower_sure and b.upper_sure, a.upper_sure)
+def test_a_twin_that_keeps_one_bound_for_each_side_is_seen():
+    """As it was: of a certain and a likely bound the narrower one alone."""
 
-    found = forgetful(interval(1, 3), interval(1, 2, *UNSURE))
-    assert found.upper_sure
-    assert Fraction(3, Fraction(1, 2)) > found.upper
+    def kept(one, two):
+        told = one.likely.both(two.likely)
+        sure = Interval(
+            *(end if end == getattr(one.sure.both(two.sure), side) else None
+              for side, end in (("lower", told.lower), ("upper", told.upper)))
+        )  # fmt: skip
+        return Row.known(sure, told)
+
+    one, two = row((0, 9)), row((None, None), (None, 4))
+    assert kept(one, two).sure.upper is None
+    assert Row.of(Interval.both, one, two) == row((0, 9), (0, 4))
 
 
 def counts(policy=None, **more):
@@ -150,7 +144,12 @@ def test_what_is_not_certain_is_left_out_or_joined_and_said():
     assert found.at_most(10**6) == []
     assert found.miss == Fraction(3, 20)
     assert found.sum().confidence == "85 %, all at once"
-    assert not any(found.sum().table.columns()["upper_certain"])
+    told = found.sum().table.columns()
+    assert (told["upper"], told["upper_certain"]) == ([None], [False])
+    assert told["likely_upper"] == [sum(found.table.columns()["likely_upper"])]
+    assert "likely_upper (85 %, all at once)" in str(found.sum())
+    assert "<th" in found._repr_html_()
+    assert "likely_upper" not in sure.table.columns()
     assert (found + found).miss == Fraction(3, 20)
     assert (found - od.certain(release, likely=True)).miss == Fraction(3, 20)
     again = od.certain(counts(od.policy.unbounded(), max_groups=1), likely=True)
@@ -161,30 +160,71 @@ def test_what_is_not_certain_is_left_out_or_joined_and_said():
     assert together.sum().confidence == "95 %, all at once"
 
 
+def test_a_sum_of_numbers_from_0_is_at_least_0():
+    """Whatever its noise, from a file as well; a sum that may fall below has no such bound."""
+    people = pl.DataFrame({"person": range(9), "place": ["gym"] * 9, "cost": range(9)})
+    session = od.Session(people, unit="person", policy=od.policy.addition_only(), budget=1000)
+    asked = {"by": "place", "keys": ["gym", "bar"], "of": "units", "epsilon": 1, "max_groups": 1}
+    for low, told in ((0, 0), (2, 0), (-1, None)):
+        release = session.sum("cost", total_bounds=(low, 10), **asked)
+        found = od.certain(release_from_json(release_to_json(release)))
+        assert [one.lower for one in (row.sure for row in found.rows.values())] == [told] * 2
+        assert found.sum().at_least(0) == ([()] if told == 0 else [])
+
+
 def test_two_answers_about_one_number_tighten_each_other():
     one, two = od.certain(counts()), od.certain(counts())
     both = one.tightened(two)
     for label, found in both.rows.items():
-        assert found.upper == min(one.rows[label].upper, two.rows[label].upper)
+        assert found.sure.upper == min(one.rows[label].sure.upper, two.rows[label].sure.upper)
     assert len(both.sources) == 2
     assert both.asked == one.asked
 
 
-def made(low, up, *sure):
-    return Bounds(
-        about="x", by=(), rows={(): interval(low, up, *sure)}, sources=(), asked=("a question",)
-    )
+def made(sure, likely=(None, None)):
+    rows = {(): row(sure, likely)}
+    asked = ("a question",)
+    return Bounds(about="x", by=(), rows=rows, sources=(), asked=asked, doubts=DOUBTS)
 
 
 def test_bounds_that_contradict_each_other():
     with pytest.raises(ParameterError, match="contradict"):
-        made(3, None).tightened(made(None, 2))
-    crossed = made(3, None, *UNSURE).tightened(made(None, 2, *UNSURE[::-1]))
+        made((3, None)).tightened(made((None, 2)))
+    crossed = made((None, None), (3, None)).tightened(made((None, 2)))
+    assert crossed.rows[()].sure == interval(None, 2)
     assert "cross" in crossed.first[0]
     assert str(crossed).startswith("Likely bounds cross")
-    ratio = made(1, 2) / (made(1, None, *UNSURE).tightened(made(None, -1, *UNSURE[::-1])))
-    assert (ratio.rows[()].lower, ratio.rows[()].upper) == (None, None)
-    assert (1 / made(2, 4)).at_most("1/2") == [()]
+    ratio = made((1, 2)) / made((None, None), (1, None)).tightened(made((None, -1)))
+    assert ratio.rows[()] == row((-2, 0))
+    assert (1 / made((2, 4))).at_most("1/2") == [()]
+
+
+def test_a_likely_bound_stands_beside_a_certain_one():
+    """On every surface; choices and comparisons rest on what is certain."""
+    found = made((0, 9)).tightened(made((None, None), (2, 4)))
+    assert found.rows[()] == row((0, 9), (2, 4))
+    told = found.table.columns()
+    assert {side: told[side] for side in told if "certain" not in side} == {
+        "lower": [0], "upper": [9], "likely_lower": [2], "likely_upper": [4]
+    }  # fmt: skip
+    assert (told["lower_certain"], told["upper_certain"]) == ([True], [True])
+    assert (found.at_most(4), found.at_most(9), found.at_least(1)) == ([], [()], [])
+    assert (found + 1).rows[()] == row((1, 10), (3, 5))
+    assert (18 / (found + 1)).rows[()] == row(("9/5", 18), ("18/5", 6))
+    assert found.certainly_less(5) == []
+    for shown in (str(found), found._repr_html_()):
+        assert "upper (certain)" in shown
+        assert "likely_upper (95 %, all at once)" in shown
+    assert str(found).split()[-4:] == ["0", "9", "2", "4"]
+
+
+def test_chances_of_all_that_was_looked_at_are_joined():
+    """A likely bound that says no more than a certain one was looked at as well."""
+    other = replace(made((None, None), (None, 20)), doubts={"y": Fraction(1, 10)})
+    found = made((0, 9)).tightened(other)
+    assert (found.rows[()], found.miss, found.confidence) == (row((0, 9)), 0, "")
+    assert found.table.columns()["likely_upper"] == [None]
+    assert found.tightened(made((None, None), (None, 4))).miss == Fraction(3, 20)
 
 
 def session_of(policy=None, **columns):
@@ -298,7 +338,7 @@ def test_answers_from_files_and_of_thresholds():
 def test_what_does_not_match_is_refused():
     found = od.certain(counts())
     with pytest.raises(ParameterError, match="rows do not match"):
-        found + Bounds(about="", by=("town",), rows={("x",): interval(0, 1)}, sources=())
+        found + Bounds(about="", by=("town",), rows={("x",): row((0, 1))}, sources=())
     with pytest.raises(ParameterError, match="no key"):
         found.sum(by="town")
     for number in (float("nan"), "x", None):
@@ -311,32 +351,33 @@ def test_what_does_not_match_is_refused():
 
 
 def test_numbers_that_no_float_holds_are_rounded_outward():
-    third = Bounds(about="", by=(), rows={(): interval(1, 1)}, sources=()) / 3
+    third = Bounds(about="", by=(), rows={(): row((1, 1))}, sources=()) / 3
     told = third.table.columns()
     assert Fraction(told["lower"][0]) <= Fraction(1, 3) <= Fraction(told["upper"][0])
     assert told["lower"][0] < told["upper"][0]
 
 
-def asked_by(by, rows, *, cut="", others=False, measure="Number of rows"):
+def asked_by(by, rows, *, cut="", others=False, measure="Number of rows", **more):
     """Counts by these columns, with intervals for each key."""
     statement = od.session.Statement(measure=measure, units="rows", by=by, others=others)
-    return Bounds(about="x", by=by, rows=rows, sources=(), asked=(statement, cut, by, tuple(rows)))
+    asked = (statement, cut, by, tuple(rows))
+    return Bounds(about="x", by=by, rows=rows, sources=(), asked=asked, **more)
 
 
 def cells(table):
     """Bounds of the cells of a table of two columns; None is no bound."""
     return asked_by(
         ("a", "b"),
-        {(i, j): interval(*one) for i, row in enumerate(table) for j, one in enumerate(row)},
+        {(i, j): row(one) for i, line in enumerate(table) for j, one in enumerate(line)},
     )
 
 
 def margin(name, bounds):
-    return asked_by((name,), {(i,): interval(*one) for i, one in enumerate(bounds)})
+    return asked_by((name,), {(i,): row(one) for i, one in enumerate(bounds)})
 
 
 def bounds(found):
-    return [(one.lower, one.upper) for one in found.rows.values()]
+    return [(one.sure.lower, one.sure.upper) for one in found.rows.values()]
 
 
 def test_a_group_is_at_most_its_margin():
@@ -345,12 +386,12 @@ def test_a_group_is_at_most_its_margin():
     assert bounds(inner.tightened(outer)) == [(0, 6), (4, 6), (0, 2), (0, 9)]
     assert bounds(outer.tightened(inner)) == [(4, 6), (0, 9)]
     assert bounds(inner.tightened(outer, apart=True)) == [(0, 2), (4, 6), (0, 2), (0, 9)]
-    every = asked_by((), {(): interval(0, 9)})
+    every = asked_by((), {(): row((0, 9))})
     assert bounds(every.tightened(inner, outer)) == [(4, 9)]
 
 
 def test_of_what_was_cut_only_parts_are_bounded():
-    inner, few = {(0, 0): interval(3, 5)}, {(0,): interval(0, 4)}
+    inner, few = {(0, 0): row((3, 5))}, {(0,): row((0, 4))}
     cut = "every number and bound here is about data that may have been cut"
     part = asked_by(("a", "b"), inner, cut=cut)
     assert bounds(part.tightened(asked_by(("a",), few))) == [(3, 4)]
@@ -358,22 +399,22 @@ def test_of_what_was_cut_only_parts_are_bounded():
         with pytest.raises(ParameterError, match="Nothing says"):
             part.tightened(whole)
     with pytest.raises(ParameterError, match="contradict"):
-        part.tightened(asked_by(("a",), {(0,): interval(0, 2)}))
+        part.tightened(asked_by(("a",), {(0,): row((0, 2))}))
 
 
 def test_all_that_is_not_listed_is_in_the_group_of_others():
-    every = asked_by((), {(): interval(7, 20)})
+    every = asked_by((), {(): row((7, 20))})
     for cut, others, apart, told in (
         ("", True, False, [(7, 9)]),
         ("", False, False, [(7, 20)]),
         ("Rows without a value of 'a' are in no group.", True, False, [(7, 20)]),
         ("", False, True, [(7, 20)]),
     ):
-        rows = {(0,): interval(1, 5), (None,): interval(2, 4)}
+        rows = {(0,): row((1, 5)), (None,): row((2, 4))}
         part = asked_by(("a",), rows, cut=cut, others=others)
         assert bounds(every.tightened(part, apart=apart)) == told
     assert bounds(part.tightened(every)) == [(1, 5), (2, 4)]
-    part = asked_by(("a",), {(0,): interval(1, 5), (None,): interval(2, 4)}, others=True)
+    part = asked_by(("a",), {(0,): row((1, 5)), (None,): row((2, 4))}, others=True)
     assert bounds(part.tightened(every, apart=True)) == [(3, 5), (2, 4)]
 
 
@@ -401,21 +442,42 @@ def test_bounds_of_a_table_are_as_tight_as_its_margins_allow(seed):
         left = tables[fits]
         parts = [(0, 1, 2), (3, 4, 5), (0, 3), (1, 4), (2, 5)]
         sums = [Sum(6 + at, one, least=least, most=most) for at, one in enumerate(parts)]
-        found = tightest(given, sums, nothing=interval(0, 0))[:6]
+        found = tightest(given, sums)[:6]
         ends_of = zip(left.min(0).flat, left.max(0).flat, strict=True)
         assert [(one.lower, one.upper) for one in found] == list(ends_of)
         without = [one for one in sums if one.whole == 6]
-        for one, told in zip(tightest(given, without, nothing=interval(0, 0)), found, strict=False):
+        for one, told in zip(tightest(given, without), found, strict=False):
             assert one.lower <= told.lower <= told.upper <= one.upper
 
 
 def test_what_follows_from_likely_bounds_is_likely():
-    inner = asked_by(("a",), {(0,): interval(2, 9), (1,): interval(0, 9, *UNSURE)})
-    every = asked_by((), {(): interval(0, 5)})
+    inner = asked_by(("a",), {(0,): row((2, 9)), (1,): row((0, None), (1, 9))}, doubts=DOUBTS)
+    every = asked_by((), {(): row((0, 5))})
     told = inner.tightened(every, apart=True)
-    assert [one.upper for one in told.rows.values()] == [5, 3]
-    assert [one.upper_sure for one in told.rows.values()] == [True, True]
-    assert (told.miss, told.rows[1,].lower_sure) == (Fraction(1, 20), False)
+    assert list(told.rows.values()) == [row((2, 5), (2, 4)), row((0, 3), (1, 3))]
+    assert told.miss == Fraction(1, 20)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_certain_and_likely_bounds_of_a_margin_are_as_tight_as_each_allows(seed):
+    """Beside all numbers that fit, enumerated, once for each kind: a margin and three groups."""
+    random = np.random.default_rng(seed)
+    kinds = [[], []]
+    for true in (4, 2, 1, 1):
+        wide = (true - int(random.integers(0, 4)), true + int(random.integers(0, 4)))
+        near = (max(wide[0], true - int(random.integers(0, 2))), wide[1])
+        kinds[0].append(tuple(max(end, 0) for end in wide))
+        kinds[1].append(tuple(max(end, 0) for end in near))
+    whole, *parts = (row(*two) for two in zip(*kinds, strict=True))
+    every = asked_by((), {(): whole}, doubts=DOUBTS)
+    inner = asked_by(("a",), {(place,): one for place, one in enumerate(parts)}, doubts=DOUBTS)
+    told = [*every.tightened(inner, apart=True).rows.values(),
+            *inner.tightened(every, apart=True).rows.values()]  # fmt: skip
+    for at, kind in enumerate(kinds):
+        grid = product(*(range(low, high + 1) for low, high in kind))
+        fits = np.array([one for one in grid if sum(one[1:]) <= one[0]])
+        ends = [(one[at].lower, one[at].upper) for one in told]
+        assert ends == list(zip(fits.min(0).tolist(), fits.max(0).tolist(), strict=True))
 
 
 def test_published_margins_and_cells_bound_each_other():
@@ -427,9 +489,9 @@ def test_published_margins_and_cells_bound_each_other():
         outer = od.certain(session.count(by="a", keys=[0, 1], epsilon="1/2"))
         told = outer.tightened(inner, apart=True)
         for (key,), one in told.rows.items():
-            assert 0 <= one.lower <= 6 <= one.upper <= outer.rows[key,].upper
+            assert 0 <= one.sure.lower <= 6 <= one.sure.upper <= outer.rows[key,].sure.upper
         for label, one in inner.tightened(outer, apart=True).rows.items():
-            assert one.lower <= 2 <= one.upper <= told.rows[label[:1]].upper
+            assert one.sure.lower <= 2 <= one.sure.upper <= told.rows[label[:1]].sure.upper
     cut = od.certain(session.count(by="a", keys=[0, 1], epsilon=1, on_excess="truncate"))
     with pytest.raises(ParameterError, match="Nothing says"):
         inner.tightened(cut)
@@ -453,7 +515,7 @@ def test_open_units_of_two_policies_are_other_units():
         od.certain(od.Session(people, unit="u", policy=policy, budget=100).count(epsilon=90))
         for policy in (od.policy.addition_only(), od.policy.removal_only())
     ]
-    assert [one.lower for one in plain[1].tightened(plain[0]).rows.values()] == [20]
+    assert [one.sure.lower for one in plain[1].tightened(plain[0]).rows.values()] == [20]
     with pytest.raises(ParameterError, match="published answer"):
         od.certain(plain[0])
     with pytest.raises(ParameterError, match="public numbers alone"):

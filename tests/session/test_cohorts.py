@@ -9,8 +9,9 @@ import pytest
 
 import onesided as od
 from onesided import errors, policy
-from onesided.ledger import Cohorts
+from onesided.ledger import Cohorts, _account, _entry
 
+FIRST_TWO = od.Calendar("day", max_cohorts=2, complete=True)
 DAYS = [dt.date(2026, 1, day) for day in range(1, 6)]
 EDGE = {"addition": "record -> absent", "bounded": "record -> record"}
 
@@ -141,7 +142,7 @@ def test_units_with_several_dates_pay_the_sum_unless_said():
     ],
 )
 def test_a_unit_in_m_dates_pays_m_times(which, most, times):
-    calendar = od.Calendar("day", max_cohorts=most)
+    calendar = od.Calendar("day", max_cohorts=most, complete=most != "unbounded")
     session = opened(which, unit="person", cohort=calendar)
     for day in DAYS:
         session.ask(on(day, 1))
@@ -169,7 +170,7 @@ def test_units_are_cut_to_their_first_dates(engine):
             unit="person",
             budget=10**6,
             noise=noise,
-            cohort=od.Calendar("day", max_cohorts=most),
+            cohort=od.Calendar("day", max_cohorts=most, complete=True),
         )
         release = session.count(where=where, epsilon=900)
         assert f"{most if most > 1 else ''} first 'day' alone count".strip() in release.cut
@@ -179,6 +180,31 @@ def test_units_are_cut_to_their_first_dates(engine):
     assert [counted(1, where) for where in days] == [1, 0, 0, 1, 0]
     assert [counted(2, where) for where in days] == [1, 1, 0, 1, 1]
     assert [counted(4, where) for where in days] == [1, 1, 1, 1, 2]
+
+
+def test_first_dates_need_a_table_that_is_declared_complete(place):
+    """Of a table without earlier rows they are others, and a unit is charged for all."""
+    data = pl.DataFrame({"person": [1, 1], "day": DAYS[:2]})
+    calendar = od.Calendar("day", max_cohorts=1)
+    with pytest.raises(errors.ParameterError, match="complete=True"):
+        opened(policy.addition_only(), data=data, unit="person", cohort=calendar)
+    whole = od.Calendar("day", max_cohorts=1, complete=True)
+    found = []
+    for rows in (data, data[1:]):  # the second table is not what was declared
+        session = opened(
+            policy.addition_only(), data=rows, unit="person", budget=900, cohort=whole, ledger=place
+        )
+        found += [int(session.ask(on(day, 60)).estimate[0]) for day in DAYS[:2]]
+    assert found == [1, 0, 0, 1]
+    assert session.account.calendar.complete
+    assert "as is declared" in session.account.calendar.promise
+    told = 'cohort = {column = "day", max_cohorts = 1, complete = true}\n'
+    declared = od.Schema.from_toml(f'unit = "person"\n{told}[columns.day]\ntype = "date"\n')
+    session = opened(policy.addition_only(), data=data, unit="person", cohort=None, schema=declared)
+    assert session.account.calendar == whole
+    for flag in ("yes", 1, None):
+        with pytest.raises(errors.ParameterError, match="True or False"):
+            od.Calendar("day", complete=flag)
 
 
 def test_presence_by_place_is_not_parted_by_date():
@@ -210,7 +236,9 @@ def test_several_questions_pay_for_the_dates_of_all():
 
 def test_what_is_made_of_rows_is_charged_to_all_dates():
     session = opened(
-        policy.addition_only(), unit="person", cohort=od.Calendar("day", max_cohorts=5)
+        policy.addition_only(),
+        unit="person",
+        cohort=od.Calendar("day", max_cohorts=5, complete=True),
     )
     people = session.per_unit(last=("max", "day"))
     assert people.plan(od.Count(where="last = DATE '2026-01-01'", epsilon=1)).cohorts.all
@@ -305,10 +333,10 @@ def test_a_schema_refuses_what_is_no_cohort(text, said):
         ("nothing", policy.addition_only(), None, errors.UnknownColumnError),
         ("place", policy.addition_only(), None, errors.DataError),
         (7, policy.addition_only(), None, errors.ParameterError),
-        (od.Calendar("day", max_cohorts=2), policy.addition_only(), None, errors.ParameterError),
-        (od.Calendar("day", max_cohorts=2), policy.presence(max_groups=1), "person",
+        (FIRST_TWO, policy.addition_only(), None, errors.ParameterError),
+        (FIRST_TWO, policy.presence(max_groups=1), "person",
          errors.ParameterError),
-        (od.Calendar("day", max_cohorts=2), policy.sensitive("person = 1"), "person",
+        (FIRST_TWO, policy.sensitive("person = 1"), "person",
          errors.ParameterError),
         (od.Calendar("day", schedule={0: 1, 9: 2}), policy.addition_only(), None,
          errors.ParameterError),
@@ -321,13 +349,50 @@ def test_what_cannot_be_promised_is_refused(cohort, which, unit, error):
         opened(which, unit=unit, cohort=cohort)
 
 
-def test_an_account_keeps_its_calendar(tmp_path):
-    place = tmp_path / "ledger.db"
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request, tmp_path):
+    """Where a ledger is kept."""
+    if request.param == "sqlite":
+        return tmp_path / "ledger.db"
+    return request.getfixturevalue("postgres_place")
+
+
+def test_an_account_keeps_its_calendar(place):
     opened(policy.addition_only(), ledger=place).ask(on(DAYS[0]))
     with pytest.raises(errors.PolicyMismatchError, match="by cohort"):
         opened(policy.addition_only(), ledger=place, cohort=None)
     again = opened(policy.addition_only(), ledger=place)
     assert left(again, DAYS[0]) == Fraction(1, 2)
+
+
+def test_budgets_that_grow_are_kept_by_sessions_of_any_ledger(place, monkeypatch):
+    """Dates, ages and a clock that goes back, in one session and in the next."""
+    calendar = od.Calendar("day", schedule={0: "1/4", 10: 1})
+
+    def session():
+        return opened(policy.addition_only(), ledger=place, cohort=calendar)
+
+    def at(days):
+        day = DAYS[0] + dt.timedelta(days=days)
+        told = f"{day}T12:00:00.000000+00:00"
+        for module in (_account, _entry):
+            monkeypatch.setattr(module, "now", lambda: told)
+
+    at(0)
+    session().ask(on(DAYS[0], "1/4"))
+    with pytest.raises(errors.BudgetExceededError, match="day 2026-01-01"):
+        session().ask(on(DAYS[0], "1/4"))
+    at(10)
+    grown = session()
+    grown.ask(on(DAYS[0], "3/4"))
+    assert left(grown, DAYS[0]) == 0
+    assert "this machine's clock" in str(grown.plan(on(DAYS[1])))
+    assert "by the clock of the machine that charges" in grown._repr_html_()
+    at(9)
+    for one in (grown, session()):
+        with pytest.raises(errors.LedgerError, match="clock says 2026-01-10"):
+            one.ask(on(DAYS[4], "1/4"))
+    assert grown.ledger.check().charges == 2
 
 
 def test_renyi_accounts_by_cohort_hold_as_many_as_one_account_for_each_date():
@@ -353,7 +418,7 @@ def test_kinds_of_units_are_of_all_their_dates():
         calendar = od.Calendar("day", max_cohorts=most)
         with pytest.raises(errors.ParameterError, match="make a unit sensitive"):
             opened(policy.sensitive("place = 'a'"), unit="person", cohort=calendar)
-    promise = od.Calendar("day", max_cohorts=1).promise
+    promise = od.Calendar("day", max_cohorts=1, complete=True).promise
     assert "one record" not in promise
     assert "holds all earlier rows" in promise
 

@@ -42,7 +42,7 @@ expressions = st.recursive(
     leaves,
     lambda part: st.one_of(
         st.tuples(part, st.sampled_from("+-"), part).map(lambda p: f"({p[0]} {p[1]} {p[2]})"),
-        st.tuples(st.sampled_from(["2", "0.25", "-3"]), part).map(lambda p: f"{p[0]} * {p[1]}"),
+        st.tuples(st.sampled_from(["2", "0.25", "-3"]), part).map(lambda p: f"({p[0]} * {p[1]})"),
         st.tuples(part, part).map(lambda p: f"({p[0]} / {p[1]})"),
         part.map(lambda p: f"-({p})"),
     ),
@@ -71,8 +71,9 @@ def test_certain_bounds_hold_of_every_expression(answers, expression):
         truth = value_at(expression, place)
         if truth is None:
             continue
-        assert one.lower is None or (one.lower_sure and one.lower <= truth)
-        assert one.upper is None or (one.upper_sure and truth <= one.upper)
+        assert one.sure == one.likely
+        assert one.sure.lower is None or one.sure.lower <= truth
+        assert one.sure.upper is None or truth <= one.sure.upper
 
 
 def test_sums_groups_and_choices_are_those_of_bounds(answers):
@@ -81,7 +82,7 @@ def test_sums_groups_and_choices_are_those_of_bounds(answers):
     assert asked.table.columns() == (counts.sum() / 7).table.columns()
     asked = ask_releases("SELECT place, SUM(value) FROM hours GROUP BY place;", answers)
     assert asked.table.columns() == hours.sum("place").table.columns()
-    high = counts.rows[("gym",)].upper
+    high = counts.rows["gym",].sure.upper
     asked = ask_releases(f"SELECT place, value FROM monday WHERE value <= {high}", answers)
     assert asked.frame["place"].to_list() == counts.at_most(high)
     kept = ask_releases(f"SELECT place, value FROM monday WHERE {high} >= value", answers)
@@ -99,7 +100,7 @@ def test_rows_that_an_answer_chose_are_not_summed_and_keep_all_doubts(answers):
     )
     every = od.certain(answers["monday"], likely=True)
     assert likely.miss == every.miss > 0
-    least = min(row.upper for row in every.rows.values())
+    least = min(row.sure.upper for row in every.rows.values())
     query = f"SELECT place, value FROM monday WHERE value <= {least}"
     one = ask_releases(query, answers, likely=True)
     assert one.miss == every.miss

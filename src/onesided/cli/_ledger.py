@@ -119,15 +119,17 @@ def check(
     table.add_row("rows", f"{report.entries:,}")
     table.add_row("charges", f"{report.charges:,}, none over budget")
     table.add_row("answers", f"{report.stored:,} stored, each as it was recorded")
-    if report.unanswered:
-        rows = ", ".join(map(str, report.unanswered[:_MOST_EDGES]))
-        more = len(report.unanswered) - _MOST_EDGES
-        table.add_row(
-            "no answer",
-            f"{many(len(report.unanswered), 'charge')} (row {rows}"
-            f"{f' and {more:,} more' if more > 0 else ''}): spent, but its process stopped before "
-            "it stored an answer, or has not stored it yet",
-        )
+    for name, numbers, counted, why in (
+        ("no answer", report.unanswered, "charge",
+         "spent, but its process stopped before it stored an answer, or has not stored it yet"),
+        ("dates", report.backwards, "row",
+         "dated before an earlier row: a clock was wrong, and budgets that grow by date may have "
+         "grown early"),
+    ):  # fmt: skip
+        if numbers:
+            rows, more = ", ".join(map(str, numbers[:_MOST_EDGES])), len(numbers) - _MOST_EDGES
+            told = f"row {rows}{f' and {more:,} more' if more > 0 else ''}"
+            table.add_row(name, f"{many(len(numbers), counted)} ({told}): {why}")
     kept = "not given, so rows cut from the end would not show" if head is None else "in the chain"
     table.add_row("kept head", kept)
     console = Terminal(quiet=quiet)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
@@ -464,7 +465,7 @@ class Account:
         """
         charge, about = self._charge(epsilon, delta, divergences), self._about(cohorts)
         if self._cells is not None and about is not None:
-            self._cells.require(about, charge, today_of(now()))
+            self._cells.require(about, charge, self._day(self._cells, now(), self._known))
             return
         spent, releases = self._totals(self._known)
         _amounts.settle(charge, spent=spent, budget=self._terms.budget, releases=releases)
@@ -495,6 +496,7 @@ class Account:
         Errors, none of which records anything: BudgetExceededError (also for an infinite loss);
         ParameterError; ReleaseExistsError if the release id was charged before;
         PolicyMismatchError if another process opened the account with another budget or unit;
+        LedgerError if budgets grow by date and the clock is behind the last row;
         TamperedLedgerError if the last row does not hold; LedgerUnavailableError if the store
         fails. The last one may carry ``outcome="unknown"``: then the charge counts as spent.
         """
@@ -534,8 +536,8 @@ class Account:
                     charge, spent=spent, budget=self._terms.budget, releases=releases
                 )
             else:
-                time = now()
-                self._folded(view).require(about, charge, today_of(time))
+                time, cells = now(), self._folded(view)
+                cells.require(about, charge, self._day(cells, time, last))
                 total = spent + charge
             if allowance is not None:
                 self._askers.require(view, charge, allowance)
@@ -701,6 +703,9 @@ class Account:
                 "This account has one budget for all dates.", hint="Ask for its standing()."
             )
         return fold(view, self.policy_id, cells)
+
+    def _day(self, cells: Cells, time: str, last: Row | None) -> dt.date:
+        return cells.day(time, dt.date.min if last is None else day_of(last))
 
     def _charge(self, epsilon: Table, delta: Table | None, divergences: Laws | None) -> Amounts:
         charge = _amounts.read_charge(

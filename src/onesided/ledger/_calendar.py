@@ -7,7 +7,9 @@ from one date to another, a cell also adds what leaving and what entering its da
 leaving one date plus entering another one keeps within the budget, too. Proof:
 docs/proofs/cohorts.md.
 
-The clock is the UTC date on which a charge is recorded, and stands in its row.
+The clock is the UTC date on which a charge is recorded, by the machine that charges; it stands in
+its row. Where budgets grow or end by it, no charge is dated before an earlier one; that it did not
+run ahead, nothing here can see.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from typing import Any, Concatenate, Final, Literal, ParamSpec, Self, TypeAlias,
 
 from onesided._english import many
 from onesided._numbers import INFINITE, Loss, Number, exact, positive, readable, text, whole
-from onesided.errors import BudgetExceededError, ParameterError
+from onesided.errors import BudgetExceededError, LedgerError, ParameterError
 from onesided.fields import settle as settled
 from onesided.ledger import _amounts
 from onesided.ledger._amounts import Amounts
@@ -61,6 +63,9 @@ class Calendar:
         of what others publish about them.
     max_cohorts: where one unit may have records of several dates: the most dates that count, the
         first ones of each unit; or "unbounded". None: such a unit is charged the sum of all dates.
+    complete: that every table holds all earlier rows of its units, which a session asks for where
+        it cuts them to their first dates: of a part of the rows these would be other dates, and a
+        unit would pay for more than so many. Nothing else can tell it.
     times: how many dates' budgets one move can use, at most; None where nothing bounds them.
     may_move: whether a move can take a record from one date to another. A session fills these two.
 
@@ -78,15 +83,17 @@ class Calendar:
     )
     ends: int | None = field(default=None, kw_only=True)
     max_cohorts: int | Literal["unbounded"] | None = field(default=None, kw_only=True)
+    complete: bool = field(default=False, kw_only=True)
     times: int | None = field(default=1, kw_only=True)
     may_move: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         plain_text(self.column, name="cohort", empty=False)
-        if not isinstance(self.may_move, bool):
-            raise ParameterError(
-                f"may_move must be True or False, got {self.may_move!r}.", hint="Write False."
-            )
+        for name, flag in (("may_move", self.may_move), ("complete", self.complete)):
+            if not isinstance(flag, bool):
+                raise ParameterError(
+                    f"{name} must be True or False, got {flag!r}.", hint="Write False."
+                )
         settled(self, schedule=_schedule(self.schedule))
         for name, given in (("ends", self.ends), ("times", self.times)):
             if given is not None:
@@ -106,6 +113,11 @@ class Calendar:
         """Ages, and what may be spent from each on; none without a schedule."""
         return self.schedule or ()  # type: ignore[return-value] # settled so
 
+    @property
+    def by_clock(self) -> bool:
+        """Whether a date's budget depends on the day of the charge."""
+        return bool(self.steps) or self.ends is not None
+
     def share(self, age: int) -> Fraction | None:
         """The part of the budget that dates of this age have; None once the schedule ended.
 
@@ -124,6 +136,7 @@ class Calendar:
             "schedule": [[age, text(share)] for age, share in self.steps] or None,
             "ends": self.ends,
             "max_cohorts": self.max_cohorts,
+            "complete": self.complete or None,
             "may_move": self.may_move or None,
         }
         some = {name: one for name, one in told.items() if one is not None}
@@ -147,7 +160,7 @@ class Calendar:
             )
             last = f"e^{readable(self.steps[-1][1])} by any later age"
             grown = f"{ages}; {last}" if ages else last
-            kept = f"changed by at most {grown} (days)"
+            kept = f"changed by at most {grown} (days, by the clock of the machine that charges)"
         else:
             kept = "keep within the whole budget, whatever is asked of other dates"
         alone = self.max_cohorts is None
@@ -171,8 +184,8 @@ class Calendar:
         cut = ""
         if self.max_cohorts != UNBOUNDED:
             cut = (
-                f"; each unit counts on its first {many(int(self.max_cohorts), 'date')} alone, as "
-                "long as every table holds all earlier rows of its units"
+                f"; each unit counts on its first {many(int(self.max_cohorts), 'date')} alone, and "
+                "every table holds all earlier rows of its units, as is declared"
             )
         return f" A unit with records of m dates pays m times; {bound}{cut}."
 
@@ -419,6 +432,7 @@ class Cells:
         self.common = nothing
         self.total, self.releases, self.read = nothing, 0, 0
         self.left_after: dict[int, Amounts] = {}
+        self.latest = dt.date.min
         self.mutex = threading.RLock()
 
     @_locked
@@ -433,6 +447,25 @@ class Cells:
                 self._sums[place] = self._sums[place] + own
             self._unknown = self._unknown + own if cohorts.unknown else self._unknown
         self.left_after[number] = self.left(cohorts, today)
+        self.latest = max(self.latest, today)
+
+    def day(self, time: str, last: dt.date) -> dt.date:
+        """The day of a charge. last: of the ledger's last row.
+
+        Errors: LedgerError where budgets depend on it and an earlier row is dated later.
+        """
+        today, latest = today_of(time), max(self.latest, last)
+        if self.calendar.by_clock and today < latest:
+            raise LedgerError(
+                f"this machine's clock says {today}, and the ledger has a row of {latest}: a clock "
+                "is wrong, and budgets grow by it.",
+                hint="Set the clock right. If the ledger's date is wrong, budgets of the days "
+                "between were granted early (onesided ledger check): open another ledger. Nothing "
+                "was drawn and nothing was recorded.",
+                today=today,
+                latest=latest,
+            )
+        return today
 
     @_locked
     def require(self, cohorts: Cohorts, charge: Amounts, today: dt.date) -> None:

@@ -375,7 +375,8 @@ class CheckReport:
     """What a check that found nothing wrong looked at.
 
     ``unanswered`` lists the charges without a stored release: spent, and lost to a crash or
-    never stored by their owner.
+    never stored by their owner. ``backwards`` lists the rows dated before an earlier one: a clock
+    was wrong, so that budgets that grow by date may have grown early.
 
     >>> import onesided as od
     >>> ledger = od.Ledger.open(None)
@@ -389,6 +390,7 @@ class CheckReport:
     charges: int
     stored: int
     unanswered: tuple[int, ...]
+    backwards: tuple[int, ...]
     head: str
 
 

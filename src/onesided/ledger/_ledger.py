@@ -149,13 +149,15 @@ def check_rows(view: View, *, head: str | None, laws: Laws | None = None) -> Che
     policies: dict[str, _Policy] = {}
     answers = dict(view.payload_digests())
     previous, number, head_found = GENESIS, 0, head is None or head == GENESIS
+    latest, backwards = "", []
     for row in view.rows():
         number += 1
         _check_link(row, number=number, previous=previous)
         _check_meaning(row, policies=policies, answers=answers)
         if row.format >= BY_RENYI and row.kind == SPEND and charge_of(row).orders:
             _check_law(entry_of(row), laws)
-        previous = row.hash
+        backwards += [number] if row.time[:10] < latest else []
+        previous, latest = row.hash, max(latest, row.time[:10])
         head_found = head_found or row.hash == head
     _check_payloads(answers, policies=policies)
     if not head_found:
@@ -176,6 +178,7 @@ def check_rows(view: View, *, head: str | None, laws: Laws | None = None) -> Che
         charges=sum(state.releases for state in policies.values()),
         stored=sum(len(state.answered) for state in policies.values()),
         unanswered=tuple(unanswered),
+        backwards=tuple(backwards),
         head=previous,
     )
 

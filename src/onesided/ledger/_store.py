@@ -53,9 +53,7 @@ class View:
         """The last row. It must be intact, and no row that this process saw may be gone."""
         if self.tip:
             return self.tip  # one transaction sees one last row
-        found = self._one(_LAST)
-        row = intact(found) if found else None
-        seen = self._seen
+        row, seen = self._checked(_LAST), self._seen
         if seen is not None:
             there = row if row and row.number == seen.number else self.at(seen.number)
             if there is None or there.hash != seen.hash:
@@ -78,13 +76,11 @@ class View:
 
     def latest(self, *, policy_id: str) -> Row | None:
         """The last row of that policy, checked."""
-        found = self._one(_LATEST, policy=policy_id)
-        return intact(found) if found else None
+        return self._checked(_LATEST, policy=policy_id)
 
     def find(self, *, policy_id: str, kind: str, release_id: str) -> Row | None:
         """The one row of that policy, kind and release, checked."""
-        found = self._one(_FIND, policy=policy_id, of_kind=kind, release=release_id)
-        return intact(found) if found else None
+        return self._checked(_FIND, policy=policy_id, of_kind=kind, release=release_id)
 
     def rows(
         self,
@@ -152,6 +148,10 @@ class View:
         query = select(policy).order_by(policy).limit(1)
         found = list(self._all(query if after is None else query.where(policy > after)))
         return found[0][0] if found else None
+
+    def _checked(self, query: Executable, **values_of: object) -> Row | None:
+        found = self._one(query, **values_of)
+        return intact(found) if found else None
 
     def _one(self, query: Executable, **values_of: object) -> Row | None:
         for values in self._all(query, values_of):

@@ -246,7 +246,7 @@ MOST_COLUMNS = 10_000
 _LONGEST_NAME = 1_000
 _LONGEST_CALLED = 100
 _MOST_ROWS = 2**20
-_COHORT = frozenset({"column", "schedule", "ends", "max_cohorts"})
+_COHORT = frozenset({"column", "schedule", "ends", "max_cohorts", "complete"})
 # What they say stands in each question, or changes no answer.
 _UNTOLD = ("noun", "max_rows", "name", "cohort")
 
@@ -336,8 +336,8 @@ class Schema:
         if not facts.keys() <= _COHORT or not isinstance(facts.get("column"), str):
             raise wrong(
                 f"cohort is {shortened(given)}.",
-                'Write cohort = "day", or a table [cohort] with column, schedule, ends and '
-                "max_cohorts.",
+                'Write cohort = "day", or a table [cohort] with column, schedule, ends, '
+                "max_cohorts and complete.",
                 "cohort",
             )
         name = str(facts["column"])

@@ -1,12 +1,10 @@
 """Arithmetic with published bounds: it costs nothing, and what is certain stays certain.
 
 An answer's bounds are public, so what is computed from them loses nothing more, however often
-(post-processing). Each result is again an interval for each row, by interval arithmetic in exact
-fractions, and each side remembers what it rests on: it is *certain* only if every bound that it was
-computed from is, those included that only decide which formula holds (a ratio rests on the sign of
-its denominator). A bound that is not certain may fail with a stated chance; such chances are joined
-by their sum over all intervals that a result used, each counted once (Bonferroni), which holds
-whatever was looked at and chosen first.
+(post-processing). Each number has two intervals: one computed from certain bounds alone, which is
+*certain*, and by the same function one from the narrowest that are known, which is *likely*. A
+likely bound may fail with a stated chance; such chances are joined by their sum over all that were
+looked at, each counted once (Bonferroni), which holds whatever was chosen for what it said.
 """
 
 from __future__ import annotations
@@ -15,16 +13,19 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import reduce
 from itertools import accumulate, chain, count, permutations, product
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from onesided._numbers import Number, exact, readable
 from onesided.errors import ParameterError
 from onesided.session._confidence import miss_of
+from onesided.session._interval import Interval
 from onesided.session._release import Release, frame_of
 from onesided.session._tightened import Sum, tightest
-from onesided.show import Card, RoleTable
+from onesided.show import SIDES, Card, RoleColumn, RoleTable
 
+_Side: TypeAlias = Literal["lower", "upper"]
 _ROWS: Final = 20
 # Whose numbers are at least 0, whatever their bounds say.
 _COUNTS: Final = frozenset({"CountRelease", "AboveRelease", "TopKRelease"})
@@ -34,128 +35,32 @@ _SAME: Final = frozenset({"CountRelease", "HistogramRelease"})
 _WHOLE: Final = _SAME | {"Estimates", "LinearRelease"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Interval:
-    """One row: bounds, None where there is none, and whether each is certain.
+class Row(NamedTuple):
+    """A number: what is certain of it, and what holds unless a likely bound does not.
 
-    doubts: by interval that a likely side rests on, the chance that it does not hold.
-
-    >>> one = Interval(Fraction(1), Fraction(2), upper_sure=False)
-    >>> (one + -one).lower, (one + -one).lower_sure
-    (Fraction(-1, 1), False)
+    >>> sure = Interval(Fraction(0), None)
+    >>> one = Row(sure, Interval(Fraction(0), Fraction(3)))
+    >>> two = Row.of(Interval.__add__, one, one)
+    >>> two.sure == sure, two.likely.upper
+    (True, Fraction(6, 1))
     """
 
-    lower: Fraction | None
-    upper: Fraction | None
-    lower_sure: bool = True
-    upper_sure: bool = True
-    doubts: Mapping[Any, Fraction] = field(default_factory=dict)
+    sure: Interval
+    likely: Interval
 
-    def __post_init__(self) -> None:
-        likely = (self.lower is not None and not self.lower_sure) or (
-            self.upper is not None and not self.upper_sure
-        )
-        object.__setattr__(self, "doubts", self.doubts if likely else {})
-        object.__setattr__(self, "lower_sure", self.lower is None or self.lower_sure)
-        object.__setattr__(self, "upper_sure", self.upper is None or self.upper_sure)
+    @classmethod
+    def of(cls, made: Callable[..., Interval], *rows: Row) -> Row:
+        """What an operation makes of each."""
+        sure = made(*(one.sure for one in rows))
+        if all(one.likely is one.sure for one in rows):
+            return cls(sure, sure)
+        return cls.known(sure, made(*(one.likely for one in rows)))
 
-    def with_doubts(self, other: Interval) -> dict[Any, Fraction]:
-        """What both rest on."""
-        return {**self.doubts, **other.doubts}
-
-    def __neg__(self) -> Interval:
-        up, low = self.upper, self.lower
-        return Interval(
-            None if up is None else -up,
-            None if low is None else -low,
-            self.upper_sure,
-            self.lower_sure,
-            self.doubts,
-        )
-
-    def __add__(self, other: Interval) -> Interval:
-        return Interval(
-            None if self.lower is None or other.lower is None else self.lower + other.lower,
-            None if self.upper is None or other.upper is None else self.upper + other.upper,
-            self.lower_sure and other.lower_sure,
-            self.upper_sure and other.upper_sure,
-            self.with_doubts(other),
-        )
-
-    def times(self, factor: Fraction) -> Interval:
-        """Each bound times a public number; a negative one turns the sides."""
-        if factor < 0:
-            return (-self).times(-factor)
-        if not factor:
-            return Interval(factor, factor)
-        low, up = self.lower, self.upper
-        return replace(
-            self,
-            lower=None if low is None else low * factor,
-            upper=None if up is None else up * factor,
-        )
-
-    def over(self, other: Interval) -> Interval:
-        """The ratio; without bounds where the denominator may be 0.
-
-        Where 0 ≤ x and 0 < l ≤ y ≤ u, x / y lies in [lower / u, upper / l]. Both sides rest on l,
-        without which the ratio may have another sign, and where x may be negative on the corners.
-        """
-        if other.upper is not None and other.upper < 0 and not other.crossed:
-            return (-self).over(-other)
-        if other.lower is None or other.lower <= 0 or other.crossed:
-            return Interval(None, None)
-        least, most = other.lower, other.upper
-        low, low_sure = self._end(self.lower, least, most, falls=True)
-        up, up_sure = self._end(self.upper, least, most, falls=False)
-        return Interval(
-            low,
-            up,
-            self.lower_sure and other.lower_sure and (other.upper_sure or low_sure),
-            self.upper_sure and other.lower_sure and (other.upper_sure or up_sure),
-            self.with_doubts(other),
-        )
-
-    @staticmethod
-    def _end(
-        bound: Fraction | None, least: Fraction, most: Fraction | None, *, falls: bool
-    ) -> tuple[Fraction | None, bool]:
-        """One side of a ratio, and whether the denominator's upper bound is not in it.
-
-        A lower bound is least where a numerator of at least 0 is over the most, or a negative one
-        over the least; an upper bound the other way round.
-        """
-        if bound is None:
-            return None, True
-        if (bound >= 0) != falls or not bound:
-            return bound / least, True
-        return (bound / most, False) if most is not None else (Fraction(0), True)
-
-    def both(self, other: Interval) -> Interval:
-        """What follows from two intervals about one number; certain where two are alike."""
-        low, low_sure = _tighter(
-            (self.lower, self.lower_sure), (other.lower, other.lower_sure), sign=1
-        )
-        up, up_sure = _tighter(
-            (self.upper, self.upper_sure), (other.upper, other.upper_sure), sign=-1
-        )
-        return Interval(low, up, low_sure, up_sure, self.with_doubts(other))
-
-    @property
-    def crossed(self) -> bool:
-        """Whether no number lies in it."""
-        return self.lower is not None and self.upper is not None and self.lower > self.upper
-
-
-def _tighter(
-    one: tuple[Fraction | None, bool], other: tuple[Fraction | None, bool], *, sign: int
-) -> tuple[Fraction | None, bool]:
-    """The greater of two lower bounds (sign 1), or the less of two upper ones (-1)."""
-    told = [(sign * value, sure) for value, sure in (one, other) if value is not None]
-    if not told:
-        return None, True
-    value, sure = max(told)
-    return sign * value, sure
+    @classmethod
+    def known(cls, sure: Interval, likely: Interval) -> Row:
+        """Of two intervals; what is certain is likely as well."""
+        both = sure.both(likely)
+        return cls(sure, sure if both == sure else both)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -168,6 +73,7 @@ class Bounds:
     about: what the numbers are. by: the columns of keys. sources: the answers they come from, whose
     promises they share. whole: whether there is a row for each key that was asked about, so that
     rows can be summed. asked: the question they answer, as long as nothing was computed.
+    doubts: for each likely bound that was looked at, the chance that it does not hold.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": range(6), "place": ["gym"] * 4 + ["bar"] * 2})
@@ -180,32 +86,34 @@ class Bounds:
 
     about: str
     by: tuple[str, ...]
-    rows: Mapping[tuple[Any, ...], Interval]
+    rows: Mapping[tuple[Any, ...], Row]
     sources: tuple[Release, ...]
     whole: bool = True
     asked: tuple[Any, ...] | None = None
+    doubts: Mapping[Any, Fraction] = field(default_factory=dict)
 
     @classmethod
     def of(cls, number: Any) -> Bounds:
         """A public number as bounds of itself. Errors: ParameterError."""
         value = exact(number, name="number")
-        return cls(about=readable(value), by=(), rows={(): Interval(value, value)}, sources=())
+        one = Interval(value, value)
+        return cls(about=readable(value), by=(), rows={(): Row(one, one)}, sources=())
 
     @property
     def number(self) -> Fraction | None:
         """The public number that it is, if it rests on no answer."""
-        return None if self.sources else self.rows[()].lower
+        return None if self.sources else self.rows[()].sure.lower
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __add__(self, other: Bounds | Number) -> Bounds:
-        return self._with(other, "+", lambda one, two: one + two)
+        return self._with(other, "+", Interval.__add__)
 
     __radd__ = __add__
 
     def __neg__(self) -> Bounds:
-        return self._each(f"-({self.about})", lambda one: -one)
+        return self._each(f"-({self.about})", Interval.__neg__)
 
     def __sub__(self, other: Bounds | Number) -> Bounds:
         return self._with(other, "-", lambda one, two: one + -two)
@@ -252,10 +160,10 @@ class Bounds:
                 hint="Ask a count or a sum by the same keys; its bounds can be summed.",
             )
         places = [self.by.index(name) for name in kept]
-        found: dict[tuple[Any, ...], Interval] = {}
+        parts: dict[tuple[Any, ...], list[Row]] = {}
         for label, one in self.rows.items():
-            part = tuple(label[place] for place in places)
-            found[part] = found[part] + one if part in found else one
+            parts.setdefault(tuple(label[place] for place in places), []).append(one)
+        found = {label: Row.of(_total, *rows) for label, rows in parts.items()}
         gone = ", ".join(name for name in self.by if name not in kept)
         about = f"sum over {gone} of: {self.about}" if gone else self.about
         return replace(self, about=about, by=kept, rows=found, asked=None)
@@ -307,26 +215,28 @@ class Bounds:
             for one in _sums(whole, at, part, beside, apart=apart)
         ]
         given = [one for each in found for one in each.rows.values()]
-        told = tightest(given, sums, nothing=_ZERO)
-        for label, one in zip(chain(*(each.rows for each in found)), told, strict=True):
-            if one.crossed and one.lower_sure and one.upper_sure:
+        sure = tightest([one.sure for one in given], sums)
+        doubts = {key: miss for each in found for key, miss in each.doubts.items()}
+        likely = tightest([one.likely for one in given], sums) if doubts else sure
+        for label, one in zip(chain(*(each.rows for each in found)), sure, strict=True):
+            if one.crossed:
                 raise ParameterError(
                     f"{_named(label)}: two bounds that are certain contradict each other.",
                     hint="The rows changed between these answers, or groups are not apart.",
                 )
-        rows = dict(zip(self.rows, told, strict=False))
+        rows = dict(zip(self.rows, map(Row.known, sure, likely), strict=False))
         sources = {id(one): one for each in found for one in each.sources}
-        return replace(self, rows=rows, sources=tuple(sources.values()))
+        return replace(self, rows=rows, sources=tuple(sources.values()), doubts=doubts)
 
     def at_most(self, threshold: Number) -> list[Any]:
         """The keys whose number is certainly at most ``threshold``; the others are unknown."""
         most = exact(threshold, name="threshold")
-        return self._where(lambda one: one.upper_sure and _told(one.upper, lambda x: x <= most))
+        return self._where(lambda one: _told(one.upper, lambda x: x <= most))
 
     def at_least(self, threshold: Number) -> list[Any]:
         """The keys whose number is certainly at least ``threshold``; the others are unknown."""
         least = exact(threshold, name="threshold")
-        return self._where(lambda one: one.lower_sure and _told(one.lower, lambda x: x >= least))
+        return self._where(lambda one: _told(one.lower, lambda x: x >= least))
 
     def repeated(self, other: Bounds) -> Bounds:
         """One number, standing in each row of another one's keys."""
@@ -338,8 +248,7 @@ class Bounds:
     def where(self, other: Bounds, sign: str) -> Bounds:
         """The rows of which ``other``, by the same keys or none, is certainly <, <=, > or >= 0.
 
-        Which rows are left rests on answers: they are no set whose sum is asked for, and each
-        likely bound that is left keeps the chances of all.
+        Which rows are left rests on answers: they are no set whose sum is asked for.
         Errors: ParameterError for other keys.
         """
         if other.by not in (self.by, ()):
@@ -350,40 +259,35 @@ class Bounds:
             )
         turned = other if "<" in sign else -other
         reached = (lambda x: x <= 0) if "=" in sign else (lambda x: x < 0)
-        doubts: dict[Any, Fraction] = {}
-        for one in (*self.rows.values(), *other.rows.values()):
-            doubts.update(one.doubts)
         rows = {}
         for label, one in self.rows.items():
             chosen = turned.rows.get(label if other.by else ())
-            if chosen is not None and chosen.upper_sure and _told(chosen.upper, reached):
-                rows[label] = replace(one, doubts=doubts)
+            if chosen is not None and _told(chosen.sure.upper, reached):
+                rows[label] = one
         about = f"{self.about}, where certainly {_part(other)} {sign} 0"
-        sources = self._joined(other)
-        return replace(self, about=about, rows=rows, sources=sources, whole=False, asked=None)
+        rests = self._joined(other)
+        return replace(self, about=about, rows=rows, whole=False, asked=None, **rests)
 
-    def _joined(self, other: Bounds) -> tuple[Release, ...]:
-        """What both rest on; doubts are told apart by them, so nothing may let go of one."""
+    def _joined(self, other: Bounds) -> dict[str, Any]:
+        """What both rest on; doubts are told apart by sources, so nothing may let go of one."""
         more = (one for one in other.sources if all(one is not mine for mine in self.sources))
-        return *self.sources, *more
+        return {"sources": (*self.sources, *more), "doubts": {**self.doubts, **other.doubts}}
 
     def certainly_less(self, other: Bounds | Number) -> list[Any]:
         """The keys whose number is certainly less than the other's; the others are unknown."""
         less = self - other
         return less._where(  # noqa: SLF001 - one of these
-            lambda one: one.upper_sure and _told(one.upper, lambda x: x < 0)
+            lambda one: _told(one.upper, lambda x: x < 0)
         )
 
     @property
     def miss(self) -> Fraction:
         """The chance that some bound of these rows does not hold is at most this; 0 if certain.
 
-        All rows together: whichever was looked at first, it still holds.
+        All rows together, and all likely bounds that were looked at: the narrowest may be chosen.
         """
-        doubts: dict[Any, Fraction] = {}
-        for one in self.rows.values():
-            doubts.update(one.doubts)
-        return min(Fraction(1), sum(doubts.values(), Fraction(0)))
+        told = any(one.likely is not one.sure for one in self.rows.values())
+        return min(Fraction(1), sum(self.doubts.values(), Fraction(0))) if told else Fraction(0)
 
     @property
     def confidence(self) -> str:
@@ -395,17 +299,29 @@ class Bounds:
 
     @property
     def table(self) -> RoleTable:
-        """Keys and bounds as columns with roles."""
+        """Keys and bounds as columns with roles.
+
+        lower and upper are certain. likely_lower and likely_upper stand beside them where likely
+        bounds were looked at, and have a number only where they say more.
+        """
         rows = self.rows.values()
         labels = list(self.rows)
         keys = {name: [label[place] for label in labels] for place, name in enumerate(self.by)}
-        told = {
-            "lower": _outward([one.lower for one in rows], -1),
-            "upper": _outward([one.upper for one in rows], 1),
-            "lower_certain": [one.lower is not None and one.lower_sure for one in rows],
-            "upper_certain": [one.upper is not None and one.upper_sure for one in rows],
-        }
-        return RoleTable.of({**keys, **told}, roles=dict.fromkeys(keys, "key"))
+        sure = {side: [getattr(one.sure, side) for one in rows] for side in SIDES}
+        table = RoleTable.of(
+            {
+                **keys,
+                **{side: _outward(ends, side) for side, ends in sure.items()},
+                **{f"{side}_certain": [e is not None for e in ends] for side, ends in sure.items()},
+            },
+            roles=dict.fromkeys(keys, "key"),
+        )
+        for side in SIDES if self.doubts else ():
+            likely = (getattr(one.likely, side) for one in rows)
+            more = [e if e != end else None for e, end in zip(likely, sure[side], strict=True)]
+            told = RoleColumn(f"likely_{side}", side, _outward(more, side), unit=self.confidence)
+            table = RoleTable((*table.parts, told))
+        return table
 
     @property
     def frame(self) -> Any:
@@ -415,7 +331,7 @@ class Bounds:
     @property
     def first(self) -> tuple[str, ...]:
         """What must be known before any number, such as what was cut or is missing."""
-        crossed = [_named(label) for label, one in self.rows.items() if one.crossed]
+        crossed = [_named(label) for label, one in self.rows.items() if one.likely.crossed]
         wrong = f"Likely bounds cross, so one of them is wrong: {', '.join(crossed)}."
         said = [words for one in self.sources for words in one.warnings]
         return tuple(dict.fromkeys((*([wrong] if crossed else []), *said)))
@@ -431,7 +347,7 @@ class Bounds:
         )
 
     def __str__(self) -> str:
-        lines = self.table.lines(rows=_ROWS, share=self.confidence)
+        lines = self.table.lines(rows=_ROWS)
         return "\n".join([*self.first, f"{self.about[:1].upper()}{self.about[1:]}.", *lines])
 
     __repr__ = __str__
@@ -442,16 +358,15 @@ class Bounds:
             title=about,
             first=self.first,
             table=self.table,
-            confidence=self.confidence,
             lines=tuple(rest),
         ).html()
 
     def _each(self, about: str, made: Callable[[Interval], Interval]) -> Bounds:
-        rows = {label: made(one) for label, one in self.rows.items()}
+        rows = {label: Row.of(made, one) for label, one in self.rows.items()}
         return replace(self, about=about, rows=rows, asked=None)
 
     def _where(self, holds: Callable[[Interval], bool]) -> list[Any]:
-        found = [label for label, one in self.rows.items() if holds(one)]
+        found = [label for label, one in self.rows.items() if holds(one.sure)]
         return [label[0] if len(label) == 1 else label for label in found]
 
     def _with(
@@ -459,30 +374,27 @@ class Bounds:
     ) -> Bounds:
         """Row by row with another, matched by keys."""
         two = other if isinstance(other, Bounds) else Bounds.of(other)
-        sources = self._joined(two)
-        about = f"{_part(self)} {sign} {_part(two)}"
+        about, rests = f"{_part(self)} {sign} {_part(two)}", self._joined(two)
         if not two.by or not self.by:
             keyed = self if self.by else two
             mine, its = (next(iter(one.rows.values()), None) for one in (self, two))
             if mine is None or its is None:  # of no row, nothing follows
-                return Bounds(about=about, by=keyed.by, rows={}, sources=sources, whole=False)
+                return Bounds(about=about, by=keyed.by, rows={}, whole=False, **rests)
             rows = {
-                label: made(one if self.by else mine, its if self.by else one)
+                label: Row.of(made, one if self.by else mine, its if self.by else one)
                 for label, one in keyed.rows.items()
             }
-            return Bounds(about=about, by=keyed.by, rows=rows, sources=sources, whole=keyed.whole)
+            return Bounds(about=about, by=keyed.by, rows=rows, whole=keyed.whole, **rests)
         if self.by != two.by or self.rows.keys() != two.rows.keys():
             raise ParameterError(
                 f"The rows do not match: keys {', '.join(self.by)} ({len(self.rows)} rows) and "
                 f"{', '.join(two.by)} ({len(two.rows)} rows).",
                 hint="Ask both by the same keys, or sum one down to them: .sum(by=...).",
             )
-        rows = {label: made(one, two.rows[label]) for label, one in self.rows.items()}
-        whole = self.whole and two.whole
-        return Bounds(about=about, by=self.by, rows=rows, sources=sources, whole=whole)
+        rows = {label: Row.of(made, one, two.rows[label]) for label, one in self.rows.items()}
+        return Bounds(about=about, by=self.by, rows=rows, whole=self.whole and two.whole, **rests)
 
 
-_ZERO: Final = Interval(Fraction(0), Fraction(0))
 _CUT: Final = "may have been cut"
 
 
@@ -540,7 +452,7 @@ def _sums(
         if label and None in label:
             continue
         parts = tuple(inner.get(label, ()))
-        # One by one first: that rests on no other part's bounds, which may be likely.
+        # One by one as well: that needs no bounds of the other parts.
         yield from (Sum(place, (one,), least=True, most=False) for one in parts)
         if apart or every:
             yield Sum(place, parts, least=apart, most=every)
@@ -551,7 +463,7 @@ def certain(release: Release, *, likely: bool = False) -> Bounds:
 
     Takes every answer that has bounds, from a session, a file, the ledger or a server. Only the
     sides that are certain are kept; a side that is not has no bound. ``likely=True`` keeps those as
-    well, marked, with the chance that any that was used is wrong, summed.
+    well, apart from what is certain, with the chance that any that was looked at is wrong, summed.
 
     Errors: ParameterError where the answer has no bounds, or does not say how sure they are.
 
@@ -578,20 +490,18 @@ def certain(release: Release, *, likely: bool = False) -> Bounds:
             hint="Take each by itself, likely=True, and join what they give.",
         )
     miss, together = miss_of(release.bound_words) if likely else (Fraction(1), False)
-    lower = _ends(table, "lower", likely=likely)
-    upper = _ends(table, "upper", likely=likely)
-    if table.column("lower") is None or release.kind in _COUNTS:
-        lower = [(Fraction(0), True) if value is None else (value, sure) for value, sure in lower]
+    least = table.column("lower") is None or release.kind in _COUNTS or release.asked.from_zero
+    floor = Interval(Fraction(0) if least else None, None)
     keys = [one.plain() for one in table.parts if one.role == "key"]
     labels = list(zip(*keys, strict=True)) if keys else [()] * len(table)
-    rows = {
-        label: Interval(
-            low, up, low_sure, up_sure, {(id(release), None if together else row): miss}
-        )
-        for row, (label, (low, low_sure), (up, up_sure)) in enumerate(
-            zip(labels, lower, upper, strict=True)
-        )
-    }
+    rows: dict[tuple[Any, ...], Row] = {}
+    doubts: dict[Any, Fraction] = {}
+    sides = zip(*(_ends(table, side) for side in SIDES), strict=True)
+    for row, (label, told) in enumerate(zip(labels, sides, strict=True)):
+        sure, known = (floor.both(Interval(*ends)) for ends in zip(*told, strict=True))
+        rows[label] = Row.known(sure, known if likely else sure)
+        if likely and any(end != one for end, one in told):
+            doubts[id(release), None if together else row] = miss
     if len(rows) < len(labels):
         raise ParameterError(
             f"{release.title}: two rows have one key.",
@@ -609,23 +519,21 @@ def certain(release: Release, *, likely: bool = False) -> Bounds:
         sources=(release,),
         whole=all(one.kind in _WHOLE for one in release.releases),
         asked=same if release.kind in _SAME else None,
+        doubts=doubts,
     )
 
 
-def _ends(
-    table: RoleTable, side: Literal["lower", "upper"], *, likely: bool
-) -> list[tuple[Fraction | None, bool]]:
-    """The bounds of one side and whether each is certain; None where there is none."""
+def _ends(table: RoleTable, side: _Side) -> list[tuple[Fraction | None, Fraction | None]]:
+    """Of each row the bound on one side if it is certain, and in any case; None without one."""
     held = table.column(side)
+    told = [None] * len(table) if held is None else held.plain()
+    ends = [None if one is None or not math.isfinite(one) else Fraction(one) for one in told]
     sure = table.certain(side).tolist()
-    if held is None:
-        return [(None, True)] * len(sure)
-    return [
-        (Fraction(value), certain)
-        if (value is not None and math.isfinite(value)) and (certain or likely)
-        else (None, True)
-        for value, certain in zip(held.plain(), sure, strict=True)
-    ]
+    return [(end if is_sure else None, end) for end, is_sure in zip(ends, sure, strict=True)]
+
+
+def _total(*parts: Interval) -> Interval:
+    return reduce(Interval.__add__, parts)
 
 
 def _part(one: Bounds) -> str:
@@ -637,10 +545,11 @@ def _told(value: Fraction | None, holds: Callable[[Fraction], bool]) -> bool:
     return value is not None and holds(value)
 
 
-def _outward(values: Sequence[Fraction | None], sign: int) -> list[int | float | None]:
+def _outward(values: Sequence[Fraction | None], side: _Side) -> list[int | float | None]:
     """Numbers as people's programs have them: whole, or floats, the next one outward if need be."""
     if all(one is None or one.denominator == 1 for one in values):
         return [None if one is None else int(one) for one in values]
+    sign = -1 if side == "lower" else 1
     return [None if one is None else _float(one, sign) for one in values]
 
 

@@ -79,6 +79,14 @@ def calendar_for(
         return replace(calendar, times=1, may_move=not stays and policy.view is None)
     if most is not None:
         _require_whole(policy, cut=isinstance(most, int))
+    if isinstance(most, int) and not calendar.complete:
+        raise ParameterError(
+            f"max_cohorts={most}: a unit's first dates are found in its rows, so a table without "
+            "its earlier rows would find others, and charge it for more than so many.",
+            hint="Say complete=True (in a schema complete = true) if every table of this account "
+            f"holds all earlier rows of its units; or max_cohorts={UNBOUNDED!r}.",
+            value=most,
+        )
     if isinstance(most, int):
         return replace(calendar, times=most if goes else 2 * most, may_move=False)
     return replace(calendar, times=None if most == UNBOUNDED else 1, may_move=False)
@@ -166,9 +174,10 @@ def paid_by(context: QueryContext, question: Any, plan: Plan) -> tuple[Cohorts, 
 def _paying(calendar: Calendar) -> str:
     if calendar.may_move:
         return "each of these dates pays; a record that may pass as one of another date, both."
+    clock = " What they have follows this machine's clock." if calendar.by_clock else ""
     if calendar.times != 1:
-        return "each of these dates pays; a unit with records of m of them pays m times."
-    return "each of these dates pays, and no other."
+        return f"each of these dates pays; a unit with records of m of them pays m times.{clock}"
+    return f"each of these dates pays, and no other.{clock}"
 
 
 def _dates(

@@ -29,10 +29,11 @@ class Statement:
     the schema calls the table. measure: what the numbers are, such as "Number of people".
     measured_in: their unit, such as "minutes"; "" of counts. measured: the columns that are named
     and have a unit, with it. by: the columns that make groups. others: whether one more group holds
-    all keys that are not listed. where: the condition on rows, as the language writes it; "" where
-    all rows count. unknown: "possible" where rows count for which the condition is unknown. made:
-    of named columns that the table does not have, what they are. units: what those that count are
-    called. parts: of several answers, what each is about.
+    all keys that are not listed. from_zero: whether no number can be below 0, which is not said of
+    counts. where: the condition on rows, as the language writes it; "" where all rows count.
+    unknown: "possible" where rows count for which the condition is unknown. made: of named columns
+    that the table does not have, what they are. units: what those that count are called. parts: of
+    several answers, what each is about.
     first: what must be known before any number, such as what was cut or is missing. promise: the
     guarantee in words. confidence: of bounds that are not certain. entry, drawn: where the answer
     stands in the ledger, and when it was drawn if it was told again.
@@ -51,6 +52,7 @@ class Statement:
     measured: tuple[tuple[str, str], ...] = ()
     by: tuple[str, ...] = ()
     others: bool = False
+    from_zero: bool = False
     where: str = ""
     unknown: str = "recorded"
     made: tuple[str, ...] = ()
@@ -186,7 +188,7 @@ _READ: Final[Fields] = {
     **{name: Field(is_text, default="") for name in _TEXTS},
     **{name: Field(listing(is_text), default=()) for name in _LISTS},
     "measured": Field(table(is_text), default=()),
-    "others": Field(is_flag, default=False),
+    **{name: Field(is_flag, default=False) for name in ("others", "from_zero")},
     "entry": Field(of("a number", int), default=None),
     "parts": Field(listing(of("a table", dict)), default=()),
 }
@@ -270,6 +272,7 @@ def statement_of(
         units=units,
         by=by,
         others=getattr(question, "others", False) is True,
+        from_zero=getattr(question, "from_zero", False),
         where="" if where is None else where.text,
         unknown=question.unknown if unsure else "recorded",
     )

@@ -11,34 +11,18 @@ is exact and rests on what it used alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from importlib.util import find_spec
 from itertools import accumulate
-from typing import Any, Final, Protocol, Self, TypeVar
+from typing import Final
+
+from onesided.session._interval import Interval
 
 _ROUNDS: Final = 100
 _SMALL: Final = 200  # numbers, for a programme for each side of each
 _FINE: Final = 10**6
-
-
-class Bounded(Protocol):
-    """Bounds of a number, which know what they rest on."""
-
-    @property
-    def lower(self) -> Fraction | None: ...
-    @property
-    def upper(self) -> Fraction | None: ...
-    def __add__(self, other: Self) -> Self: ...
-    def __neg__(self) -> Self: ...
-    def times(self, factor: Fraction) -> Self:
-        """Each bound times a number."""
-
-    def both(self, other: Self) -> Self:
-        """What follows from both."""
-
-
-One = TypeVar("One", bound=Bounded)
+_ZERO: Final = Interval(Fraction(0), Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,53 +39,44 @@ class Sum:
     most: bool
 
 
-def tightest(given: Sequence[One], sums: Sequence[Sum], *, nothing: One) -> list[One]:
-    """The bounds that follow. nothing: the number 0.
+def tightest(given: Sequence[Interval], sums: Sequence[Sum]) -> list[Interval]:
+    """The bounds that follow.
 
     least, of a sum: its parts together are at most the whole. most: the whole is at most its parts
     together. Without SciPy, or with many numbers, a table's crossing sums may leave more to say.
 
-    >>> from onesided.session.kit import Interval
-    >>> zero, all_, one = (Interval(Fraction(n), Fraction(n)) for n in (0, 5, 2))
-    >>> unknown = Interval(Fraction(0), None)
-    >>> table = [all_, one, unknown]
-    >>> tightest(table, [Sum(0, (1, 2), least=True, most=False)], nothing=zero)[2].upper
+    >>> five, two = (Interval(Fraction(n), Fraction(n)) for n in (5, 2))
+    >>> given = [five, two, Interval(Fraction(0), None)]
+    >>> tightest(given, [Sum(0, (1, 2), least=True, most=False)])[2].upper
     Fraction(3, 1)
     """
     held = list(given)
     for _ in range(_ROUNDS):
         before = list(held)
         for one in sums:
-            _pass(held, one, nothing)
-        if all(old is new for old, new in zip(before, held, strict=True)):
+            _pass(held, one)
+        if before == held:
             break
     if len(held) > _SMALL or find_spec("scipy") is None or not _cross(sums):
         return held
-    return _programmed(held, sums, nothing)
+    return _programmed(held, sums)
 
 
-def _pass(held: list[One], one: Sum, nothing: One) -> None:
+def _pass(held: list[Interval], one: Sum) -> None:
     """From parts to their sum, and from the sum and the others to each part."""
     parts = [held[at] for at in one.parts]
-    before = list(accumulate(parts, initial=nothing))
-    after = list(accumulate(reversed(parts), initial=nothing))[::-1]
+    before = list(accumulate(parts, initial=_ZERO))
+    after = list(accumulate(reversed(parts), initial=_ZERO))[::-1]
     _narrow(held, one.whole, before[-1], lower=one.least, upper=one.most)
     for place, at in enumerate(one.parts):
         rest = held[one.whole] + -(before[place] + after[place + 1])
         _narrow(held, at, rest, lower=one.most, upper=one.least)
 
 
-def _narrow(held: list[One], at: int, found: One, *, lower: bool, upper: bool) -> None:
+def _narrow(held: list[Interval], at: int, found: Interval, *, lower: bool, upper: bool) -> None:
     """Take the sides of ``found`` that follow, where they say more."""
-    old = held[at]
-    low, up = found.lower, found.upper
-    lower = lower and low is not None and (old.lower is None or low > old.lower)
-    upper = upper and up is not None and (old.upper is None or up < old.upper)
-    if lower or upper:
-        sides: Any = found
-        held[at] = old.both(
-            replace(sides, lower=low if lower else None, upper=up if upper else None)
-        )
+    told = Interval(found.lower if lower else None, found.upper if upper else None)
+    held[at] = held[at].both(told)
 
 
 def _cross(sums: Sequence[Sum]) -> bool:
@@ -110,7 +85,7 @@ def _cross(sums: Sequence[Sum]) -> bool:
     return len(set(parts)) < len(parts)
 
 
-def _programmed(held: list[One], sums: Sequence[Sum], nothing: One) -> list[One]:
+def _programmed(held: list[Interval], sums: Sequence[Sum]) -> list[Interval]:
     """What the best weights of all inequalities say of each number."""
     import numpy as np  # noqa: PLC0415 - as SciPy is
     from scipy.optimize import linprog  # noqa: PLC0415 - optional, and slow to load
@@ -137,7 +112,7 @@ def _programmed(held: list[One], sums: Sequence[Sum], nothing: One) -> list[One]
                 max(Fraction(-float(y)).limit_denominator(_FINE), Fraction(0))
                 for y in told.ineqlin.marginals
             ]
-            total = nothing
+            total = _ZERO
             for place, x in enumerate(held):
                 used = sum(
                     (y * row[place] for y, row in zip(weights, rows, strict=True)), Fraction()

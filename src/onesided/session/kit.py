@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from onesided.session._arithmetic import Interval
+from onesided.session._arithmetic import Row
 from onesided.session._asks import QUESTIONS, Asks
 from onesided.session._free_sample import free_sample, offered
 from onesided.session._groups import Groups
+from onesided.session._interval import Interval
 from onesided.session._json import required
 from onesided.session._question import PreparedQuery, require_question
 from onesided.session._recall import kept, read_for, refuse_asserting
@@ -22,12 +23,13 @@ from onesided.session.sql._questions import (
 )
 from onesided.session.values._shifts import Moved, one_value, value_shifts
 from onesided.session.values._sum_noise import SumNoise
+from onesided.session.workloads._linear import corners
 
 __all__ = [
-    "IN_SQL", "QUERIES", "QUESTIONS", "Asks", "Groups", "Interval", "Moved", "Sum", "SumNoise",
-    "explains", "frame_of", "free_sample", "offered", "one_value", "prepared", "question_of",
-    "read_ahead", "refuse_asserting", "refuse_changed", "rehearse", "require_question", "required",
-    "sql_of", "tightest", "value_shifts",
+    "IN_SQL", "QUERIES", "QUESTIONS", "Asks", "Groups", "Interval", "Moved", "Row", "Sum",
+    "SumNoise", "corners", "explains", "frame_of", "free_sample", "offered", "one_value",
+    "prepared", "question_of", "read_ahead", "refuse_asserting", "refuse_changed", "rehearse",
+    "require_question", "required", "sql_of", "tightest", "value_shifts",
 ]  # fmt: skip
 
 

@@ -89,9 +89,9 @@ class RoleTable:
     """Columns with roles, each as long as the others. All of it is public.
 
     Roles: "key" names a row, "beside" came with a key, "row" is published as it was. "estimate",
-    "lower" and "upper" are numbers; "lower_certain" and "upper_certain" say where a bound is never
-    wrong, "certified" which rows are at most a threshold, "likely" on which side of one they are;
-    "fact" is all else.
+    "lower" and "upper" are numbers; "lower_certain" and "upper_certain" say where their first
+    column is never wrong, "certified" which rows are at most a threshold, "likely" on which side of
+    one they are; "fact" is all else.
 
     >>> bounds = {"upper": [3, 1], "upper_certain": [True, True]}
     >>> table = RoleTable.of({"place": ["gym", "bar"], **bounds})
@@ -202,7 +202,7 @@ class RoleTable:
     def _shown(self, column: RoleColumn, share: str, rows: Sequence[int]) -> Shown:
         told, note = column.part(rows), ""
         values, cells = told.plain(), told.cells()
-        if column.role in SIDES:
+        if column.role in SIDES and column is self.column(column.role):
             sure = self.certain(column.role)
             note = "certain" if len(self) and sure.all() else "" if sure.any() else share
             if sure.any() and not note:

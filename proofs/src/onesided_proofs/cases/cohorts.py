@@ -119,7 +119,7 @@ class Dated:
             policy=self.policy,
             unit=self.unit,
             budget=budget,
-            cohort=Calendar("day", max_cohorts=self.cohorts),
+            cohort=Calendar("day", max_cohorts=self.cohorts, complete=True),
         )
 
     def promised(self, budget: int) -> Fraction:

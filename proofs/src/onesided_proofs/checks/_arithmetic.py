@@ -1,7 +1,7 @@
 """Arithmetic with bounds, against every pair of numbers that fits them.
 
-A side that is marked certain must hold of all numbers that fit the certain sides of what went in; a
-side that is not, of all that fit every side.
+What is certain must hold of all numbers that fit what was certain of what went in; what is likely,
+of all that fit what was likely.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import operator
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import Any, Final
 
-from onesided.session.kit import Interval, Sum, tightest
+from onesided.session.kit import Interval, Row, Sum, tightest
 from onesided_proofs.checks._samplers import Sampled
 
 _ENDS: Final = (None, -1, 0, 1, 2)
@@ -29,12 +30,13 @@ def arithmetic_checks() -> Iterator[Sampled]:
         ("difference", lambda x, y: x + -y, operator.sub),
         ("ratio", Interval.over, operator.truediv),
         ("two bounds of one number", Interval.both, None),
+        ("turned around", lambda x, _: x.times(Fraction(-2)), lambda a, _: -2 * a),
     ):
-        yield Sampled(name, what, _fault(rule, truth))
-    yield Sampled(name, "turned around", _fault(lambda x, _: x.times(Fraction(-2)), _twice))
+        yield Sampled(name, what, _fault(partial(Row.of, rule), truth))
     for what, rule, truth in (
         ("a ratio of likely bounds called certain", _sure_ratio, operator.truediv),
-        ("a difference of lower bounds", _lower_less_lower, operator.sub),
+        ("a likely bound in the place of a certain one", _one_for_both, None),
+        ("a difference of lower bounds", partial(Row.of, _lower_less_lower), operator.sub),
     ):
         yield Sampled(name, what, _fault(rule, truth), sound=False)
     name, one = "bounds by margins", Sum(0, (1, 2), least=True, most=False)
@@ -47,37 +49,29 @@ def arithmetic_checks() -> Iterator[Sampled]:
     yield Sampled(name, "a margin of cells not all of which are listed", listed, sound=False)
 
 
-def _intervals() -> list[Interval]:
-    """Of all ends and marks. What is likely has a chance to fail."""
-    found = []
-    for low, up in product(_ENDS, repeat=2):
-        if low is not None and up is not None and low > up:
-            continue
-        lower, upper = (None if end is None else Fraction(end) for end in (low, up))
-        marks = [(True,) if end is None else (True, False) for end in (low, up)]
-        doubts = {"x": Fraction(1, 20)}
-        found += [Interval(lower, upper, one, two, doubts) for one, two in product(*marks)]
-    return found
+def _rows() -> list[Row]:
+    """Of all ends: what is certain, and what is likely, which is no wider."""
+    ends = [None if end is None else Fraction(end) for end in _ENDS]
+    every = [one for pair in product(ends, repeat=2) if not (one := Interval(*pair)).crossed]
+    return [Row(one, two) for one, two in product(every, repeat=2) if one.both(two) == two]
 
 
-def _fits(one: Interval, number: Fraction, *, sure: bool) -> bool:
-    """Whether a number is within the sides; only the certain ones where ``sure``."""
-    low = one.lower is None or (sure and not one.lower_sure) or one.lower <= number
-    return low and (one.upper is None or (sure and not one.upper_sure) or number <= one.upper)
+def _fits(one: Interval, number: Fraction) -> bool:
+    low = one.lower is None or one.lower <= number
+    return low and (one.upper is None or number <= one.upper)
 
 
 def _fault(rule: Rule, truth: Rule | None) -> str:
     """What fits and is left out. truth: None for two bounds of one number."""
-    for x, y in product(_intervals(), repeat=2):
+    for x, y in product(_rows(), repeat=2):
         told = rule(x, y)
-        for a, b in product(_TRUTHS, repeat=2):
-            if (truth is None and a != b) or (truth is operator.truediv and not b):
-                continue
-            number = a if truth is None else truth(a, b)
-            for sure in (True, False):
-                fit = _fits(x, a, sure=sure) and _fits(y, b, sure=sure)
-                if fit and not _fits(told, number, sure=sure):
-                    return f"{a} and {b} fit {_words(x)} and {_words(y)}, told {_words(told)}"
+        for one, two, bounds in zip(x, y, told, strict=True):
+            pairs = product(*([n for n in _TRUTHS if _fits(part, n)] for part in (one, two)))
+            for a, b in pairs:
+                if (truth is None and a != b) or (truth is operator.truediv and not b):
+                    continue
+                if not _fits(bounds, a if truth is None else truth(a, b)):
+                    return f"{a} and {b} fit {_words(one)} and {_words(two)}, told {_words(bounds)}"
     return ""
 
 
@@ -89,30 +83,28 @@ def _summed(one: Sum, holds: Callable[[int, int, int], bool]) -> str:
         for below in product((0, 1), repeat=3):
             pairs = zip(numbers, below, strict=True)
             given = [Interval(Fraction(n - less), Fraction(n + 1 - less)) for n, less in pairs]
-            told = tightest(given, [one], nothing=Interval(Fraction(0), Fraction(0)))
+            told = tightest(given, [one])
             for n, bounds in zip(numbers, told, strict=True):
-                if not _fits(bounds, Fraction(n), sure=True):
+                if not _fits(bounds, Fraction(n)):
                     return f"{n} of {numbers} is not within {_words(bounds)}"
     return ""
 
 
-def _twice(a: Fraction, _: Fraction) -> Fraction:
-    return -2 * a
-
-
 def _words(one: Interval) -> str:
-    marks = zip((one.lower, one.upper), (one.lower_sure, one.upper_sure), strict=True)
-    return " to ".join(f"{end}{'' if sure else ' (likely)'}" for end, sure in marks)
+    return f"{one.lower} to {one.upper}"
 
 
-def _sure_ratio(x: Interval, y: Interval) -> Interval:
-    """Marks as of the numerator alone."""
-    return replace(x.over(y), lower_sure=x.lower_sure, upper_sure=x.upper_sure)
+def _sure_ratio(x: Row, y: Row) -> Row:
+    """As if a ratio rested on its numerator alone."""
+    return Row(x.sure.over(y.likely), x.likely.over(y.likely))
+
+
+def _one_for_both(x: Row, y: Row) -> Row:
+    """The narrower bound, called certain: what was certain is forgotten."""
+    told = x.sure.both(y.likely)
+    return Row(told, told)
 
 
 def _lower_less_lower(x: Interval, y: Interval) -> Interval:
     """As if the least difference were that of the two least numbers."""
-    wrong = replace(
-        y, lower=y.upper, upper=y.lower, lower_sure=y.upper_sure, upper_sure=y.lower_sure
-    )
-    return x + -wrong
+    return x + -Interval(y.upper, y.lower)

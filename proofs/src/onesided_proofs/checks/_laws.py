@@ -27,12 +27,14 @@ from onesided.mechanism import (
     NoisyTopK,
     PeeledTopK,
     SeveralQuantiles,
+    Sums,
 )
 from onesided.mechanism.histograms import Ahp, Dawa, Look, SplitHistogram, Zeroed
-from onesided.mechanism.kit import Gaussian, Steps, Together, both_ways, steps_in
+from onesided.mechanism.kit import Counted, Gaussian, Steps, Together, both_ways, steps_in
 from onesided.mechanism.law import Counts
 from onesided.numbers import Infinite, Loss
 from onesided.policy import Shift
+from onesided.session.kit import corners
 from onesided_proofs.checks._samplers import Sampled
 
 _EDGE: Final = "a -> b"
@@ -208,6 +210,44 @@ _ONE_WAY: Final = {
 }
 
 
+@dataclass(frozen=True)
+class _Measured:
+    """Sums of a strategy that move by one of two shifts, or between them."""
+
+    made: Sums
+    ends: tuple[Shift, Shift]
+
+    def release(self, values: Any, *, noise: Any) -> Any:
+        """The sums that are measured."""
+        return self.made.release(values, noise=noise)
+
+    def loss(self, shift: Shift) -> Loss:
+        """Nobody asks: the steps say it."""
+        return self.made.loss(shift)
+
+    def steps(self, _: Shift) -> Steps:
+        """As linear answers tell them."""
+        return corners(self.ends, self.made.upper_rate, self.made.lower_rate)
+
+    def far(self, _: Shift) -> Steps:
+        """The law of the corner that loses most, whichever way a move goes."""
+        found = (Counted(self.made.upper_rate, self.made.lower_rate, end) for end in self.ends)
+        return max(found, key=lambda one: one.epsilon)
+
+
+_HULL: Final = _Measured(Sums(2, 1), (Shift(rise=2, fall=0), Shift(rise=0, fall=2)))
+_CORNERS: Final = {
+    f"linear answers, {where}": Subject(
+        mechanism=_HULL, real=real, other=other, tail=1e-8, steps=_HULL.steps
+    )
+    for where, real, other in (
+        ("at a corner of their shifts", (0, 0), (2, 0)),
+        ("at the other corner", (2, 0), (0, 0)),
+        ("between two corners", (0, 1), (1, 0)),
+    )
+}
+
+
 def _gaussian(variance: str, *, alike: bool, real: str, other: str) -> Subject:
     made = GaussianCounts(variance, alike=alike)
     ends = (tuple(map(int, some)) for some in (real, other))
@@ -236,7 +276,7 @@ def laws_checks(name: str) -> Iterator[Sampled]:
     seen = {subject: (one.law(), one.told()) for subject, one in _both().items()}
     for subject, (law, told) in seen.items():
         yield Sampled(name, f"law: {subject}", _over(law, told))
-    for subject, one in (_ONE_WAY | ENDLESS).items():
+    for subject, one in (_ONE_WAY | _CORNERS | ENDLESS).items():
         yield Sampled(name, f"law: {subject}", _over(one.law(), one.told()))
     yield Sampled(name, "law: four together, of every kind", _together_fault(list(seen.values())))
     apart = [(one.law(), one.told()) for one in ENDLESS.values()]
@@ -337,6 +377,9 @@ _WRONG: Final[dict[str, Subject]] = {
     ),
     "Gaussian noise, the longer of two sums for both": replace(
         ENDLESS["Gaussian noise, sums below 0"], steps=lambda _: Gaussian(Fraction(7, 2), 4)
+    ),
+    "linear answers, between two corners by the one that loses most": replace(
+        _CORNERS["linear answers, between two corners"], steps=_HULL.far
     ),
     "zeros that cost nothing": replace(
         _ONE_WAY["sets of alike cells, with zeros where no open record seems to be"],

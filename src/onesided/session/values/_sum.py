@@ -258,6 +258,12 @@ class Sum(Valued):
         return replace(self, of="units", max_rows=None, bounds=None, total_bounds=self.bounds)
 
     @property
+    def from_zero(self) -> bool:
+        """Whether no sum can be below 0."""
+        ends = self._ends
+        return isinstance(ends, list | tuple) and exact(ends[0], name="bounds") >= 0
+
+    @property
     def _ends(self) -> Sequence[Number] | None:
         return self.bounds if self.total_bounds is None else self.total_bounds
 
