@@ -28,7 +28,7 @@ from onesided_service._errors import ServiceError, not_found
 from onesided_service._made_up import made_up, preview_of
 from onesided_service._monitors import LiveMonitor
 from onesided_service._people import CURATOR, EVERY, Person
-from onesided_service._published import Published, part_of
+from onesided_service._published import Published
 from onesided_service._service import Service
 
 # What may be told instead of an answer, by status; docs/http.md says when.
@@ -111,23 +111,6 @@ async def published(request: Request) -> Any:
     """All published releases, the latest first."""
     service = service_of(request)
     return [_line(one) for one in await service.run(service.publishing.all)]
-
-
-@router.get("/published/{id}.csv")
-async def published_csv(request: Request, id: str, part: int = 1) -> Response:  # noqa: A002
-    """One answer of a published release as CSV."""
-    service = service_of(request)
-    found = await service.run(service.publishing.one, id)
-    text = await service.run(lambda: part_of(found.release, part).csv())
-    return conditional(request, text.encode(), "text/csv; charset=utf-8", file=f"{id}.csv")
-
-
-@router.get("/published/{id}.json")
-async def published_json(request: Request, id: str) -> Response:  # noqa: A002
-    """A published release as JSON (docs/json.md)."""
-    service = service_of(request)
-    found = await service.run(service.publishing.one, id)
-    return conditional(request, found.text.encode(), "application/json", file=f"{id}.json")
 
 
 @router.get("/published/{id}")
@@ -428,9 +411,7 @@ async def ask(request: Request, name: str, person: Known) -> Any:
 async def one_ask(request: Request, id: str, person: Known) -> Any:  # noqa: A002
     """Your own ask: "due", or "told" with its release. A charged ask can always be read again."""
     service = service_of(request)
-    asked, _ = await service.own(person, id)
-    if not asked.charged:
-        raise ServiceError(409, "NotCharged", "This question was not charged.", hint="Ask again.")
+    asked = await service.charged(person, id)
     if not service.ready(asked):
         return {"ask": asked.id, "state": "due", "due": text_of(asked.due)}
     return {"state": "told", "due": text_of(asked.due), **json.loads(bytes(told(asked).body))}

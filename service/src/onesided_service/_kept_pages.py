@@ -10,13 +10,15 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
 from onesided.errors import OnesidedError, ParameterError
-from onesided.session import question_from_json, release_from_json, statement_of
+from onesided.session import Release, question_from_json, release_from_json, statement_of
+from onesided.show import RoleTable, cell_text
 from onesided_service._datasets import Dataset
 from onesided_service._doors import service_of
 from onesided_service._errors import ServiceError, not_found
 from onesided_service._kept import together
 from onesided_service._page_kit import (
     PageRoute,
+    SignedIn,
     error_words,
     first,
     own_form_of,
@@ -24,7 +26,7 @@ from onesided_service._page_kit import (
     refusal_of,
     see,
 )
-from onesided_service._pages import SignedIn, dataset_view, line_of, priced_body, shown
+from onesided_service._pages import SHOWN_ROWS, dataset_view, line_of, priced_body, shown
 from onesided_service._people import Person
 
 router = APIRouter(
@@ -117,40 +119,46 @@ async def compare(request: Request, person: SignedIn) -> Response:
         raise not_found()
 
     def words() -> dict[str, Any]:
-        told = [
-            {**shown(one), "line": line_of(ask, service)}
-            for ask in asked
-            for one in release_from_json(ask.answer).releases
-        ][:_MOST]
-        return {"answers": told, "joined": joined(told)}
+        told = []
+        for ask in asked:
+            line, found = line_of(ask, service), release_from_json(ask.answer).releases
+            parts = range(1, len(found) + 1) if len(found) > 1 else [""]
+            told += [
+                {"line": line, "part": n, "of": one} for n, one in zip(parts, found, strict=True)
+            ]
+        told = told[:_MOST]
+        answers = [{**shown(one["of"]), **one} for one in told]
+        return {"answers": answers, "joined": joined([one["of"] for one in told])}
 
     return await page(request, "compare.html", **await service.run(words))
 
 
-def joined(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def joined(releases: Sequence[Release]) -> dict[str, Any] | None:
     """One table of answers about the same groups: each group, and what each answer says of it.
 
-    None where they are about different ones.
+    The first :data:`SHOWN_ROWS` groups of them all, and how many more there are. None where they
+    are about different ones.
     """
-    keys = [one["release"].table.names("key") for one in answers]
+    keys = [one.table.names("key") for one in releases]
     if len(keys) < 2 or not keys[0] or any(one != keys[0] for one in keys):
         return None
-    sides: list[dict[Any, list[str]]] = []
-    heads: list[list[Any]] = []
-    for one in answers:
-        at = {head.name: place for place, head in enumerate(one["heads"])}
-        named = [at[name] for name in keys[0]]
-        rest = [place for place in range(len(one["heads"])) if place not in named]
-        heads.append([one["heads"][place] for place in rest])
-        sides.append(
-            {
-                tuple(row[place] for place in named): [row[place] for place in rest]
-                for row in one["rows"]
-            }
-        )
-    groups = list(dict.fromkeys(key for side in sides for key in side))
+    found = [{label: at for at, label in enumerate(one.table.labels())} for one in releases]
+    every = list(dict.fromkeys(label for places in found for label in places))
+    groups = every[:SHOWN_ROWS]
+    heads, sides = [], []
+    for release, places in zip(releases, found, strict=True):
+        there = [label for label in groups if label in places]
+        rest = RoleTable(tuple(one for one in release.table.parts if one.role != "key"))
+        told = rest.shown(release.bound_words, [places[label] for label in there])
+        cells = zip(*(one.cells for one in told), strict=True)
+        heads.append(told)
+        sides.append(dict(zip(there, cells, strict=True)) if told else {})
+    named = [label if len(keys[0]) > 1 else (label,) for label in groups]
     rows = [
-        (key, [side.get(key, ["–"] * len(own)) for side, own in zip(sides, heads, strict=True)])
-        for key in groups
+        (
+            [cell_text(part, "key") for part in key],
+            [side.get(label, ["–"] * len(own)) for side, own in zip(sides, heads, strict=True)],
+        )
+        for key, label in zip(named, groups, strict=True)
     ]
-    return {"keys": keys[0], "heads": heads, "rows": rows}
+    return {"keys": keys[0], "heads": heads, "rows": rows, "more": len(every) - len(groups)}

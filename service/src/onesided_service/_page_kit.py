@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Coroutine, Mapping
 from fractions import Fraction
 from functools import cache
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from urllib.parse import parse_qs, quote
 
-from fastapi import Request, Response
+from fastapi import Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
@@ -224,6 +224,9 @@ async def person_of_page(request: Request) -> Person:
     if person is None:
         raise ServiceError(401, "Unauthorized", "You are not signed in.", hint="Sign in.")
     return person
+
+
+SignedIn = Annotated[Person, Depends(person_of_page)]
 
 
 async def form_of(request: Request) -> dict[str, list[str]]:

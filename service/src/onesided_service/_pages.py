@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
 from onesided.errors import OnesidedError, ParameterError
@@ -58,6 +58,7 @@ from onesided_service._monitor_pages import status_of
 from onesided_service._page_kit import (
     FILES,
     PageRoute,
+    SignedIn,
     error_words,
     filled,
     first,
@@ -65,22 +66,19 @@ from onesided_service._page_kit import (
     local,
     own_form_of,
     page,
-    person_of_page,
     reader_of,
     refusal_of,
     see,
     static_text,
 )
 from onesided_service._people import COOKIE_HOURS, CURATOR, Person
-from onesided_service._published import part_of
 from onesided_service._service import Service
 
 router = APIRouter(
     route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
 )
-SignedIn = Annotated[Person, Depends(person_of_page)]
 _LATEST: Final = 6
-_MOST_ROWS: Final = 200
+SHOWN_ROWS: Final = 200
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 _NEEDS: Final = {
     "column": " ".join(NEEDS_COLUMN),
@@ -230,27 +228,12 @@ async def ask(request: Request, name: str) -> Response:
     return await _asking(request, found, person, asked, **words)
 
 
-@router.get("/asks/{id}.csv")
-async def ask_csv(request: Request, id: str, person: SignedIn, part: int = 1) -> Response:  # noqa: A002
-    """One of the answers as a table for spreadsheets."""
-    asked, _ = await _own(request, id, person)
-    found = release_from_json(asked.answer)
-    ending = "" if len(found.releases) == 1 else f"-{part}"
-    return _file(part_of(found, part).csv(), f"{asked.id}{ending}.csv", "text/csv; charset=utf-8")
-
-
-@router.get("/asks/{id}.json")
-async def ask_json(request: Request, id: str, person: SignedIn) -> Response:  # noqa: A002
-    """An answer as it was kept."""
-    asked, _ = await _own(request, id, person)
-    return _file(asked.answer, f"{asked.id}.json", "application/json")
-
-
 @router.get("/asks/{id}")
 async def ask_told(request: Request, id: str, person: SignedIn) -> Response:  # noqa: A002
     """An answer with its picture, table and certificate; or when it will be there."""
-    asked, found = await _own(request, id, person, told=False)
     service = service_of(request)
+    asked = await service.charged(person, id)
+    found = service.dataset(asked.dataset, person)
 
     def words() -> dict[str, Any]:
         line, releases, ways = line_of(asked, service), [], {}
@@ -290,19 +273,6 @@ async def history(request: Request, person: SignedIn) -> Response:
         return [line_of(ask, service) for ask in asks if ask.charged]
 
     return await page(request, "history.html", asks=await service.run(listed))
-
-
-async def _own(
-    request: Request, name: str, person: Person, *, told: bool = True
-) -> tuple[Ask, Dataset]:
-    """A person's own charged ask. told: with its answer. Errors: ServiceError."""
-    service = service_of(request)
-    asked, found = await service.own(person, name)
-    if not asked.charged:
-        raise not_found()
-    if told and not service.ready(asked):
-        raise ServiceError(409, "Due", "The answer is on its way.", hint="Look again in a moment.")
-    return asked, found
 
 
 async def _asking(
@@ -417,7 +387,7 @@ def shown(release: Release, *, made_up: bool = False) -> dict[str, Any]:
 
     made_up: it is about nobody, under a ledger that is forgotten.
     """
-    heads = release.table.shown(release.bound_words, range(min(len(release), _MOST_ROWS)))
+    heads = release.table.shown(release.bound_words, range(min(len(release), SHOWN_ROWS)))
     try:
         chart = release.chart()
     except OnesidedError:

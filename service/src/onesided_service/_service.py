@@ -25,7 +25,7 @@ from onesided_service._asking import Ask, Asking
 from onesided_service._clock import Clock
 from onesided_service._config import ServiceConfig
 from onesided_service._datasets import Dataset
-from onesided_service._errors import closed, not_found, unstarted
+from onesided_service._errors import ServiceError, closed, not_found, unstarted
 from onesided_service._kept import Kept
 from onesided_service._monitors import LiveMonitor
 from onesided_service._oidc import Oidc
@@ -126,6 +126,22 @@ class Service:
         dataset = self.dataset(ask.dataset, person)
         ask = await self.run(self.asking.of, person, ask, dataset)
         return await self.resumed(ask, dataset) if ask.charged else ask, dataset
+
+    async def charged(self, person: Person, id: str) -> Ask:  # noqa: A002
+        """A person's own ask, which was charged. Errors: ServiceError."""
+        ask, _ = await self.own(person, id)
+        if not ask.charged:
+            message = "This question was not charged."
+            raise ServiceError(409, "NotCharged", message, hint="Ask again.")
+        return ask
+
+    async def read(self, person: Person, id: str) -> Ask:  # noqa: A002
+        """The same with its answer. Errors: ServiceError, also before its tick."""
+        ask = await self.charged(person, id)
+        if not self.ready(ask):
+            hint = "Look again in a moment."
+            raise ServiceError(409, "Due", "The answer is on its way.", hint=hint)
+        return ask
 
     def ready(self, ask: Ask) -> bool:
         """Whether its answer may be told: it is there, and its tick has come."""
