@@ -122,10 +122,7 @@ async def compare(request: Request, person: SignedIn) -> Response:
         told = []
         for ask in asked:
             line, found = line_of(ask, service), release_from_json(ask.answer).releases
-            parts = range(1, len(found) + 1) if len(found) > 1 else [""]
-            told += [
-                {"line": line, "part": n, "of": one} for n, one in zip(parts, found, strict=True)
-            ]
+            told += [{"line": line, "part": n, "of": one} for n, one in enumerate(found, 1)]
         told = told[:_MOST]
         answers = [{**shown(one["of"]), **one} for one in told]
         return {"answers": answers, "joined": joined([one["of"] for one in told])}
