@@ -51,7 +51,8 @@ def test_a_list_is_charged_as_it_was_shown_and_once(browser, service):
     assert refused.status_code == 409
     assert "not as it was when its price was shown" in refused.text
     assert "done before" not in refused.text
-    assert browser.post(LIST, {"do": "ask"}).status_code == 409
+    for missing in ("shown", "once"):
+        assert browser.post(LIST, {**as_shown(browser), missing: ""}).status_code == 409
     assert charges(service) == before
     seen = as_shown(browser)
     first, second = (browser.post(LIST, seen) for _ in range(2))
@@ -182,3 +183,24 @@ def test_each_answer_of_a_list_has_files_of_its_own(browser, service):
     public = browser.get(f"/published/{name}").text
     assert f'href="/api/v1/published/{name}.csv?part=2"' in public
     assert "All 2 answers" in browser.get("/published").text
+
+
+def test_programs_keep_questions_too(browser, service):
+    path = f"/api/v1{LIST}"
+    count = {"version": 2, "question": "Count", "fields": {"by": "place", "epsilon": "1/2"}}
+    name = service.post(path, {"question": count}).json()["id"]
+    (one,) = service.get(path).json()
+    assert (one["id"], one["epsilon"]) == (name, "1/2")
+    assert one["question"]["fields"]["by"] == "place"
+    assert f'value="{name}"' in browser.get(LIST).text
+    wrong = {**count, "fields": {**count["fields"], "by": "nowhere"}}
+    assert service.post(path, {"question": wrong}).status_code == 422
+    assert service.get(path, "bob").json() == []
+
+    def gone(who):
+        headers = {"Authorization": f"Bearer {service.tokens[who]}"}
+        request = service.client.inner.request("DELETE", f"{path}/{name}", headers=headers)
+        return service.client.run(request).status_code
+
+    assert [gone(who) for who in ("bob", "stranger", "ann", "ann")] == [404, 404, 200, 404]
+    assert service.get(path).json() == []

@@ -63,7 +63,7 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.service = service
-    for first in (_files.api, _files.pages):  # whose endings are no part of a name
+    for first in (_files.api, _files.pages, _kept_pages.api):  # whose endings are no part of a name
         app.include_router(first)
     for part in (_api, _pages, _kept_pages, _public_pages, _curator_pages, _monitor_pages):
         app.include_router(part.router)

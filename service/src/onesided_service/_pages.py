@@ -12,13 +12,12 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
 from onesided.errors import OnesidedError, ParameterError
-from onesided.numbers import INFINITE, text
+from onesided.numbers import INFINITE, positive, text
 from onesided.schema import Schema
 from onesided.session import (
     Release,
     question_from_json,
     release_from_json,
-    release_to_json,
     statement_of,
     total_guarantee,
 )
@@ -29,6 +28,7 @@ from onesided_service._api import (
     conditional,
     described,
     planned,
+    preview_text,
     programs,
     published_as,
     seen,
@@ -38,7 +38,7 @@ from onesided_service._border import asked_in
 from onesided_service._border import text_of as question_text
 from onesided_service._clock import text_of
 from onesided_service._datasets import Dataset
-from onesided_service._doors import COOKIE, count_unknown, service_of
+from onesided_service._doors import COOKIE, count_known, count_unknown, service_of
 from onesided_service._errors import ServiceError, not_found
 from onesided_service._examples import examples_of
 from onesided_service._form import (
@@ -48,12 +48,14 @@ from onesided_service._form import (
     NEEDS_COLUMN,
     NEEDS_NUMBER,
     NEEDS_ROWS,
+    ONCE,
     SQL,
     UNKNOWNS,
     WITHIN,
     Asked,
+    named_once,
 )
-from onesided_service._made_up import MOST_ROWS, made_up_csv, preview_of
+from onesided_service._made_up import MOST_ROWS, made_up_csv
 from onesided_service._monitor_pages import status_of
 from onesided_service._page_kit import (
     FILES,
@@ -131,7 +133,7 @@ async def sign_in(request: Request) -> Response:
         error = {"title": "Not signed in", "message": "This token does not hold."}
         error |= {"hint": "", "place": ""}
         return await page(request, "sign_in.html", status=401, next=back, error=error)
-    service.limits.count(found[0].name, now=service.clock.now())
+    count_known(request, found[0])
     answer = see(back)
     answer.set_cookie(
         COOKIE,
@@ -211,10 +213,10 @@ async def ask(request: Request, name: str) -> Response:
     try:
         if first(form, "do") == "ask":
             settled = await service.free(person, settle, found, asked)
-            charged = await service.ask(person, found, settled.body)
-            return see(f"/asks/{charged.id}")
+            return await charged_once(request, person, found, form, settled.body)
         if first(form, "do") == "keep":
-            kept = await service.free(person, kept_as, service, found, person, asked)
+            settled = await service.free(person, settle, found, replace(asked, name=""))
+            kept = await service.free(person, kept_as, service, found, person, settled.body)
             await service.run(service.kept.add, person.name, found.name, kept)
             return see(f"/datasets/{found.name}/list")
         if first(form, "do") == "preview":
@@ -273,6 +275,28 @@ async def history(request: Request, person: SignedIn) -> Response:
         return [line_of(ask, service) for ask in asks if ask.charged]
 
     return await page(request, "history.html", asks=await service.run(listed))
+
+
+async def charged_once(
+    request: Request,
+    person: Person,
+    found: Dataset,
+    form: dict[str, list[str]],
+    body: dict[str, Any],
+) -> Response:
+    """Ask what a form asks. Sent twice by one page it is one ask, with one charge and one answer.
+
+    Errors: ServiceError; OnesidedError.
+    """
+    if not (once := first(form, "once")):
+        raise ServiceError(
+            409,
+            "Changed",
+            "This form did not say which page it was sent from. Nothing was charged.",
+            hint="Load the page again, and send it from there.",
+        )
+    charged = await service_of(request).ask(person, found, named_once(body, once))
+    return see(f"/asks/{charged.id}")
 
 
 async def _asking(
@@ -426,14 +450,23 @@ def line_of(asked: Ask, service: Service) -> dict[str, Any]:
     question, found = question_from_json(asked.question), service.datasets.get(asked.dataset)
     schema = Schema() if found is None else found.schema
     about = statement_of(question, unit=schema.unit, schema=schema)
+    own = "" if asked.name.startswith(ONCE) else asked.name  # which a person gave
     return {
         "id": asked.id,
         "dataset": asked.dataset,
         "asked": asked.asked,
-        "title": f"{asked.name}: {about.title()}" if asked.name else about.title(),
-        "epsilon": str(getattr(question, "epsilon", "")),
+        "title": f"{own}: {about.title()}" if own else about.title(),
+        "epsilon": epsilon_of(question),
         "state": "answered" if service.ready(asked) else "lost" if asked.lost else "on its way",
     }
+
+
+def epsilon_of(question: Any) -> str:
+    """The ε that a question asks for; of a list, what its answers have together."""
+    if (own := getattr(question, "epsilon", None)) is not None:
+        return text(positive(own, name="epsilon"))
+    each = [positive(one.epsilon, name="epsilon") for one in question.questions]
+    return text(max(each) if question.disjoint else sum(each))
 
 
 def settle(found: Dataset, asked: Asked) -> Asked:
@@ -463,9 +496,8 @@ def priced(service: Service, found: Dataset, person: Person, asked: Asked) -> di
     return priced_body(service, found, person, body, written)
 
 
-def kept_as(service: Service, found: Dataset, person: Person, asked: Asked) -> str:
+def kept_as(service: Service, found: Dataset, person: Person, body: Any) -> str:
     """A question to keep, as JSON. Errors: what the ask would refuse."""
-    body = settle(found, replace(asked, name="")).body
     service.asking.require_askable(person, found, body)
     return question_text(asked_in(body, found.session(), found.config)[0])
 
@@ -496,12 +528,10 @@ def priced_body(
 
 def previewed(found: Dataset, asked: Asked) -> dict[str, Any]:
     """Answers about made-up data, and the question for programs. Errors: ServiceError; others."""
-    found.require_open()
-    question, _ = asked_in(settle(found, asked).body, found.session(), found.config)
-    rows = found.config.declared_rows
-    told = preview_of(question, schema=found.schema, policy=found.policy, rows=rows)
+    body = settle(found, asked).body
+    question, _ = asked_in(body, found.session(), found.config)
     # As text, as which it comes from another process.
-    return {"preview": release_to_json(told), "ways": ways_of(found, question)}
+    return {"preview": preview_text(found, body), "ways": ways_of(found, question)}
 
 
 def size_of(amount: str) -> Fraction | float:
