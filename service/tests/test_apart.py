@@ -17,8 +17,8 @@ pytest.importorskip("fastapi")
 
 from onesided import policy
 from onesided.errors import DataError, PolicyError
-from onesided_service import ServiceConfig
-from onesided_service._apart import FREE, EndedError, Process, Taken, cores_of
+from onesided_service import ServiceConfig, _run, create_app
+from onesided_service._apart import FREE, EndedError, Process, Taken, UnstartedError, cores_of
 from onesided_service._api import previewed
 from onesided_service._asking import KEEPING
 from onesided_service._errors import ServiceError
@@ -260,7 +260,9 @@ def test_what_does_not_start_is_told_to_its_curators(apart, folder):
     dataset.elsewhere.stop()
     policy.unlink()
     asyncio.run(apart.warm())
-    assert "did not start (status 1)" in dataset.notes()[0]["note"]
+    asyncio.run(apart.warm())
+    (note,) = dataset.notes()  # once, with its cause
+    assert "did not start: Cannot read the policy" in note["note"]
     with pytest.raises(ServiceError) as refused:
         asyncio.run(apart.ready_to_answer())
     assert refused.value.status == 503
@@ -273,3 +275,42 @@ def test_what_does_not_start_is_told_to_its_curators(apart, folder):
     dataset._tried -= 60
     apart.asking.begin(ANN, dataset, COUNT)  # started once more
     asyncio.run(apart.ready_to_answer())
+
+
+def test_a_free_process_that_is_killed_is_started_once_more(apart):
+    """Whoever asked did nothing wrong: it is worked out anew, or told to be our fault."""
+    asyncio.run(apart.free(ANN, bool))
+    os.kill(apart._free._child.pid, signal.SIGKILL)
+    assert asyncio.run(apart.free(ANN, max, 2, 3)) == 3
+    with pytest.raises(ServiceError) as refused:
+        asyncio.run(apart.free(ANN, os._exit, 7))
+    assert refused.value.status == 503
+    with pytest.raises(ServiceError) as refused:
+        asyncio.run(apart.free(ANN, bytearray, 2**33))
+    assert refused.value.status == 422
+    assert asyncio.run(apart.free(ANN, max, 2, 3)) == 3
+
+
+def test_serving_ends_with_one_sentence_where_a_process_cannot_start(folder, monkeypatch):
+    made = []
+
+    def unlinked(config):
+        made.append(create_app(config))
+        (folder / "policy.toml").unlink()
+        return made[0]
+
+    monkeypatch.setattr(_run, "create_app", unlinked)
+    path = folder / "onesided.toml"
+    with pytest.raises(UnstartedError, match="did not start: Cannot read the policy") as raised:
+        _run.run(ServiceConfig.read(path), path=path)
+    assert "start the service again" in raised.value.hint
+    made[0].state.service.close()
+
+
+def test_an_ask_that_another_worker_takes_up_is_not_called_late(apart):
+    dataset = apart.datasets["visits"]
+    dataset.check()
+    ask, _ = apart.asking.begin(ANN, dataset, COUNT)
+    apart.state.run(apart.asking._begun(ask))
+    assert apart.asking.postponed(ask, dataset) is not None
+    assert "gets another tick" in dataset.notes()[0]["note"]

@@ -21,6 +21,15 @@ def _short(monkeypatch):
     monkeypatch.setattr(_connections, "HEAD_SECONDS", 0.3)
 
 
+LONG = b"x" * 2**25  # more than sockets hold
+
+
+async def long_app(scope, receive, send):
+    headers = [(b"content-length", b"%d" % len(LONG))]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": LONG})
+
+
 async def slow_app(scope, receive, send):
     """Longer than a head may take: what is under way is not closed."""
     await asyncio.sleep(0.9)
@@ -29,11 +38,11 @@ async def slow_app(scope, receive, send):
     await send({"type": "http.response.body", "body": b"ok"})
 
 
-def served(work, most=3):
+def served(work, most=3, app=slow_app):
     """What ``work`` says of a server of such connections, given how to connect to it."""
 
     async def all_of_it():
-        config = uvicorn.Config(slow_app, log_config=None, timeout_keep_alive=60)
+        config = uvicorn.Config(app, log_config=None, timeout_keep_alive=60)
         config.load()
         state = ServerState()
 
@@ -130,10 +139,56 @@ def test_what_is_held_is_counted_and_forgotten():
     async def work(connect):
         _, writer = await connect()
         await asyncio.sleep(0.05)
-        counted = sum(Connection._held.values())
+        counted = sum(map(len, Connection._held.values()))
         writer.close()
         await writer.wait_closed()
         await asyncio.sleep(0.1)
         return counted, dict(Connection._held)
 
     assert served(work) == (1, {})
+
+
+def unread():
+    return sum(one.unread for own in Connection._held.values() for one in own)
+
+
+async def until(wanted):
+    for _ in range(1_000):  # only against hanging
+        if wanted():
+            return
+        await asyncio.sleep(0.05)
+    raise TimeoutError
+
+
+def test_a_response_that_nobody_reads_is_let_go(monkeypatch):
+    monkeypatch.setattr(_connections, "READ_SECONDS", 1)
+
+    async def work(connect):
+        _, writer = await connect(HEAD + b"\r\n")
+        writer.transport.pause_reading()
+        await until(unread)
+        held = unread()
+        await until(lambda: not unread())
+        monkeypatch.setattr(_connections, "READ_SECONDS", 600)
+        reader, _ = await connect(HEAD + b"\r\n")
+        return held, len(await reader.readexactly(2**25))
+
+    held, read = served(work, app=long_app)
+    assert 0 < held <= 2**25 + 2**10
+    assert read == 2**25
+
+
+def test_an_address_leaves_so_much_unread_and_no_more(monkeypatch):
+    monkeypatch.setattr(_connections, "HELD_BYTES", 3 * 2**24)
+
+    async def work(connect):
+        held = []
+        for _ in range(4):
+            _, writer = await connect(HEAD + b"\r\n")
+            writer.transport.pause_reading()
+            await asyncio.sleep(0.3)
+            held.append(unread())
+        return held
+
+    held = served(work, most=9, app=long_app)
+    assert max(held) <= 3 * 2**24

@@ -47,10 +47,11 @@ def test_a_method_that_is_not_there_says_which_is(service, method):
     assert told.json()["error"]["type"] == "Http"
 
 
-def test_every_status_is_declared(service):
+def test_every_status_and_every_body_is_declared(service):
     paths = service.client.get("/api/v1/openapi.json").json()["paths"]
     for operations in paths.values():
-        for operation in operations.values():
+        for method, operation in operations.items():
+            assert ("requestBody" in operation) == (method == "post")
             assert {"200", "401", "404", "405", "409", "410", "422", "429", "503"} <= set(
                 operation["responses"]
             )
@@ -69,6 +70,16 @@ def test_whether_it_lives_and_whether_it_can_answer_are_two_questions(service, m
     told = service.client.get("/readyz")
     assert told.status_code == 503
     assert "gone" not in told.text
+
+
+def test_what_is_public_is_read_with_any_cookie(service):
+    """One that holds no more once used up the requests of its address, on pages for everybody."""
+    service.inner.limits = Limits(2, workers=1)
+    held = {"Cookie": "onesided=os1_gone_gone", "Accept": "text/html"}
+    for path in ("/", "/published", "/sign-in"):
+        assert [service.client.get(path, headers=held).status_code for _ in range(4)] == [200] * 4
+    told = [service.client.get("/history", headers=held).status_code for _ in range(4)]
+    assert told == [303, 303, 429, 429]  # what is for who signed in counts
 
 
 def test_a_page_past_the_limit_is_a_page(service):

@@ -195,7 +195,7 @@ def test_a_monitor_with_alarms_tells_four_states_and_both_bounds(crowds):
     assert (document["at_most"], document["at_least"]) == (2, 5)
     assert crowds.get("/monitors/crowds/places.json", who="").json()["alarms"] == 5
     assert crowds.get("/monitors/crowds/state.json", who="").json()["lower"] is not None
-    assert "with at least 5 open ones" in crowds.get("/", who="").text
+    assert "each with at least 5 people whose visit is open" in crowds.get("/", who="").text
     past = crowds.get("/monitors/crowds/places/1", who="").text
     assert "open, at least" in past
     assert "nor fewer open ones" in past

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+import secrets
 import time
 from html.parser import HTMLParser
 
@@ -33,7 +34,7 @@ class Browser:
         return self.told.client.get(path, headers={"Cookie": self.cookie, **headers})
 
     def post(self, path, fields, **headers):
-        form = {"csrf": self.csrf, **fields}
+        form = {"csrf": self.csrf, "once": secrets.token_hex(8), **fields}
         return self.told.client.post(path, data=form, headers={"Cookie": self.cookie, **headers})
 
     def sign_in(self, who):
@@ -274,3 +275,56 @@ def test_tokens_cannot_be_tried_on_the_page_without_end(service, browser):
 def test_the_one_edge_of_a_policy_has_no_name_on_its_page(service):
     page = Browser(service).sign_in("ann").get("/datasets/visits").text
     assert "<li>Protected: " in page
+
+
+def test_numbers_and_nouns_suit_each_other(browser, service):
+    """One answer is no answers; a list costs what its questions do together."""
+    browser.sign_in("ann")
+    for kept in ({**FORM, "kind": "at_least", "number": "1"}, {**FORM, "epsilon": "1/4"}):
+        assert browser.post("/datasets/visits/ask", {**kept, "do": "keep"}).status_code == 303
+    page = browser.get("/datasets/visits/list").text
+    assert "At least 1 unit (person) by place" in page
+    hidden = re.findall(r'name="(shown|once)" value="([^"]*)">', page)
+    asked = browser.post("/datasets/visits/list", {"do": "ask", **dict(hidden)})
+    gone = re.search(r'name="remove" value="([0-9a-f]+)"', page)[1]
+    browser.post("/datasets/visits/list", {"remove": gone})
+    hidden = re.findall(
+        r'name="(shown|once)" value="([^"]*)">', browser.get("/datasets/visits/list").text
+    )
+    assert browser.post("/datasets/visits/list", {"do": "ask", **dict(hidden)}).status_code == 303
+    browser.wait(asked.headers["location"])
+    page = browser.get("/history").text
+    assert "1 answer: " in page
+    assert re.search(r'2 answers: .*<td class="number">1.25</td>', page)
+    assert "1 answers" not in page
+    assert "None" not in page
+
+
+def test_a_form_that_is_sent_twice_is_charged_once(browser, service):
+    browser.sign_in("ann")
+
+    def charges():
+        return len(service.inner.datasets["visits"].session().ledger.entries(kind="spend"))
+
+    def once(how):
+        page = browser.get(f"/datasets/visits/ask?how={how}").text
+        return re.search(r'name="once" value="([0-9a-f]+)"', page)[1]
+
+    sql = {"how": "sql", "sql": "SELECT COUNT(*) FROM visits", "epsilon": "1", "max_rows": "2"}
+    for fields in (FORM, {**sql, "do": "ask"}, {**FORM, "within": "9", "epsilon": ""}):
+        page, before = once(fields["how"]), charges()
+        pressed = [browser.post("/datasets/visits/ask", {**fields, "once": page}) for _ in range(2)]
+        address = pressed[0].headers["location"]
+        browser.wait(address)
+        pressed.append(browser.post("/datasets/visits/ask", {**fields, "once": page}))
+        assert {one.headers["location"] for one in pressed} == {address}
+        assert charges() == before + 1
+        assert once(fields["how"]) != page
+    other = browser.post("/datasets/visits/ask", {**FORM, "epsilon": "3/7", "once": page})
+    assert other.headers["location"] != address  # back, and changed
+    again = browser.post("/datasets/visits/ask", {**FORM, "once": once("form")})
+    assert again.status_code == 303
+    assert charges() == before + 3
+    assert browser.post("/datasets/visits/ask", {**FORM, "once": ""}).status_code == 409
+    assert charges() == before + 3
+    assert "once " not in browser.get("/history").text

@@ -12,7 +12,7 @@ from onesided.errors import ParameterError
 from onesided.session import question_from_json
 from onesided.session.kit import sql_of
 from onesided_service._form import LINES, Asked
-from onesided_service._made_up import ROWS, made_up, preview_of
+from onesided_service._made_up import MOST_BYTES, ROWS, made_up, preview_of, within_bytes
 
 SCHEMA = od.Schema(
     unit="person",
@@ -149,3 +149,9 @@ def test_a_form_that_is_not_filled_in_says_what_is_missing(asked):
     with pytest.raises(ParameterError) as found:
         assert asked.body
     assert found.value.hint
+
+
+def test_a_preview_is_so_long_and_no_longer():
+    assert within_bytes("x" * MOST_BYTES)
+    with pytest.raises(ParameterError, match="Preview fewer groups"):
+        within_bytes("x" * (MOST_BYTES + 1))

@@ -33,6 +33,9 @@ def test_a_file_that_was_replaced_closes_the_dataset(service, folder):
     assert closed.json()["error"]["type"] == "DatasetClosed"
     for who in ("ann", "bob", "curator"):
         assert service.ask(COUNT, who=who).content == closed.content
+    for free in ("plan", "preview"):  # as on its pages
+        told = service.post(f"/api/v1/datasets/visits/{free}", {"question": COUNT})
+        assert (told.status_code, told.content) == (503, closed.content)
         assert not service.get("/api/v1/datasets/visits", who=who).json()["open"]
     assert service.get("/api/v1/datasets/visits/notes").status_code == 403
     notes = service.get("/api/v1/datasets/visits/notes", who="curator").json()

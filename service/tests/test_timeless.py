@@ -63,7 +63,7 @@ def test_a_late_answer_is_never_told_and_the_eighth_closes_the_dataset(service, 
     assert not dataset.open
     assert service.ask(named(8)).status_code == 503
     told = service.get("/api/v1/datasets/visits/notes", who="curator").json()
-    assert told[0]["note"] == "8 questions were not answered in time."
+    assert told[0]["note"] == "8 questions missed their ticks."
     assert len(told) == 9
     go.set()
     assert done.wait(60)

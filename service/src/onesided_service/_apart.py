@@ -16,13 +16,14 @@ import struct
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, TypeVar, cast
 
-from onesided.errors import DataError
+from onesided.errors import DataError, first_line
 from onesided_service._config import ServiceConfig
 from onesided_service._datasets import Dataset
 from onesided_service._errors import ServiceError
@@ -34,6 +35,7 @@ _NICE: Final = 5  # readers and requests come before what is free
 _ENDING: Final = 5  # seconds in which what closed its output says how it ended
 _GIB: Final = 2**30
 _OURS: Final = "A process of ours"
+_FAILED: Final[list[UnstartedError]] = []  # why this very process did not start
 _HEAD: Final = struct.Struct("<QQ")  # of what comes back: whose answer, and how long
 
 
@@ -104,7 +106,7 @@ class _Reader(pickle.Unpickler):
     service: Any = None
 
     def persistent_load(self, pid: Any) -> Any:
-        return self.service.datasets[pid] if pid else self.service
+        return self.service.datasets[pid] if pid and self.service else self.service
 
 
 class Process:
@@ -175,8 +177,12 @@ class Process:
                 timer.cancel()
                 with self._named:
                     self._doing = ""
-            self._answered, self.unstarted = True, False
-            if self._spares and self._spare is None:  # only now: what waited for this one was first
+            self._answered, self.unstarted = True, isinstance(told, UnstartedError)
+            if self.unstarted:  # the next call tries anew
+                _end(child)
+            elif (
+                self._spares and self._spare is None
+            ):  # only now: what waited for this one was first
                 self._spare = self._begin()
         if not fine:
             raise told
@@ -192,10 +198,7 @@ class Process:
         if self._answered or killed or not ended:
             return EndedError(f"{_OURS} ended before it was done.")
         self.unstarted = True
-        return UnstartedError(
-            f"{_OURS} did not start (status {child.returncode}).",
-            hint="Its own words are in the log.",
-        )
+        return _unstarted(f"it ended with status {child.returncode}")
 
     def ready(self) -> None:
         """Start it, or let the one that stands by take over, unless it runs."""
@@ -302,6 +305,14 @@ def reader_of(config: ServiceConfig, found: Dataset, place: int, *, spare: bool 
     return Process(config, limits, first=warm, spare=spare)
 
 
+def _unstarted(why: str) -> UnstartedError:
+    """why: what a curator may read, and nobody else."""
+    return UnstartedError(
+        f"{_OURS} did not start: {why.removesuffix('.')}.",
+        hint="Mend that, and start the service again; what the process printed is in the log.",
+    )
+
+
 def _too_long(seconds: float | None) -> ServiceError:
     message = f"This takes longer than the {seconds:g} seconds that what is free may take."
     hint = "Ask for fewer cells, groups or questions at once."
@@ -329,7 +340,11 @@ def main() -> None:
             if run:
                 todo.put((run, function, args))
             elif function is _begun:
-                _Reader.service = _begun(*args)
+                try:
+                    _Reader.service = _begun(*args)
+                except Exception as error:  # noqa: BLE001 - told to whoever sends the first run
+                    traceback.print_exc()
+                    _FAILED.append(_unstarted(first_line(error)))
                 # Only now: a thread is held to what the one that starts it is.
                 threading.Thread(target=_work, args=(todo, out), daemon=True).start()
             else:
@@ -342,7 +357,7 @@ def _work(todo: Any, out: Any) -> None:
     while True:
         run, function, args = todo.get()
         try:
-            told = True, function(*args)
+            told = (False, _FAILED[0]) if _FAILED else (True, function(*args))
         except BaseException as error:  # noqa: BLE001 - it is raised where it was asked for
             told = False, error
         try:

@@ -19,16 +19,16 @@ from onesided.session import Plan, Several, Suggestion, question_to_json, releas
 from onesided.session.kit import rehearse
 from onesided_service._accuracy import accurate, half_width, sought
 from onesided_service._asking import Ask
-from onesided_service._border import SQL_FIELDS, asked_in
+from onesided_service._border import NAMED, SQL_FIELDS, asked_in
 from onesided_service._clock import Clock, text_of
 from onesided_service._curation import ACTS, Act, curated, log_of
 from onesided_service._datasets import Dataset
 from onesided_service._doors import json_of, person_of, service_of
 from onesided_service._errors import ServiceError, not_found
-from onesided_service._made_up import made_up, preview_of
+from onesided_service._made_up import made_up, preview_of, within_bytes
 from onesided_service._monitors import LiveMonitor
 from onesided_service._people import CURATOR, EVERY, Person
-from onesided_service._published import Published, part_of
+from onesided_service._published import Published
 from onesided_service._service import Service
 
 # What may be told instead of an answer, by status; docs/http.md says when.
@@ -76,34 +76,36 @@ router = APIRouter(prefix="/api/v1", responses=TOLD)
 Known = Annotated[Person, Depends(person_of)]
 MOST: Final = 1000
 _FRESH: Final = "public, max-age=0, must-revalidate"
-# What the description says of a body; what is read is closed, and checked by hand.
-_BODY: Final[dict[str, Any]] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {
-                    "oneOf": [
-                        {
-                            "type": "object",
-                            "properties": {"question": {"type": "object"}},
-                            "required": ["question"],
-                        },
-                        {
-                            "type": "object",
-                            "properties": {
-                                "sql": {"type": "string"},
-                                **{name: {} for name in SQL_FIELDS},
-                            },
-                            "required": ["sql"],
-                        },
-                    ]
-                }
-            }
-        },
-    }
-}
+
+
+def body_of(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What the description says of a body; what is read is closed, and checked by hand."""
+    content = {"application/json": {"schema": schema}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def _object(required: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
+    properties = {**required, **optional}
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+_TEXT: Final = {"type": "string"}
+_OBJECT: Final = {"type": "object"}
+_LIST: Final = {"type": "array"}
 WANTED: Final = ("within", "error", "relative", "guess", "certified", "count", "groups_of_units")
+
+
+def _asked(**more: Any) -> dict[str, Any]:
+    """A body that asks a question in either form, and what else it holds."""
+    of_sql = _object({"sql": _TEXT, **more}, **{name: {} for name in (*SQL_FIELDS, *NAMED)})
+    return body_of({"oneOf": [_object({"question": _OBJECT, **more}), of_sql]})
+
+
+ASKED: Final = _asked()
+_WANTED: Final = _asked(wanted={"type": "object", "properties": {name: {} for name in WANTED}})
+_BATCH: Final = body_of(
+    _object({"id": _TEXT, "time": _TEXT, "columns": {**_OBJECT, "additionalProperties": _LIST}})
+)
 
 
 @router.get("/published")
@@ -111,23 +113,6 @@ async def published(request: Request) -> Any:
     """All published releases, the latest first."""
     service = service_of(request)
     return [_line(one) for one in await service.run(service.publishing.all)]
-
-
-@router.get("/published/{id}.csv")
-async def published_csv(request: Request, id: str, part: int = 1) -> Response:  # noqa: A002
-    """One answer of a published release as CSV."""
-    service = service_of(request)
-    found = await service.run(service.publishing.one, id)
-    text = await service.run(lambda: part_of(found.release, part).csv())
-    return conditional(request, text.encode(), "text/csv; charset=utf-8", file=f"{id}.csv")
-
-
-@router.get("/published/{id}.json")
-async def published_json(request: Request, id: str) -> Response:  # noqa: A002
-    """A published release as JSON (docs/json.md)."""
-    service = service_of(request)
-    found = await service.run(service.publishing.one, id)
-    return conditional(request, found.text.encode(), "application/json", file=f"{id}.json")
 
 
 @router.get("/published/{id}")
@@ -167,7 +152,7 @@ async def monitor(request: Request, name: str) -> Response:
     return conditional(request, body.encode(), "application/json")
 
 
-@router.post("/monitors/{name}/batches")
+@router.post("/monitors/{name}/batches", openapi_extra=_BATCH)
 async def batches(request: Request, name: str, person: Known) -> Any:
     """Hand a batch to a monitor, once; the same batch again gives the same answer again."""
     service, found = service_of(request), _monitor(request, name)
@@ -203,7 +188,7 @@ def _line(one: Published) -> dict[str, Any]:
     return {"id": one.id, "dataset": one.dataset, "title": one.title, "time": one.time}
 
 
-@router.post("/asks/{id}/publish")
+@router.post("/asks/{id}/publish", openapi_extra=body_of(_object({"title": _TEXT})))
 async def publish(request: Request, id: str, person: Known) -> Any:  # noqa: A002
     """Publish an answer that was told, under a title."""
     service, body = service_of(request), await json_of(request)
@@ -251,9 +236,7 @@ def _add_act(path: str, act: Act) -> None:
         found = curated(service, name, person)
         return await service.run(act.run, service, found, person, act.read(body))
 
-    texts = {name: {"type": "string"} for name in (*act.required, *act.optional)}
-    schema = {"type": "object", "properties": texts, "required": list(act.required)}
-    body = {"required": True, "content": {"application/json": {"schema": schema}}}
+    required, optional = (dict.fromkeys(one, _TEXT) for one in (act.required, act.optional))
     router.add_api_route(
         f"/datasets/{{name}}/{path}",
         acted,
@@ -261,7 +244,7 @@ def _add_act(path: str, act: Act) -> None:
         name=path,
         summary=act.words,
         description=act.words,
-        openapi_extra={"requestBody": body},
+        openapi_extra=body_of(_object(required, **optional)),
     )
 
 
@@ -397,7 +380,7 @@ async def dataset(request: Request, name: str, person: Known) -> Any:
     return await service.run(described, service, found, person)
 
 
-@router.post("/datasets/{name}/plan", openapi_extra=_BODY)
+@router.post("/datasets/{name}/plan", openapi_extra=ASKED)
 async def plan(request: Request, name: str, person: Known) -> Any:
     """What a question would cost and give. Free; looks at no row."""
     service, body = service_of(request), await json_of(request)
@@ -405,7 +388,7 @@ async def plan(request: Request, name: str, person: Known) -> Any:
     return await service.free(person, planned, service, found, body)
 
 
-@router.post("/datasets/{name}/preview", openapi_extra=_BODY)
+@router.post("/datasets/{name}/preview", openapi_extra=ASKED)
 async def preview(request: Request, name: str, person: Known) -> Any:
     """The same question of made-up rows of the schema: free, and about nobody."""
     service, body = service_of(request), await json_of(request)
@@ -413,7 +396,7 @@ async def preview(request: Request, name: str, person: Known) -> Any:
     return await service.free(person, previewed, found, body)
 
 
-@router.post("/datasets/{name}/ask", openapi_extra=_BODY)
+@router.post("/datasets/{name}/ask", openapi_extra=ASKED)
 async def ask(request: Request, name: str, person: Known) -> Any:
     """Ask a question: charged first, answered at the public clock's tick."""
     service, body = service_of(request), await json_of(request)
@@ -428,9 +411,7 @@ async def ask(request: Request, name: str, person: Known) -> Any:
 async def one_ask(request: Request, id: str, person: Known) -> Any:  # noqa: A002
     """Your own ask: "due", or "told" with its release. A charged ask can always be read again."""
     service = service_of(request)
-    asked, _ = await service.own(person, id)
-    if not asked.charged:
-        raise ServiceError(409, "NotCharged", "This question was not charged.", hint="Ask again.")
+    asked = await service.charged(person, id)
     if not service.ready(asked):
         return {"ask": asked.id, "state": "due", "due": text_of(asked.due)}
     return {"state": "told", "due": text_of(asked.due), **json.loads(bytes(told(asked).body))}
@@ -471,7 +452,7 @@ def seen(service: Service, person: Person) -> list[dict[str, Any]]:
 
 def planned(service: Service, found: Dataset, body: object) -> dict[str, Any]:
     """A plan as JSON. Errors: as the library's, from public facts alone."""
-    session = found.session()
+    session = found.opened()
     question, _ = asked_in(body, session, found.config)
     plan = session.plan(question)
     rehearse(session, question)  # what the ask would refuse, the price does
@@ -480,10 +461,15 @@ def planned(service: Service, found: Dataset, body: object) -> dict[str, Any]:
 
 def previewed(found: Dataset, body: object) -> dict[str, Any]:
     """An answer about made-up rows as JSON. Errors: as :func:`planned`."""
-    question, _ = asked_in(body, found.session(), found.config)
+    return {"made_up": True, "release": json.loads(preview_text(found, body))}
+
+
+def preview_text(found: Dataset, body: object) -> str:
+    """The release of such an answer as text. Errors: as :func:`planned`."""
+    question, _ = asked_in(body, found.opened(), found.config)
     rows = found.config.declared_rows
-    release = preview_of(question, schema=found.schema, policy=found.policy, rows=rows)
-    return {"made_up": True, "release": json.loads(release_to_json(release))}
+    told = preview_of(question, schema=found.schema, policy=found.policy, rows=rows)
+    return within_bytes(release_to_json(told))
 
 
 def described(service: Service, found: Dataset, person: Person) -> dict[str, Any]:
@@ -531,7 +517,7 @@ def described(service: Service, found: Dataset, person: Person) -> dict[str, Any
     }
 
 
-@router.post("/datasets/{name}/suggest")
+@router.post("/datasets/{name}/suggest", openapi_extra=_WANTED)
 async def suggest(request: Request, name: str, person: Known) -> Any:
     """The question with the least ε for what is wanted of it, from public facts. Free."""
     service, body = service_of(request), await json_of(request)
@@ -570,7 +556,7 @@ def suggested(service: Service, found: Dataset, body: object) -> dict[str, Any]:
             )
     if isinstance(groups := wanted.get("groups_of_units"), Mapping):
         wanted["groups_of_units"] = {_whole(most): units for most, units in groups.items()}
-    session = found.session()
+    session = found.opened()
     rest = {key: value for key, value in body.items() if key != "wanted"}
     question, _ = asked_in(rest, session, sought(found.config))
     if "within" in wanted:

@@ -15,6 +15,7 @@ from onesided.noise import Noise
 from onesided_service import (
     _api,
     _curator_pages,
+    _files,
     _kept_pages,
     _monitor_pages,
     _pages,
@@ -62,7 +63,8 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.service = service
-    app.include_router(_public_pages.files, responses=_api.TOLD)
+    for first in (_files.api, _files.pages, _kept_pages.api):  # whose endings are no part of a name
+        app.include_router(first)
     for part in (_api, _pages, _kept_pages, _public_pages, _curator_pages, _monitor_pages):
         app.include_router(part.router)
     app.add_api_route("/healthz", lambda: {"status": "ok"}, include_in_schema=False)

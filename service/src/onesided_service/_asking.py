@@ -194,7 +194,8 @@ class Asking:
         timed = self._timed(ask, dataset)
         with self._state.write() as connection:
             begun = connection.execute(self._waiting(ask, _BEGUN).values(charged=_BEGUN)).rowcount
-            if begun and not dataset.overran(connection, ask.id):
+            what = "gets another tick, since the worker that had begun it stopped"
+            if begun and not dataset.overran(connection, ask.id, what):
                 connection.execute(self._waiting(ask, _BEGUN).values(charged=_LOST))
                 return None
             # Whoever was refused while another was charged for it noted so: the ledger knows.

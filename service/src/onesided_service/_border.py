@@ -49,7 +49,7 @@ SQL_FIELDS: Final = (
     "weights",
     "guesses",
 )
-_NAMED: Final = ("id", "again", "title")
+NAMED: Final = ("id", "again", "title")
 _LONGEST: Final = 200
 _DEEPEST: Final = 32
 _LARGEST: Final = 100_000
@@ -167,10 +167,10 @@ def _of_json(body: Mapping[str, Any]) -> Any:
 
 
 def _of_sql(body: Mapping[str, Any], session: Session) -> Any:
-    _refuse_unknown(body, {"sql", *_NAMED, *SQL_FIELDS})
+    _refuse_unknown(body, {"sql", *NAMED, *SQL_FIELDS})
     if not isinstance(body["sql"], str):
         raise ParameterError("sql must be text.", hint="See docs/sql.md.")
-    more = {name: body[name] for name in (*SQL_FIELDS, *_NAMED) if body.get(name) is not None}
+    more = {name: body[name] for name in (*SQL_FIELDS, *NAMED) if body.get(name) is not None}
     if "max_rows" not in more:  # before there was such a field, the same words were about units
         refuse_changed(body["sql"], session.unit)
     return session.question(body["sql"], **more)

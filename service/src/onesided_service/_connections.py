@@ -1,36 +1,42 @@
-"""What one address may hold of the server: few connections, and none whose head never ends."""
+"""What an address may hold of the server: few connections, none of which sends or reads nothing."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from typing import Any, ClassVar, Final
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS: Final = 10  # from a head's first byte, or from connecting, to its last
 EACH_ADDRESS: Final = 128  # connections to one worker
+READ_SECONDS: Final = 10  # in which so much of a response is read, or all of it
+READ_BYTES: Final = 2**14
+HELD_BYTES: Final = 2**26  # of responses that one address has not read
 
 
 class Connection(H11Protocol):
-    """One connection, which is closed where its head is late or its address has too many.
+    """One connection, which is closed where its head is late or its response is not read.
 
-    most: how many an address may have; None behind a proxy, whose address all of them have.
+    So it is where its address has too many, or leaves too much unread. most: how many an address
+    may have; None behind a proxy, whose address all of them have.
     """
 
-    _held: ClassVar[Counter[str]] = Counter()
+    _held: ClassVar[dict[str, set[Connection]]] = {}
 
     def __init__(self, *given: Any, most: int | None = EACH_ADDRESS, **more: Any) -> None:
         super().__init__(*given, **more)
         self._most, self._address = most, ""
         self._late: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Count it, and begin to wait for its first head."""
         super().connection_made(transport)
         self._address = self.client[0] if self.client else ""
-        self._held[self._address] += 1
-        if self._most is not None and self._held[self._address] > self._most:
+        transport.set_write_buffer_limits(high=0)  # to hear of all that is not read at once
+        own = self._held.setdefault(self._address, set())
+        own.add(self)
+        if self._most is not None and len(own) > self._most:
             transport.abort()
         else:
             self._wait()
@@ -38,10 +44,43 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """It counts no more."""
         self._rest()
-        self._held[self._address] -= 1
-        if not self._held[self._address]:
-            del self._held[self._address]
+        if self._unread is not None:
+            self._unread.cancel()
+        own = self._held.get(self._address, set())
+        own.discard(self)
+        if not own:
+            self._held.pop(self._address, None)
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Wait until what was sent is read, unless its address leaves too much unread."""
+        super().pause_writing()
+        held = sum(one.unread for one in self._held.get(self._address, ()))
+        if self._most is not None and held > HELD_BYTES:
+            self.transport.abort()
+        else:
+            self._expect(self.unread)
+
+    def resume_writing(self) -> None:
+        """All of it was read."""
+        if self._unread is not None:
+            self._unread.cancel()
+        super().resume_writing()
+
+    @property
+    def unread(self) -> int:
+        """How many bytes of a response are held here."""
+        return self.transport.get_write_buffer_size()
+
+    def _expect(self, before: int) -> None:
+        def look() -> None:
+            now = self.unread
+            if now > before - READ_BYTES:
+                self.transport.abort()
+            else:
+                self._expect(now)
+
+        self._unread = self.loop.call_later(READ_SECONDS, look)
 
     def data_received(self, data: bytes) -> None:
         """Wait for the head's end as long as no request of it is under way."""

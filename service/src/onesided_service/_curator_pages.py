@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import numpy as np
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
 from onesided.errors import OnesidedError
@@ -21,10 +21,10 @@ from onesided_service._doors import service_of
 from onesided_service._errors import ServiceError, not_found
 from onesided_service._page_kit import (
     PageRoute,
+    SignedIn,
     error_words,
     own_form_of,
     page,
-    person_of_page,
     refusal_of,
     see,
 )
@@ -35,7 +35,6 @@ from onesided_service._service import Service
 router = APIRouter(
     route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
 )
-SignedIn = Annotated[Person, Depends(person_of_page)]
 _MOST_CHARGES: Final = 200
 _MOST_DRAWN: Final = 500
 

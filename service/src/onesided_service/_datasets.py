@@ -251,16 +251,19 @@ class Dataset:
         self._note(connection, reason)
 
     def note(self, text: str) -> None:
-        """Let its curators know."""
+        """Let its curators know, unless that is what they were told last."""
+        last = select(notes.c.text).where(notes.c.dataset == self.name)
         with self._state.write() as connection:
-            self._note(connection, text)
+            found = connection.execute(last.order_by(notes.c.number.desc()).limit(1)).scalar()
+            if found != text:
+                self._note(connection, text)
 
     def _note(self, connection: Connection, text: str) -> None:
         row = {"dataset": self.name, "time": now(), "text": text}
         connection.execute(insert(notes).values(**row))
 
-    def overran(self, connection: Connection, ask: str) -> bool:
-        """Note a question that was late; the last allowed since the opening closes the dataset.
+    def overran(self, connection: Connection, ask: str, what: str = "was late") -> bool:
+        """Note a question that missed its tick; the last allowed since the opening closes it.
 
         Each tells a bit, to whoever asked; so all who ask share their number. Whether this one was
         not noted before.
@@ -270,9 +273,9 @@ class Dataset:
             return False
         own = select(func.count()).where(overruns.c.dataset == self.name)
         number, most = connection.execute(own).scalar_one(), self.config.overruns
-        self._note(connection, f"Ask {ask} was not answered in time: {number} of {most}.")
+        self._note(connection, f"Ask {ask} {what}: {number} of {most}.")
         if number >= most:
-            self._close(connection, f"{number} questions were not answered in time.")
+            self._close(connection, f"{many(number, 'question')} missed their ticks.")
         return True
 
     def finish(self) -> None:

@@ -33,20 +33,28 @@ async def person_of(request: Request) -> Person:
         count_unknown(request)
         raise unknown()
     request.state.person = person.name
-    service.limits.count(person.name, now=service.clock.now())
+    count_known(request, person)
     return person
 
 
 async def signed_in(request: Request) -> Person | None:
-    """The person whose browser this is; None for a reader without an account."""
+    """The person whose browser this is; None for a reader without an account.
+
+    It counts against nobody: what is public is read with any cookie, or with none.
+    """
     service, cookie = service_of(request), request.cookies.get(COOKIE, "")
     if not cookie:
         return None
     person = await service.run(lambda: service.people.of_token(cookie, kind="cookie"))
     if person is not None:
         request.state.person = person.name
-    service.limits.count(person.name if person else _address(request), now=service.clock.now())
     return person
+
+
+def count_known(request: Request, person: Person) -> None:
+    """Count a request of somebody who signed in. Errors: ServiceError 429."""
+    service = service_of(request)
+    service.limits.count(person.name, now=service.clock.now())
 
 
 def count_unknown(request: Request) -> None:

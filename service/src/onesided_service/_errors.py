@@ -92,12 +92,12 @@ def closed(dataset: str) -> ServiceError:
     )
 
 
-def unstarted() -> ServiceError:
-    """Rows that no process reads: nothing is asked of them, and nothing charged."""
+def unstarted(what: str = "reads rows") -> ServiceError:
+    """A process that is not there: nothing is asked of it, and nothing charged."""
     return ServiceError(
         503,
         "Unstarted",
-        "A process that reads rows did not start. Nothing was charged.",
+        f"The process that {what} does not run. Nothing was charged.",
         hint="Ask later; the service's log says why.",
     )
 

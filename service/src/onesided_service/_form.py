@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from onesided.errors import ParameterError
 from onesided.session.kit import QUESTIONS, required
+from onesided.store import canonical
 from onesided_service._accuracy import ASKED
 
 FORM: Final = "form"
 SQL: Final = "sql"
+ONCE: Final = "once "  # begins the names that pages give
 WITHIN: Final = "20"  # what the form begins with
 # Each line of the form, with the question that it asks; these come first.
 _FIRST: Final = [QUESTIONS["Count"], QUESTIONS["AtMost"]]
@@ -35,6 +38,23 @@ NEEDS_ROWS: Final = tuple(
 CLOSE: Final = tuple(name for name, (_, kind) in LINES.items() if kind in ASKED)
 NEEDS_NUMBER: Final = tuple(name for name, (line, _) in LINES.items() if line.number)
 _MOST: Final = 10_000
+
+
+def named_once(body: dict[str, Any], once: str) -> dict[str, Any]:
+    """The request under a name by which it is the same ask when its page sends it twice.
+
+    What has a name keeps it. Another question of the same page is another ask.
+
+    >>> first, again = (named_once({"sql": "SELECT 1"}, "page") for _ in range(2))
+    >>> first == again, first == named_once({"sql": "SELECT 1"}, "another page")
+    (True, False)
+    """
+    given = body if "sql" in body else body["question"]["fields"]
+    if "id" in given:
+        return body
+    digest = hashlib.sha256(canonical([once, body]).encode()).hexdigest()
+    named = {**given, "id": f"{ONCE}{digest}", "again": True}
+    return named if "sql" in body else {"question": {**body["question"], "fields": named}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ class Kept:
 
     >>> state = State.open(None)
     >>> questions = Kept(state)
-    >>> questions.add("ann", "visits", '{"version": 2, "question": "Count", "fields": {}}')
+    >>> name = questions.add("ann", "visits", '{"version": 2, "question": "Count", "fields": {}}')
     >>> together(questions.of("ann", "visits"))["question"]["fields"]["questions"]
     [{'question': 'Count', 'fields': {}}]
     >>> questions.of("bob", "visits")
@@ -31,9 +31,10 @@ class Kept:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def add(self, person: str, dataset: str, question: str) -> None:
-        """Keep a question, as JSON. Errors: ParameterError for more than :data:`MOST`."""
+    def add(self, person: str, dataset: str, question: str) -> str:
+        """Keep a question, as JSON; by what name. Errors: ParameterError beyond :data:`MOST`."""
         own = {"person": person, "dataset": dataset}
+        name = secrets.token_hex(8)
         with self._state.write() as connection:
             query = select(kept.c.id).where(*_own(person, dataset))
             if len(connection.execute(query).all()) >= MOST:
@@ -41,31 +42,28 @@ class Kept:
                     f"Your list has {MOST} questions, as many as it may have.",
                     hint="Remove one first.",
                 )
-            row = {"id": secrets.token_hex(8), **own, "question": question, "time": now()}
+            row = {"id": name, **own, "question": question, "time": now()}
             connection.execute(insert(kept).values(**row))
+        return name
 
     def of(self, person: str, dataset: str) -> list[Mapping[str, Any]]:
         """A person's own, the first first."""
         query = select(kept).where(*_own(person, dataset))
         return self._state.all(query.order_by(kept.c.time, kept.c.id))
 
-    def remove(self, person: str, dataset: str, id: str) -> None:  # noqa: A002
-        """Keep one no longer, if it is there."""
-        self._state.run(delete(kept).where(*_own(person, dataset), kept.c.id == id))
+    def remove(self, person: str, dataset: str, id: str) -> bool:  # noqa: A002
+        """Keep one no longer; whether it was there."""
+        return self._state.run(delete(kept).where(*_own(person, dataset), kept.c.id == id)) > 0
 
 
 def _own(person: str, dataset: str) -> tuple[Any, Any]:
     return kept.c.person == person, kept.c.dataset == dataset
 
 
-def together(rows: Sequence[Mapping[str, Any]], *, once: str = "") -> dict[str, Any]:
-    """The body of a request that asks them all, under one charge.
-
-    once: a name by which a request that is sent twice is the same ask.
-    """
+def together(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The body of a request that asks them all, under one charge."""
     parts = [json.loads(row["question"]) for row in rows]
     for one in parts:
         del one["version"]
-    named = {"id": once} if once else {}
-    several = {"version": 2, "question": "Several", "fields": {"questions": parts, **named}}
+    several = {"version": 2, "question": "Several", "fields": {"questions": parts}}
     return {"question": several}

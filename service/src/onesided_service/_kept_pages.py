@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -10,13 +10,16 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
 from onesided.errors import OnesidedError, ParameterError
-from onesided.session import question_from_json, release_from_json, statement_of
+from onesided.session import Release, question_from_json, release_from_json, statement_of
+from onesided.show import RoleTable, cell_text
+from onesided_service._api import ASKED, TOLD, Known
 from onesided_service._datasets import Dataset
-from onesided_service._doors import service_of
+from onesided_service._doors import json_of, service_of
 from onesided_service._errors import ServiceError, not_found
 from onesided_service._kept import together
 from onesided_service._page_kit import (
     PageRoute,
+    SignedIn,
     error_words,
     first,
     own_form_of,
@@ -24,13 +27,51 @@ from onesided_service._page_kit import (
     refusal_of,
     see,
 )
-from onesided_service._pages import SignedIn, dataset_view, line_of, priced_body, shown
+from onesided_service._pages import (
+    SHOWN_ROWS,
+    charged_once,
+    dataset_view,
+    epsilon_of,
+    kept_as,
+    line_of,
+    priced_body,
+    shown,
+)
 from onesided_service._people import Person
 
 router = APIRouter(
     route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
 )
+api = APIRouter(prefix="/api/v1", responses=TOLD)
 _MOST: Final = 6  # answers on one page
+
+
+@api.get("/datasets/{name}/list")
+async def listed(request: Request, name: str, person: Known) -> Any:
+    """The questions that you keep of a dataset, to ask them together as "Several"."""
+    service = service_of(request)
+    found = service.dataset(name, person)
+    rows = await service.run(service.kept.of, person.name, found.name)
+    return [{**_line(row, found), "question": json.loads(row["question"])} for row in rows]
+
+
+@api.post("/datasets/{name}/list", openapi_extra=ASKED)
+async def keep(request: Request, name: str, person: Known) -> Any:
+    """Keep a question, which costs nothing. What an ask would refuse is refused."""
+    service, body = service_of(request), await json_of(request)
+    found = service.dataset(name, person)
+    kept = await service.free(person, kept_as, service, found, person, body)
+    return {"id": await service.run(service.kept.add, person.name, found.name, kept)}
+
+
+@api.delete("/datasets/{name}/list/{id}")
+async def remove(request: Request, name: str, id: str, person: Known) -> Any:  # noqa: A002
+    """Keep a question no longer."""
+    service = service_of(request)
+    found = service.dataset(name, person)
+    if not await service.run(service.kept.remove, person.name, found.name, id):
+        raise not_found()
+    return {"removed": id}
 
 
 @router.get("/datasets/{name}/list")
@@ -51,7 +92,6 @@ async def _listed(
         "dataset": await service.run(dataset_view, service, found, person),
         "questions": [_line(row, found) for row in rows],
         "shown": _shown(rows),
-        "once": f"list {secrets.token_hex(4)}",
         "error": None,
         **price,
         **more,
@@ -67,7 +107,7 @@ def _shown(rows: Sequence[Mapping[str, Any]]) -> str:
 def _line(row: Mapping[str, Any], found: Dataset) -> dict[str, Any]:
     question = question_from_json(row["question"])
     about = statement_of(question, unit=found.schema.unit, schema=found.schema)
-    return {"id": row["id"], "words": about.whole(), "epsilon": str(question.epsilon)}
+    return {"id": row["id"], "words": about.whole(), "epsilon": epsilon_of(question)}
 
 
 @router.post("/datasets/{name}/list")
@@ -83,28 +123,23 @@ async def act(request: Request, name: str) -> Response:
     try:
         if not rows:
             raise ParameterError("Your list is empty.", hint="Put questions on it first.")
-        once = _as_shown(form, rows)
-        charged = await service.ask(person, found, together(rows, once=once))
+        _require_shown(form, rows)
+        return await charged_once(request, person, found, form, together(rows))
     except (ServiceError, OnesidedError) as error:
         refusal = refusal_of(error)
-        if refusal.type == "ReleaseExistsError" and (before := refusal.values.get("ask")):
-            return see(f"/asks/{before}")  # it was sent twice
         told = error_words(refusal)
         return await _listed(request, found, person, status=refusal.status, error=told)
-    return see(f"/asks/{charged.id}")
 
 
-def _as_shown(form: Mapping[str, list[str]], rows: Sequence[Mapping[str, Any]]) -> str:
-    """What names a list that is asked as it was shown. Errors: ServiceError."""
-    shown, once = (form.get(name, [""])[0] for name in ("shown", "once"))
-    if shown != _shown(rows) or not once:
+def _require_shown(form: dict[str, list[str]], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Errors: ServiceError where the list is not as its page showed it."""
+    if first(form, "shown") != _shown(rows):
         raise ServiceError(
             409,
             "Changed",
             "Your list is not as it was when its price was shown. Nothing was charged.",
             hint="Look at it and at its price once more.",
         )
-    return once
 
 
 @router.get("/compare")
@@ -117,40 +152,43 @@ async def compare(request: Request, person: SignedIn) -> Response:
         raise not_found()
 
     def words() -> dict[str, Any]:
-        told = [
-            {**shown(one), "line": line_of(ask, service)}
-            for ask in asked
-            for one in release_from_json(ask.answer).releases
-        ][:_MOST]
-        return {"answers": told, "joined": joined(told)}
+        told = []
+        for ask in asked:
+            line, found = line_of(ask, service), release_from_json(ask.answer).releases
+            told += [{"line": line, "part": n, "of": one} for n, one in enumerate(found, 1)]
+        told = told[:_MOST]
+        answers = [{**shown(one["of"]), **one} for one in told]
+        return {"answers": answers, "joined": joined([one["of"] for one in told])}
 
     return await page(request, "compare.html", **await service.run(words))
 
 
-def joined(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def joined(releases: Sequence[Release]) -> dict[str, Any] | None:
     """One table of answers about the same groups: each group, and what each answer says of it.
 
-    None where they are about different ones.
+    The first :data:`SHOWN_ROWS` groups of them all, and how many more there are. None where they
+    are about different ones.
     """
-    keys = [one["release"].table.names("key") for one in answers]
+    keys = [one.table.names("key") for one in releases]
     if len(keys) < 2 or not keys[0] or any(one != keys[0] for one in keys):
         return None
-    sides: list[dict[Any, list[str]]] = []
-    heads: list[list[Any]] = []
-    for one in answers:
-        at = {head.name: place for place, head in enumerate(one["heads"])}
-        named = [at[name] for name in keys[0]]
-        rest = [place for place in range(len(one["heads"])) if place not in named]
-        heads.append([one["heads"][place] for place in rest])
-        sides.append(
-            {
-                tuple(row[place] for place in named): [row[place] for place in rest]
-                for row in one["rows"]
-            }
-        )
-    groups = list(dict.fromkeys(key for side in sides for key in side))
+    found = [{label: at for at, label in enumerate(one.table.labels())} for one in releases]
+    every = list(dict.fromkeys(label for places in found for label in places))
+    groups = every[:SHOWN_ROWS]
+    heads, sides = [], []
+    for release, places in zip(releases, found, strict=True):
+        there = [label for label in groups if label in places]
+        rest = RoleTable(tuple(one for one in release.table.parts if one.role != "key"))
+        told = rest.shown(release.bound_words, [places[label] for label in there])
+        cells = zip(*(one.cells for one in told), strict=True)
+        heads.append(told)
+        sides.append(dict(zip(there, cells, strict=True)) if told else {})
+    named = [label if len(keys[0]) > 1 else (label,) for label in groups]
     rows = [
-        (key, [side.get(key, ["–"] * len(own)) for side, own in zip(sides, heads, strict=True)])
-        for key in groups
+        (
+            [cell_text(part, "key") for part in key],
+            [side.get(label, ["–"] * len(own)) for side, own in zip(sides, heads, strict=True)],
+        )
+        for key, label in zip(named, groups, strict=True)
     ]
-    return {"keys": keys[0], "heads": heads, "rows": rows}
+    return {"keys": keys[0], "heads": heads, "rows": rows, "more": len(every) - len(groups)}

@@ -23,6 +23,7 @@ from onesided_service._clock import cost_of
 ROWS: Final = 2_000
 MOST_ROWS: Final = 100_000  # more say little more, and take the web server's time
 MOST_TIMES: Final = 64  # as long as so many counts may a preview take, which is free
+MOST_BYTES: Final = 2**22  # that a preview may hold
 _ROWS_OF_UNIT: Final = Fraction(5, 3)
 MOST_KEYS: Final = 5_000
 _DAY: Final = 86_400_000_000
@@ -165,6 +166,16 @@ def preview_of(question: Any, *, schema: Schema, policy: Policy, rows: int = ROW
     )
     release: Release = session.ask(question)
     return release
+
+
+def within_bytes(text: str) -> str:
+    """A preview, as it is sent. Errors: ParameterError for one that is too long to be free."""
+    if len(text) > MOST_BYTES:
+        raise ParameterError(
+            f"A preview of this has {len(text):,} characters; it may have {MOST_BYTES:,}.",
+            hint="Preview fewer groups or cells, or ask without a preview.",
+        )
+    return text
 
 
 def made_up_csv(schema: Schema, rows: int) -> str:

@@ -138,9 +138,7 @@ def _state(found: LiveMonitor) -> dict[str, Any]:
 def status_of(found: LiveMonitor) -> dict[str, Any]:
     """How many places a monitor certifies now, and since when."""
     size = found.open().rules.size
-    return {**_named(found), "at_most": found.config.at_most, "size": size} | counted(
-        _state(found), size
-    )
+    return {**_named(found), "size": size, **counted(_state(found), size)}
 
 
 def _history(found: LiveMonitor, row: int) -> dict[str, Any]:

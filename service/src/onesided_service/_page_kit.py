@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import re
+import secrets
 from collections.abc import Callable, Coroutine, Mapping
 from fractions import Fraction
 from functools import cache
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from urllib.parse import parse_qs, quote
 
-from fastapi import Request, Response
+from fastapi import Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
@@ -19,9 +20,16 @@ from jinja2.loaders import ChoiceLoader
 from markupsafe import Markup
 
 from onesided.errors import OnesidedError
-from onesided.numbers import INFINITE, rough, text
+from onesided.numbers import INFINITE, many, rough, text
 from onesided.show import moment, resource
-from onesided_service._doors import COOKIE, body_of, service_of, signed_in
+from onesided_service._doors import (
+    COOKIE,
+    body_of,
+    count_known,
+    count_unknown,
+    service_of,
+    signed_in,
+)
 from onesided_service._errors import ServiceError, told
 from onesided_service._people import Person, csrf_holds, csrf_of
 
@@ -94,7 +102,9 @@ def templates() -> Environment:
         loader=ChoiceLoader([own, shared]),
     )
     made.filters |= {"amount": amount, "moment": moment, "clock": clock, "rough": rough}
-    made.globals["static"] = static_address
+    made.filters["many"] = many
+    # What tells one loading of a page with a form that charges from another.
+    made.globals |= {"static": static_address, "once": lambda: secrets.token_hex(8)}
     return made
 
 
@@ -222,8 +232,14 @@ async def person_of_page(request: Request) -> Person:
     """The signed-in person. Errors: ServiceError 401."""
     person = await reader_of(request)
     if person is None:
+        if COOKIE in request.cookies:
+            count_unknown(request)
         raise ServiceError(401, "Unauthorized", "You are not signed in.", hint="Sign in.")
+    count_known(request, person)
     return person
+
+
+SignedIn = Annotated[Person, Depends(person_of_page)]
 
 
 async def form_of(request: Request) -> dict[str, list[str]]:

@@ -6,19 +6,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
 from onesided.errors import OnesidedError, ParameterError
-from onesided.numbers import INFINITE, text
+from onesided.numbers import INFINITE, positive, text
 from onesided.schema import Schema
 from onesided.session import (
     Release,
     question_from_json,
     release_from_json,
-    release_to_json,
     statement_of,
     total_guarantee,
 )
@@ -29,6 +28,7 @@ from onesided_service._api import (
     conditional,
     described,
     planned,
+    preview_text,
     programs,
     published_as,
     seen,
@@ -38,7 +38,7 @@ from onesided_service._border import asked_in
 from onesided_service._border import text_of as question_text
 from onesided_service._clock import text_of
 from onesided_service._datasets import Dataset
-from onesided_service._doors import COOKIE, count_unknown, service_of
+from onesided_service._doors import COOKIE, count_known, count_unknown, service_of
 from onesided_service._errors import ServiceError, not_found
 from onesided_service._examples import examples_of
 from onesided_service._form import (
@@ -48,16 +48,19 @@ from onesided_service._form import (
     NEEDS_COLUMN,
     NEEDS_NUMBER,
     NEEDS_ROWS,
+    ONCE,
     SQL,
     UNKNOWNS,
     WITHIN,
     Asked,
+    named_once,
 )
-from onesided_service._made_up import MOST_ROWS, made_up_csv, preview_of
+from onesided_service._made_up import MOST_ROWS, made_up_csv
 from onesided_service._monitor_pages import status_of
 from onesided_service._page_kit import (
     FILES,
     PageRoute,
+    SignedIn,
     error_words,
     filled,
     first,
@@ -65,22 +68,19 @@ from onesided_service._page_kit import (
     local,
     own_form_of,
     page,
-    person_of_page,
     reader_of,
     refusal_of,
     see,
     static_text,
 )
 from onesided_service._people import COOKIE_HOURS, CURATOR, Person
-from onesided_service._published import part_of
 from onesided_service._service import Service
 
 router = APIRouter(
     route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
 )
-SignedIn = Annotated[Person, Depends(person_of_page)]
 _LATEST: Final = 6
-_MOST_ROWS: Final = 200
+SHOWN_ROWS: Final = 200
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 _NEEDS: Final = {
     "column": " ".join(NEEDS_COLUMN),
@@ -133,7 +133,7 @@ async def sign_in(request: Request) -> Response:
         error = {"title": "Not signed in", "message": "This token does not hold."}
         error |= {"hint": "", "place": ""}
         return await page(request, "sign_in.html", status=401, next=back, error=error)
-    service.limits.count(found[0].name, now=service.clock.now())
+    count_known(request, found[0])
     answer = see(back)
     answer.set_cookie(
         COOKIE,
@@ -213,10 +213,10 @@ async def ask(request: Request, name: str) -> Response:
     try:
         if first(form, "do") == "ask":
             settled = await service.free(person, settle, found, asked)
-            charged = await service.ask(person, found, settled.body)
-            return see(f"/asks/{charged.id}")
+            return await charged_once(request, person, found, form, settled.body)
         if first(form, "do") == "keep":
-            kept = await service.free(person, kept_as, service, found, person, asked)
+            settled = await service.free(person, settle, found, replace(asked, name=""))
+            kept = await service.free(person, kept_as, service, found, person, settled.body)
             await service.run(service.kept.add, person.name, found.name, kept)
             return see(f"/datasets/{found.name}/list")
         if first(form, "do") == "preview":
@@ -230,27 +230,12 @@ async def ask(request: Request, name: str) -> Response:
     return await _asking(request, found, person, asked, **words)
 
 
-@router.get("/asks/{id}.csv")
-async def ask_csv(request: Request, id: str, person: SignedIn, part: int = 1) -> Response:  # noqa: A002
-    """One of the answers as a table for spreadsheets."""
-    asked, _ = await _own(request, id, person)
-    found = release_from_json(asked.answer)
-    ending = "" if len(found.releases) == 1 else f"-{part}"
-    return _file(part_of(found, part).csv(), f"{asked.id}{ending}.csv", "text/csv; charset=utf-8")
-
-
-@router.get("/asks/{id}.json")
-async def ask_json(request: Request, id: str, person: SignedIn) -> Response:  # noqa: A002
-    """An answer as it was kept."""
-    asked, _ = await _own(request, id, person)
-    return _file(asked.answer, f"{asked.id}.json", "application/json")
-
-
 @router.get("/asks/{id}")
 async def ask_told(request: Request, id: str, person: SignedIn) -> Response:  # noqa: A002
     """An answer with its picture, table and certificate; or when it will be there."""
-    asked, found = await _own(request, id, person, told=False)
     service = service_of(request)
+    asked = await service.charged(person, id)
+    found = service.dataset(asked.dataset, person)
 
     def words() -> dict[str, Any]:
         line, releases, ways = line_of(asked, service), [], {}
@@ -292,17 +277,26 @@ async def history(request: Request, person: SignedIn) -> Response:
     return await page(request, "history.html", asks=await service.run(listed))
 
 
-async def _own(
-    request: Request, name: str, person: Person, *, told: bool = True
-) -> tuple[Ask, Dataset]:
-    """A person's own charged ask. told: with its answer. Errors: ServiceError."""
-    service = service_of(request)
-    asked, found = await service.own(person, name)
-    if not asked.charged:
-        raise not_found()
-    if told and not service.ready(asked):
-        raise ServiceError(409, "Due", "The answer is on its way.", hint="Look again in a moment.")
-    return asked, found
+async def charged_once(
+    request: Request,
+    person: Person,
+    found: Dataset,
+    form: dict[str, list[str]],
+    body: dict[str, Any],
+) -> Response:
+    """Ask what a form asks. Sent twice by one page it is one ask, with one charge and one answer.
+
+    Errors: ServiceError; OnesidedError.
+    """
+    if not (once := first(form, "once")):
+        raise ServiceError(
+            409,
+            "Changed",
+            "This form did not say which page it was sent from. Nothing was charged.",
+            hint="Load the page again, and send it from there.",
+        )
+    charged = await service_of(request).ask(person, found, named_once(body, once))
+    return see(f"/asks/{charged.id}")
 
 
 async def _asking(
@@ -417,7 +411,7 @@ def shown(release: Release, *, made_up: bool = False) -> dict[str, Any]:
 
     made_up: it is about nobody, under a ledger that is forgotten.
     """
-    heads = release.table.shown(release.bound_words, range(min(len(release), _MOST_ROWS)))
+    heads = release.table.shown(release.bound_words, range(min(len(release), SHOWN_ROWS)))
     try:
         chart = release.chart()
     except OnesidedError:
@@ -456,14 +450,23 @@ def line_of(asked: Ask, service: Service) -> dict[str, Any]:
     question, found = question_from_json(asked.question), service.datasets.get(asked.dataset)
     schema = Schema() if found is None else found.schema
     about = statement_of(question, unit=schema.unit, schema=schema)
+    own = "" if asked.name.startswith(ONCE) else asked.name  # which a person gave
     return {
         "id": asked.id,
         "dataset": asked.dataset,
         "asked": asked.asked,
-        "title": f"{asked.name}: {about.title()}" if asked.name else about.title(),
-        "epsilon": str(getattr(question, "epsilon", "")),
+        "title": f"{own}: {about.title()}" if own else about.title(),
+        "epsilon": epsilon_of(question),
         "state": "answered" if service.ready(asked) else "lost" if asked.lost else "on its way",
     }
+
+
+def epsilon_of(question: Any) -> str:
+    """The ε that a question asks for; of a list, what its answers have together."""
+    if (own := getattr(question, "epsilon", None)) is not None:
+        return text(positive(own, name="epsilon"))
+    each = [positive(one.epsilon, name="epsilon") for one in question.questions]
+    return text(max(each) if question.disjoint else sum(each))
 
 
 def settle(found: Dataset, asked: Asked) -> Asked:
@@ -493,9 +496,8 @@ def priced(service: Service, found: Dataset, person: Person, asked: Asked) -> di
     return priced_body(service, found, person, body, written)
 
 
-def kept_as(service: Service, found: Dataset, person: Person, asked: Asked) -> str:
+def kept_as(service: Service, found: Dataset, person: Person, body: Any) -> str:
     """A question to keep, as JSON. Errors: what the ask would refuse."""
-    body = settle(found, replace(asked, name="")).body
     service.asking.require_askable(person, found, body)
     return question_text(asked_in(body, found.session(), found.config)[0])
 
@@ -526,12 +528,10 @@ def priced_body(
 
 def previewed(found: Dataset, asked: Asked) -> dict[str, Any]:
     """Answers about made-up data, and the question for programs. Errors: ServiceError; others."""
-    found.require_open()
-    question, _ = asked_in(settle(found, asked).body, found.session(), found.config)
-    rows = found.config.declared_rows
-    told = preview_of(question, schema=found.schema, policy=found.policy, rows=rows)
+    body = settle(found, asked).body
+    question, _ = asked_in(body, found.session(), found.config)
     # As text, as which it comes from another process.
-    return {"preview": release_to_json(told), "ways": ways_of(found, question)}
+    return {"preview": preview_text(found, body), "ways": ways_of(found, question)}
 
 
 def size_of(amount: str) -> Fraction | float:

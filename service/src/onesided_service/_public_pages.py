@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
-from onesided.errors import OnesidedError
 from onesided.session import Release, release_from_json
 from onesided.show import svg_text
 from onesided_service._api import conditional
@@ -27,13 +24,10 @@ from onesided_service._service import Service
 router = APIRouter(
     route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
 )
-files = APIRouter(prefix="/api/v1")
 EACH: Final = 10  # releases of one page of the gallery
 _FED: Final = 50
 _NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_WIDE: Final = 720
 _CARD: Final = 540
-_SHEET: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
 @router.get("/published")
@@ -48,7 +42,7 @@ async def gallery(request: Request, number: int = 1) -> Response:
             raise not_found()
         some = every[(number - 1) * EACH : number * EACH]
         return {
-            "published": [(one, views_of(one.text)[0]) for one in some],
+            "published": [(one, views_of(one.text)) for one in some],
             "number": number,
             "last": last,
             "monitors": [status_of(one) for one in service.monitors.values()],
@@ -89,25 +83,6 @@ async def feed(request: Request) -> Response:
     return conditional(request, body.encode(), "application/atom+xml")
 
 
-@files.get("/published/{id}.svg")
-async def picture(request: Request, id: str, part: int = 1) -> Response:  # noqa: A002
-    """The picture of one answer of a published release."""
-    service = service_of(request)
-    found = await service.run(service.publishing.one, id)
-    drawn = await service.run(_svg, found.text, part)
-    return conditional(request, drawn.encode(), "image/svg+xml")
-
-
-@files.get("/published/{id}.xlsx")
-async def sheet(request: Request, id: str, part: int = 1) -> Response:  # noqa: A002
-    """One answer of a published release as a spreadsheet, with what it is about."""
-    service = service_of(request)
-    found = await service.run(service.publishing.one, id)
-    return conditional(
-        request, await service.run(_xlsx, found.text, part), _SHEET, file=f"{id}.xlsx"
-    )
-
-
 @lru_cache(maxsize=64)  # what is published does not change
 def views_of(text: str) -> tuple[dict[str, Any], ...]:
     """What pages show of a published release."""
@@ -121,29 +96,6 @@ def _small(release: Release) -> dict[str, Any]:
         return {**told, "card": None}
     wide = svg_text(release.chart(), width=_CARD, words=False)
     return {**told, "card": (wide, told["picture"][1])}
-
-
-@lru_cache(maxsize=64)
-def _svg(text: str, part: int) -> str:
-    """Errors: ServiceError where there is no picture."""
-    try:
-        return svg_text(_part(text, part).chart(), width=_WIDE)
-    except OnesidedError:
-        raise not_found() from None
-
-
-@lru_cache(maxsize=16)
-def _xlsx(text: str, part: int) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        _part(text, part).write_into(Path(folder), ["xlsx"])
-        return Path(folder, "release.xlsx").read_bytes()
-
-
-def _part(text: str, part: int) -> Release:
-    releases = release_from_json(text).releases
-    if not 1 <= part <= len(releases):
-        raise not_found()
-    return releases[part - 1]
 
 
 def _atom(service: Service) -> str:

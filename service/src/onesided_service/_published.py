@@ -10,7 +10,6 @@ from typing import Any, Final
 from sqlalchemy import delete, insert, select, update
 
 from onesided.session import Release, release_from_json
-from onesided.show import RoleTable
 from onesided.store import now
 from onesided_service._asking import Ask
 from onesided_service._border import plain_line
@@ -137,13 +136,6 @@ class Publishing:
             message = f"This release was withdrawn on {gone['time'][:10]}.{why}"
             raise ServiceError(410, "Withdrawn", message)
         return _of(row)
-
-
-def part_of(release: Release, number: int) -> RoleTable:
-    """The table of one of the answers that were charged as one. Errors: ServiceError."""
-    if not 1 <= number <= len(release.releases):
-        raise not_found()
-    return release.releases[number - 1].table
 
 
 def _of(row: Mapping[str, Any]) -> Published:

@@ -14,7 +14,6 @@ import uvicorn
 from onesided_service._app import create_app
 from onesided_service._config import ServiceConfig
 from onesided_service._connections import EACH_ADDRESS, Connection
-from onesided_service._store import State
 from onesided_service._watched import SHARED, to_stderr
 
 if TYPE_CHECKING:
@@ -47,11 +46,13 @@ def run(config: ServiceConfig, *, path: Path) -> None:
         "h11_max_incomplete_event_size": 65536,
     }
     to_stderr()
+    app = create_app(config)
+    # What cannot be reached or started is said once, here, and by no worker that is started anew.
+    app.state.service.require_started()
     if config.workers == 1:
-        uvicorn.run(create_app(config), **options)
+        uvicorn.run(app, **options)
     else:
-        # What cannot be reached is said once, here, and by no worker that is started anew.
-        State.open(config.place(config.state)).close()
+        app.state.service.close()
         os.environ.setdefault(SHARED, tempfile.mkdtemp(prefix="onesided-metrics-"))
         factory = f"{__name__}:worker"
         uvicorn.run(factory, factory=True, workers=config.workers, **options)

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -25,7 +26,7 @@ from onesided_service._asking import Ask, Asking
 from onesided_service._clock import Clock
 from onesided_service._config import ServiceConfig
 from onesided_service._datasets import Dataset
-from onesided_service._errors import closed, not_found, unstarted
+from onesided_service._errors import ServiceError, closed, not_found, unstarted
 from onesided_service._kept import Kept
 from onesided_service._monitors import LiveMonitor
 from onesided_service._oidc import Oidc
@@ -110,8 +111,24 @@ class Service:
             async with self._planning.held(person.name):
                 if self._free is None:
                     return await self.run(function, *args)
-                call = partial(self._free.run, function, *args, seconds=FREE_SECONDS)
-                return await self.run(call)
+                return await self.run(partial(self._freed, self._free, function, *args))
+
+    @staticmethod
+    def _freed(free: Process, function: Callable[..., T], *args: Any) -> T:
+        """What is free, worked out elsewhere; once more where that process was ended by others."""
+        for _ in range(2):
+            try:
+                return free.run(function, *args, seconds=FREE_SECONDS)
+            except MemoryError:
+                raise ServiceError(
+                    422,
+                    "ParameterError",
+                    "This takes more memory than what is free may.",
+                    hint="Ask for fewer cells, groups or questions at once.",
+                ) from None
+            except EndedError:
+                pass
+        raise unstarted("works out what is free")
 
     def person_of(self, token: str) -> Person | None:
         """The person of a token of ours, or of the organisation's; None for any other."""
@@ -126,6 +143,22 @@ class Service:
         dataset = self.dataset(ask.dataset, person)
         ask = await self.run(self.asking.of, person, ask, dataset)
         return await self.resumed(ask, dataset) if ask.charged else ask, dataset
+
+    async def charged(self, person: Person, id: str) -> Ask:  # noqa: A002
+        """A person's own ask, which was charged. Errors: ServiceError."""
+        ask, _ = await self.own(person, id)
+        if not ask.charged:
+            message = "This question was not charged."
+            raise ServiceError(409, "NotCharged", message, hint="Ask again.")
+        return ask
+
+    async def read(self, person: Person, id: str) -> Ask:  # noqa: A002
+        """The same with its answer. Errors: ServiceError, also before its tick."""
+        ask = await self.charged(person, id)
+        if not self.ready(ask):
+            hint = "Look again in a moment."
+            raise ServiceError(409, "Due", "The answer is on its way.", hint=hint)
+        return ask
 
     def ready(self, ask: Ask) -> bool:
         """Whether its answer may be told: it is there, and its tick has come."""
@@ -232,6 +265,11 @@ class Service:
         if isinstance(error, UnstartedError):
             await self.run(dataset.note, first_line(error))
 
+    def require_started(self) -> None:
+        """Start what works out what is free. Errors: UnstartedError, which says why not."""
+        if self._free is not None:
+            self._free.run(bool)
+
     async def ready_to_answer(self) -> None:
         """Errors: LedgerError where the state cannot be read; ServiceError 503.
 
@@ -239,6 +277,8 @@ class Service:
         """
         if any(one.elsewhere and one.elsewhere.unstarted for one in self.datasets.values()):
             raise unstarted()
+        if self._free is not None and self._free.unstarted:
+            raise unstarted("works out what is free")
         if (now := time.monotonic()) >= self._looked + 1:
             await self.run(self.state.one, select(datasets).limit(1))
             self._looked = now
@@ -250,13 +290,11 @@ class Service:
                 await self.run(dataset.warm)
             except Exception as error:  # noqa: BLE001 - of rows: it is the same when they are asked
                 await self._told_unstarted(error, dataset)
-        if self._free is not None:
-            await self.run(self._free.run, bool)
+        with suppress(EndedError):  # another one is started by whoever needs it
+            await self.run(self.require_started)
 
-    async def finish(self) -> None:
-        """Let what was charged be answered and kept, then let go of everything."""
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+    def close(self) -> None:
+        """Let go of all that a worker holds, where none runs."""
         if self._free is not None:
             self._free.stop()
         for reader in self._readers.values():
@@ -266,6 +304,12 @@ class Service:
         for dataset in self.datasets.values():
             dataset.finish()
         self.state.close()
+
+    async def finish(self) -> None:
+        """Let what was charged be answered and kept, then let go of everything."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        self.close()
 
 
 def _done() -> asyncio.Future[None]:

@@ -103,7 +103,7 @@ class Askers:
                 f"the allowance of {allowance.who!r}{since}: {error.reason}",
                 hint=error.hint.replace(
                     "open a new ledger with one (delta_budget=)", "ask for one"
-                ).replace("the budget of edge", "the allowance on edge"),
+                ).replace("the budget", "the allowance", 1),
                 **error.values,
                 who=allowance.who,
                 since=allowance.since,

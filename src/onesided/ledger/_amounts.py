@@ -471,7 +471,11 @@ def settle(charge: Amounts, *, spent: Amounts, budget: Amounts, releases: int) -
     total = spent + charge
     over = budget.over(total)
     if over:
-        raise _refusal([_short(*one, charge, spent, budget) for one in over], releases=releases)
+        raise _refusal(
+            [_short(*one, charge, spent, budget) for one in over],
+            releases=releases,
+            named=len(budget.epsilon) > 1,
+        )
     _refuse_unwieldy(total)
     return total
 
@@ -492,11 +496,14 @@ def _short(unit: str, edge: str, charge: Amounts, spent: Amounts, budget: Amount
     return unit, edge, charge.epsilon[edge], left.known[edge], budget.known[edge]
 
 
-def _refusal(short: Sequence[Short], *, releases: int) -> BudgetExceededError:
-    """Says what was asked, what is left and what to ask for, on each edge that falls short."""
+def _refusal(short: Sequence[Short], *, releases: int, named: bool) -> BudgetExceededError:
+    """Says what was asked, what is left and what to ask for, on each edge that falls short.
+
+    named: whether there is another edge, from which its name tells it.
+    """
     said = "; ".join(
         f"asked {unit}{_told(asked, unit, up=True)}, {_told(left, unit)} left of "
-        f"{_told(limit, unit)} on edge {edge!r}"
+        f"{_told(limit, unit)}{f' on edge {edge!r}' * named}"
         for unit, edge, asked, left, limit in short
     )
     so_far = f"{releases} release{'' if releases == 1 else 's'} so far"
@@ -512,7 +519,8 @@ def _refusal(short: Sequence[Short], *, releases: int) -> BudgetExceededError:
         each = ", ".join(f"{u}{_told(rest, u)} on edge {name!r}" for u, name, _, rest, _ in short)
         advice = f"ask for at most {each}."
     else:
-        advice = f"the budget of edge {edge!r} is used up; nothing more can be released on it."
+        of = f" of edge {edge!r}" * named
+        advice = f"the budget{of} is used up; nothing more can be released{' on it' * named}."
         if unit and limit <= 0:
             advice = "there is no budget of δ; open a new ledger with one (delta_budget=)."
     if any(isinstance(one, Fraction) and _was_float(one, unit) for one in (asked, limit)):

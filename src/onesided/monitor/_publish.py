@@ -362,10 +362,14 @@ def titled(
     return {
         "title": title,
         "noun": noun,
-        "at_most": at_most if isinstance(at_most, int) else "their own limit of",
-        "alarm": "their own number of" if isinstance(alarm, list) else alarm,
+        "at_most": _people(at_most, "their own limit of people"),
+        "alarm": None if alarm is None else _people(alarm, "their own number of people"),
         "window": length_words(window),
     }
+
+
+def _people(level: int | list[int], own: str) -> str:
+    return f"{level:,} {'person' if level == 1 else 'people'}" if isinstance(level, int) else own
 
 
 # The statuses of all places for programs: status.json and status.geojson, written at once.

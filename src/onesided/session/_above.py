@@ -128,7 +128,8 @@ class Above(Grouped):
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
         several = not isinstance(self.threshold, Integral)
-        return self.words[several].format(limit=self.threshold, units=nouns.units)
+        units = nouns.unit if self.threshold == 1 else nouns.units
+        return self.words[several].format(limit=self.threshold, units=units)
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""

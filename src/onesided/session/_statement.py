@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from onesided._english import one_line
+from onesided._english import many, one_line
 from onesided.errors import ParameterError
 from onesided.fields import Field, Fields, is_flag, is_text, listing, of, read, table
 from onesided.schema import Schema
@@ -97,7 +97,8 @@ class Statement:
 
     def at_most(self, threshold: int) -> Statement:
         """The same of counts, where what is asked is which are certainly so small."""
-        return replace(self, measure=f"At most {threshold:,} {self.units}")
+        number = "one of the" if threshold == 1 else f"{threshold:,}"
+        return replace(self, measure=f"At most {number} {self.units}")
 
     def likely(self, words: str) -> Statement:
         """The same of what is decided and not certain. words: how sure; "" for what is certain."""
@@ -203,14 +204,15 @@ def several(parts: Sequence[Statement]) -> Statement:
     """What several answers together are about."""
     told = "; ".join(part.title() for part in parts[:_LISTED])
     more = f"; {len(parts) - _LISTED:,} more" if len(parts) > _LISTED else ""
-    return Statement(measure=f"{len(parts):,} answers: {told}{more}", parts=tuple(parts))
+    return Statement(measure=f"{many(len(parts), 'answer')}: {told}{more}", parts=tuple(parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nouns:
-    """What statements call units, and columns with their unit of measurement."""
+    """What statements call units, one of them, and columns with their unit of measurement."""
 
     units: str
+    unit: str
     measured: Mapping[str, str] = field(default_factory=dict)
 
     def column(self, given: Any) -> str:
@@ -260,11 +262,11 @@ def statement_of(
     kinds, by = (_named(getattr(question, name, None)) for name in ("counted", "by"))
     where = condition(getattr(question, "where", None))
     unsure = where is not None and where.readable().may_be_unknown(dict(filled))
-    units = called(unit, known.noun, kinds=kinds)[1]
+    one, units = called(unit, known.noun, kinds=kinds)
     measured = {name: one.measured_in for name, one in known.columns.items() if one.measured_in}
     column, scale = getattr(question, "column", None), getattr(question, "scale", None)
     return Statement(
-        measure=question.measure(Nouns(units=units, measured=measured)),
+        measure=question.measure(Nouns(units=units, unit=one, measured=measured)),
         heading=heading,
         data=known.name or "",
         measured_in=scale(measured[column]) if scale and column in measured else "",

@@ -83,7 +83,7 @@ class _Published(Words):
             by = self._names()
         self._take(";")
         if self._here.kind != "end":
-            raise self._refused("This cannot stand here")
+            raise self._refused("The end of the query is expected here")
         grouped = tuple(name for name, _ in by)
         with self._placed(asked.word):
             found = self._value(asked, answers, grouped)

@@ -211,7 +211,8 @@ class Words:
     def _refused(self, reason: str, word: Word | None = None, hint: str = "") -> SqlError:
         """An error at a word, the next if none is given, with the nearest thing that works."""
         word = self._here if word is None else word
-        told = ", where the query ends" if word.kind == "end" else f", not {word.text!r}"
+        told = f"{', not' if 'expected' in reason else ': here is'} {word.text!r}"
+        told = ", where the query ends" if word.kind == "end" else told
         kept = word.upper in _KEPT and word.upper not in _INSTEAD and not hint
         quoted = f'{self.works} If {word.text} is a name, write it in double quotes: "{word.text}".'
         hint = hint or _INSTEAD.get(word.upper, quoted if kept else self.works)
@@ -255,7 +256,7 @@ class _Reader(Words):
         if self._here.upper == "DISTINCT":
             place = self._here.start
             raise self._query.error(
-                "DISTINCT cannot stand here.", place, "Use GROUP BY, with its keys."
+                "DISTINCT is not read here.", place, "Use GROUP BY, with its keys."
             )
         self._take("ALL")
         names, aggregates = self._items()
@@ -294,7 +295,7 @@ class _Reader(Words):
         elif self._here.upper == "WHERE":
             raise self._refused("WHERE stands before what groups and orders", hint=WORKS)
         elif self._here.kind != "end":
-            raise self._refused("This cannot stand here")
+            raise self._refused("The end of the query is expected here")
 
     def _options(self) -> dict[str, tuple[object, int]]:
         """BigQuery's WITH DIFFERENTIAL_PRIVACY OPTIONS(...)."""
@@ -379,7 +380,7 @@ class _Reader(Words):
     def _table(self) -> list[str]:
         """The one table's names. Errors: SqlError for all else that is read of it."""
         if self._here.upper in _INSTEAD:
-            raise self._refused("This cannot stand here")
+            raise self._refused("FROM is expected here")
         self._need("FROM", hint="Name the table; any name means the session's own.")
         if self._here.upper == "(":
             hint = "Compute the inner table first, and open a session on it."
@@ -460,7 +461,7 @@ class _Reader(Words):
                 share = self._number("a quantile's share")
             else:
                 raise self._refused(f"{function} takes no more than this")
-        self._need(")", "This cannot stand here")
+        self._need(")")
         return Aggregate(function, column, distinct, share, bounds, per_row, word.start, at)
 
     def _bounds(self) -> tuple[tuple[Fraction, Fraction], bool]:
@@ -521,7 +522,7 @@ class _Reader(Words):
             while not parts or self._take(","):
                 alone = self._here.upper != "("
                 parts.append((self._column("A column"),) if alone else self._listed())
-            self._need(")", "This cannot stand here")
+            self._need(")")
             columns = tuple({name: (name, at) for one in parts for name, at in one}.values())
             found = [[name for name, _ in one] for one in parts]
         if self._here.upper == ",":
