@@ -1,5 +1,6 @@
 """Computing with published bounds: what is certain stays so, and every number lies within."""
 
+import datetime as dt
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -21,6 +22,7 @@ ENDS = (-2, -1, 0, 1, 3)
 PAIRS = [(low, up) for low in ENDS for up in ENDS if low <= up]
 
 
+DAY, ONE = dt.date(2026, 1, 1), dt.timedelta(1)
 DOUBTS = {"x": Fraction(1, 20)}
 
 
@@ -520,3 +522,47 @@ def test_open_units_of_two_policies_are_other_units():
         od.certain(plain[0])
     with pytest.raises(ParameterError, match="public numbers alone"):
         plain[0] * plain[1]
+
+
+def asked_of(data, *, policy=None, **more):
+    return od.Session(data, policy=policy or od.policy.addition_only(), budget=1000, **more)
+
+
+def test_answers_whose_words_are_alike_and_whose_questions_are_not_are_never_tightened():
+    """How text was read, first dates, kinds of a view, ends of bins: each was a false bound."""
+    text = pl.DataFrame({"u": ["1", "2"], "d": ["01/02/2026", "03/02/2026"], "p": ["ja", "nein"]})
+    kinds = {"u": od.column("text"), "p": od.column("text")}
+    days = [kinds | {"d": od.column("date", date=f)} for f in ("%d/%m/%Y", "%m/%d/%Y")]
+    words = [kinds | {"p": od.column("text", missing=one)} for one in (["ja"], None)]
+    groups = {"by": "p", "keys": ["ja"], "max_groups": 1, "on_excess": "error", "epsilon": 1}
+    pairs = [
+        [asked_of(text, schema=od.Schema(unit="u", columns=own)).count(**question) for own in two]
+        for two, question in (
+            (days, {"where": "d < DATE '2026-01-15'", "epsilon": 1}),
+            (words, groups),
+        )
+    ]
+    homes = pl.DataFrame({"u": [1, 2], "hh": [1, 2], "a": [True, False], "b": [True, True]})
+    views = [od.policy.view(one, over="hh", members=1) for one in "ab"]
+    pairs.append(
+        [asked_of(homes, policy=one, unit="u").count(counted="open", epsilon=1) for one in views]
+    )
+    bins = ({"bins": 2, "bounds": (0, 10)}, {"bins": [0, 5, 10]})
+    numbers = asked_of(pl.DataFrame({"x": [0, 5, 10, 10]}))
+    pairs.append([numbers.histogram("x", **one, epsilon=1) for one in bins])
+    assert "the last with its end" in pairs[-1][0].title
+    visits = pl.DataFrame(
+        {"u": [1, 1, 2], "day": [DAY, DAY + ONE, DAY], "p": ["bar", "gym", "bar"]}
+    )
+    schema = od.Schema(unit="u", columns={"day": od.column("date", required=True)})
+    first = od.Calendar("day", max_cohorts=1, complete=True)
+    by = {"max_groups": 2, "on_excess": "error", "epsilon": 1}
+    cut = asked_of(visits, schema=schema, cohort=first).count(by="p", keys=["gym"], **by)
+    keys = od.cross(p=["gym"], day=[DAY, DAY + ONE])
+    pairs.append([cut, asked_of(visits, schema=schema).count(by=["p", "day"], keys=keys, **by)])
+    for one, two in pairs:
+        for mine, its in ((one, two), (two, one)):
+            read = release_from_json(release_to_json(its))
+            for other in (its, read):
+                with pytest.raises(ParameterError, match=r"the same numbers|policies of these"):
+                    od.certain(mine).tightened(od.certain(other))

@@ -466,7 +466,7 @@ def epsilon_of(question: Any) -> str:
     if (own := getattr(question, "epsilon", None)) is not None:
         return text(positive(own, name="epsilon"))
     each = [positive(one.epsilon, name="epsilon") for one in question.questions]
-    return text(max(each) if question.disjoint else sum(each))
+    return text(max(each) if question.disjoint else sum(each, Fraction(0)))
 
 
 def settle(found: Dataset, asked: Asked) -> Asked:

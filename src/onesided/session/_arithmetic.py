@@ -187,6 +187,12 @@ class Bounds:
             raise ParameterError(f"apart={apart!r} must be True or False.", value=apart)
         merged = {self.asked: self}
         for other in others:
+            if not all(_one_population(*two) for two in product(self.sources, other.sources)):
+                raise ParameterError(
+                    f"{self.about}, and {other.about}: the policies of these answers differ, and "
+                    "with them who is of which kind.",
+                    hint="Tighten answers under one policy.",
+                )
             mine = merged.get(other.asked)
             if other.asked is None or (mine is None and not _related(other, merged.values())):
                 raise ParameterError(
@@ -194,12 +200,6 @@ class Bounds:
                     f"{other.about}.{_differs(self, other)}",
                     hint="Tighten counts or histograms of one question, with the same keys and "
                     "cuts, or counts by more or fewer columns, before you compute with them.",
-                )
-            if not all(_one_population(*two) for two in product(self.sources, other.sources)):
-                raise ParameterError(
-                    f"{self.about}, and {other.about}: the policies of these answers differ, and "
-                    "with them who is of which kind.",
-                    hint="Tighten answers under one policy.",
                 )
             both = other if mine is None else other._with(mine, "and", Interval.both)  # noqa: SLF001
             merged[other.asked] = replace(both, asked=other.asked)
@@ -410,7 +410,8 @@ def _finer(whole: Bounds, part: Bounds) -> bool:
 def _one_population(one: Release, other: Release) -> bool:
     """Whether two answers count the same units: one policy, or two that tell no kinds apart."""
     mine, theirs = one.guarantee, other.guarantee
-    plain = (told.made_for is not None and not told.made_for.rules for told in (mine, theirs))
+    made = (mine.made_for, theirs.made_for)
+    plain = (one is not None and not one.rules and one.view is None for one in made)
     return mine.same_policy(theirs) or (all(plain) and mine.unit == theirs.unit)
 
 
@@ -419,6 +420,8 @@ def _differs(one: Bounds, other: Bounds) -> str:
     if one.asked is None or other.asked is None:
         return " Only counts and histograms as published are compared."
     (mine, cut, by, keys), (its, also, of, others) = one.asked, other.asked
+    if replace(mine, reading=its.reading) == its != mine:
+        return " Text was read otherwise, or other rows of a unit or kinds of units counted."
     if by == of and mine == its:
         return " Their keys differ." if keys != others else f" One says {cut!r}, one {also!r}."
     return ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass, replace
 from types import MappingProxyType
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 
 from onesided.errors import ParameterError
 from onesided.noise import Noise
+from onesided.schema import Schema
 from onesided.session._context import QueryContext, Taken
 from onesided.session._plan import Plan
 from onesided.session._release import Release
@@ -21,6 +24,7 @@ from onesided.store import plain_text
 CONTENT_TYPE: Final = "application/vnd.onesided.answer"
 LABEL: Final = 500
 _LONGEST: Final = 200
+_DIGITS: Final = 16  # of a digest
 
 Answer = Mapping[str, Any]
 Check = Callable[[Taken], None]
@@ -149,7 +153,7 @@ def stated(
     else:
         made = context.table.made
         of = tuple(f"{name}: {made[name]}" for name in prepared.columns if name in made)
-        statement = replace(statement, made=of)
+        statement = replace(statement, made=of, reading=_reading(question, prepared, context))
     title, caveat = statement.title(), context.caveat
 
     def result(answer: Answer, entry: int | None) -> Result:
@@ -166,6 +170,29 @@ def stated(
 
     plan = replace(prepared.plan, guarantee=replace(prepared.plan.guarantee, asked=title))
     return replace(prepared, plan=plan, result=result, statement=statement)
+
+
+def _reading(question: object, prepared: PreparedQuery[Any, Any], context: QueryContext) -> str:
+    """What words leave open of the question, as a digest: answers are alike only where it is."""
+    table, policy, schema = context.table, context.policy, context.declared or Schema()
+    declared = (name for name in prepared.columns if name in schema.columns)
+    readings = {name: schema.reading(name) for name in declared}
+    read = {
+        name: [repr(one), schema.refuses_unreadable(name)]
+        for name, one in readings.items()
+        if one.missing or name in table.read_as
+    }
+    facts = {
+        "read": read,
+        "nobody": schema.missing_unit if context.unit else None,
+        "joined": table.joined,
+        "dated": table.dated,
+        "kinds": policy.identity if policy.rules or policy.view is not None else None,
+        **getattr(question, "meaning", {}),
+    }
+    said = {name: fact for name, fact in facts.items() if fact}
+    told = json.dumps(said, sort_keys=True, default=str)
+    return hashlib.sha256(told.encode()).hexdigest()[:_DIGITS] if said else ""
 
 
 def require_question(given: object) -> None:

@@ -32,8 +32,9 @@ class Statement:
     all keys that are not listed. from_zero: whether no number can be below 0, which is not said of
     counts. where: the condition on rows, as the language writes it; "" where all rows count.
     unknown: "possible" where rows count for which the condition is unknown. made: of named columns
-    that the table does not have, what they are. units: what those that count are called. parts: of
-    several answers, what each is about.
+    that the table does not have, what they are. reading: a digest of what no word says: how text
+    was read, who is of which kind, first dates; "" where there is nothing of it. units: what those
+    that count are called. parts: of several answers, what each is about.
     first: what must be known before any number, such as what was cut or is missing. promise: the
     guarantee in words. confidence: of bounds that are not certain. entry, drawn: where the answer
     stands in the ledger, and when it was drawn if it was told again.
@@ -56,6 +57,7 @@ class Statement:
     where: str = ""
     unknown: str = "recorded"
     made: tuple[str, ...] = ()
+    reading: str = ""
     units: str = ""
     parts: tuple[Statement, ...] = ()
     first: tuple[str, ...] = ()
@@ -179,7 +181,7 @@ class Statement:
 _NUMBERS: Final = ("estimate", "lower", "upper")
 _ENDS: Final = ".?!:"
 _TEXTS: Final = (
-    "title", "heading", "data", "measured_in", "where", "unknown", "units", "promise",
+    "title", "heading", "data", "measured_in", "where", "unknown", "reading", "units", "promise",
     "confidence", "drawn",
 )  # fmt: skip
 _LISTS: Final = ("by", "first", "made")

@@ -116,7 +116,10 @@ class Histogram(Count):
 
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
-        return f"Number of {nouns.units} in bins of {nouns.column(self.column)}"
+        of = f"bins of {nouns.column(self.column)}"
+        if self.meaning:
+            of = f"{self.bins} equal {of}, the last with its end"
+        return f"Number of {nouns.units} in {of}"
 
     @property
     def sized(self) -> None:
