@@ -154,7 +154,7 @@ def test_an_analyst_asks_in_sql_and_is_refused_for_want_of_budget(walk, demo, wi
     one.sign_in(demo["analysts"][0])
     one.go("/datasets/visits/ask?how=sql")
     page.get_by_label("Query").fill("SELECT category, SUM(minutes) FROM visits GROUP BY nothing")
-    page.get_by_label("Rows of one unit").fill("3")
+    page.get_by_label("Rows of one person").fill("3")
     one.shows("#price", "Not yet")
     one.look()
     page.get_by_label("Query").fill("SELECT category, SUM(minutes) FROM visits GROUP BY category")

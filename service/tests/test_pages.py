@@ -284,6 +284,7 @@ def test_numbers_and_nouns_suit_each_other(browser, service):
         assert browser.post("/datasets/visits/ask", {**kept, "do": "keep"}).status_code == 303
     page = browser.get("/datasets/visits/list").text
     assert "At least 1 unit (person) by place" in page
+    assert "How many units there are" in browser.get("/datasets/visits/ask").text
     hidden = re.findall(r'name="(shown|once)" value="([^"]*)">', page)
     asked = browser.post("/datasets/visits/list", {"do": "ask", **dict(hidden)})
     gone = re.search(r'name="remove" value="([0-9a-f]+)"', page)[1]

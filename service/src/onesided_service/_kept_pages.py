@@ -152,7 +152,7 @@ async def compare(request: Request, person: SignedIn) -> Response:
         raise not_found()
 
     def words() -> dict[str, Any]:
-        told = []
+        told: list[dict[str, Any]] = []
         for ask in asked:
             line, found = line_of(ask, service), release_from_json(ask.answer).releases
             told += [{"line": line, "part": n, "of": one} for n, one in enumerate(found, 1)]

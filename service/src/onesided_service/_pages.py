@@ -200,7 +200,7 @@ async def price_part(request: Request, name: str) -> Response:
     service = service_of(request)
     found = service.dataset(name, person)
     words = await service.free(person, priced, service, found, person, _filled_in(form))
-    words["dataset"] = {"counted": counted_of(found)}
+    words["dataset"] = {"counted": counted_of(found)[1]}
     return HTMLResponse(filled("price.html", **words), headers={"X-Part": "price"})
 
 
@@ -312,7 +312,10 @@ async def _asking(
     common: dict[str, Any] = {
         "dataset": view,
         "asked": asked,
-        "kinds": [(kind, line.words) for kind, (line, _) in LINES.items()],
+        "kinds": [
+            (kind, line.words.replace("units", view["counted"]))
+            for kind, (line, _) in LINES.items()
+        ],
         "unknowns": UNKNOWNS,
         "needs": _NEEDS,
         "error": None,
@@ -344,7 +347,8 @@ def dataset_view(service: Service, found: Dataset, person: Person) -> dict[str, 
         **facts,
         "policy": {**facts["policy"], "words": words},
         "picture": found.policy.to_svg(),
-        "counted": counted_of(found),
+        "one": counted_of(found)[0],
+        "counted": counted_of(found)[1],
         "made_up_rows": min(found.config.declared_rows, MOST_ROWS),
         "columns": columns,
         "groups": _groups(found.schema),
@@ -368,10 +372,10 @@ def dataset_view(service: Service, found: Dataset, person: Person) -> dict[str, 
     }
 
 
-def counted_of(found: Dataset) -> str:
-    """What several of those are called whom a dataset counts."""
+def counted_of(found: Dataset) -> tuple[str, str]:
+    """What one, and what several, of those are called whom a dataset counts."""
     schema = found.schema
-    return schema.noun[1] if schema.noun else "rows" if schema.unit is None else "units"
+    return schema.noun or (("row", "rows") if schema.unit is None else ("unit", "units"))
 
 
 def _groups(schema: Schema) -> list[str]:
@@ -416,8 +420,8 @@ def shown(release: Release, *, made_up: bool = False) -> dict[str, Any]:
         chart = release.chart()
     except OnesidedError:
         chart = None
-    # As it stands beside the word "about".
-    about = release.guarantee.about.removeprefix("About ")
+    # As it stands beside the word "about"; of all data as they are, there is nothing to say.
+    about = release.guarantee.about.removeprefix("About ").removeprefix("the data as they are.")
     return {
         "release": replace(release, entry=None) if made_up else release,
         "made_up": made_up,
