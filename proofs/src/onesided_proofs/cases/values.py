@@ -235,7 +235,7 @@ def _sum(
     )
 
 
-def _name(mechanism: Sums | StairSums) -> str:
+def _name(mechanism: Sums | StairSums | GaussianSums) -> str:
     return type(mechanism).__name__
 
 

@@ -529,8 +529,14 @@ class Mean(Valued):
             return priced(context, made(*parts), {}, known=known, about=about, scope=scope, why=WHY)
 
         plan = _plan(context, groups, sorted(found, key=lambda one: one.error))
-        error = lambda one: _error(one.mechanism, span)  # noqa: E731 - of either plan
-        return with_law(self.law, plan, GaussianSums(1), gaussian, context, error=error)
+        return with_law(
+            self.law,
+            plan,
+            GaussianSums(1),
+            gaussian,
+            context,
+            error=lambda one: _error(one.mechanism, span),
+        )
 
     def _forms(self, value: Value, *, public: bool, heavy: int) -> Iterator[Form]:
         """The numbers that it can be made of; where that of units is public, one sum is enough.
