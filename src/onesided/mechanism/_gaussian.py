@@ -109,6 +109,7 @@ class GaussianCounts(GaussianSums):
 
     def steps(self, shift: Shift) -> Gaussian:
         """What is known of it instead."""
+        told = GaussianSums.steps(self, shift)
         if self.alike:
-            return Gaussian(self.variance, shift.rise + shift.fall, alike=True)
-        return GaussianSums.steps(self, shift)
+            return replace(told, squares=shift.rise + shift.fall, alike=True)
+        return told

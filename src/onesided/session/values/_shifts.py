@@ -23,6 +23,9 @@ class Moved:
     stays with other values. lessens: where it stays with some of its rows. Of each, shifts such
     that none goes further, both ways, than one of them. lengths: of each, the greatest squared L2
     norm of what it moves.
+
+    >>> Moved.of([(2, 0), (0, 2)], [(2, -2), (-2, 2)], (1, 1)).lengths
+    (4, 8, 8)
     """
 
     comes: tuple[Shift, ...]
@@ -124,6 +127,9 @@ def one_value(low: int, high: int, *, monotone: bool) -> Moved:
     monotone: whether taking some of a unit's rows away, but not all, can never raise what it adds.
     A sum of rows ``>= 0`` is, and falls by ``high`` at most. A sum of rows of both signs is not,
     nor its distance from a centre, nor its square: 5 and -5 add up to less than 5 alone.
+
+    >>> one_value(0, 5, monotone=True).lessens, one_value(-5, 5, monotone=False).lengths
+    ((), (25, 100, 100))
     """
     moved = Moved.of([(high,), (low,)], [(high - low,), (low - high,)], [1])
     if monotone and low >= 0:  # who stays with fewer rows falls by less than who goes
