@@ -80,6 +80,7 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_collection_finish():
     gc.freeze()
+    gc.set_threshold(20_000)  # of the young, where Hypothesis measures each look
     gc.enable()
 
 

@@ -4,9 +4,8 @@ What a service does not offer is left out: rows told by errors (``on_excess="err
 curator's notes, samples, and tables of other types than the dataset's own.
 """
 
-import importlib.util
-import sys
-from pathlib import Path
+import socket
+import threading
 
 import polars as pl
 import pytest
@@ -17,6 +16,10 @@ from onesided import errors
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx")
 pytest.importorskip("duckdb")
+
+import uvicorn
+
+from onesided_service import ServiceConfig, create_app
 
 pytestmark = pytest.mark.xdist_group("server")  # started once
 EXACT = 90  # the noise is zero in all but e^-90 of the draws
@@ -46,16 +49,9 @@ SETS = {
 WHOLE = {"epsilon": EXACT, "max_groups": 4, "on_excess": "truncate"}
 
 
-def beside(name):
-    place = Path(__file__).parent / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, place)
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
+def server(tmp_path_factory, patient_clock):
+    """Its address and tokens: a socket, and a clock that waits for the work."""
     folder = tmp_path_factory.mktemp("server")
     lines = ['[service]\nstate = "service.db"\ntick = "1/10"\nrequests_per_minute = 1_000_000']
     types = {"person": pl.Int64, "place": pl.String, "age": pl.Int64}
@@ -65,11 +61,22 @@ def server(tmp_path_factory):
         (folder / f"{name}.policy").write_text(policy.to_toml())
         lines.append(
             f'[datasets.{name}]\ndata = "{name}.parquet"\nschema = "{name}.schema"\n'
-            f'policy = "{name}.policy"\nbudget = 100_000\ndeclared_rows = 100\nseconds = "3/2"'
+            f'policy = "{name}.policy"\nbudget = 100_000\ndeclared_rows = 100\nseconds = "1/10"'
         )
     (folder / "onesided.toml").write_text("\n".join(lines))
-    with beside("running").running(folder) as found:
-        yield found
+    app = create_app(ServiceConfig.read(folder / "onesided.toml"), clock=patient_clock())
+    inner = app.state.service
+    for dataset in inner.datasets.values():
+        dataset.check()
+    token = inner.people.add("ann", {name: ["analyst"] for name in SETS}, days=1)
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        serving = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
+        thread = threading.Thread(target=serving.run, args=([listening],))
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", {"ann": token}
+        serving.should_exit = True
+        thread.join()
 
 
 @pytest.fixture

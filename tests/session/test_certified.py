@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import polars as pl
 import pytest
+from tests.covering import drawn
 
 import onesided as od
 from onesided.errors import ParameterError
@@ -30,7 +31,7 @@ def test_the_share_is_that_of_the_upper_bounds_drawn(most, groups):
     question = od.Count(by="place", keys=keys, epsilon=2)
     shares = dict(here.plan(question).certifying(3).certifies)
     assert sorted(shares) == [0, 1, 2, 3]
-    releases = [here.ask(question) for _ in range(ASKED)]
+    releases = drawn(here, question, ASKED)
     for place, true in (("0", 0), ("1", 2), ("2", 1)):
         row = keys.index(place)
         found = sum(bool(one.interval.upper[row] <= 3) for one in releases) / ASKED

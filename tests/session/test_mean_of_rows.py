@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from tests.covering import drawn
 
 import onesided as od
 from onesided import errors
@@ -128,9 +129,8 @@ def test_bounds_of_a_proportion_hold_it_whatever_floats_round():
     truth, near = Fraction(9, 35), Fraction(1, 10**9)
     table = pl.DataFrame({"b": [True] * 9 + [False] * 26})
     asked = od.Session(table, policy=od.policy.addition_only(), budget=10**6)
-    for _ in range(300):
-        told = asked.mean("b", epsilon=1, confidence="0.9").frame
-        lower, upper = (Fraction(told[side].item()) for side in ("lower", "upper"))
+    for told in drawn(asked, Mean("b", epsilon=1, confidence="0.9"), 300):
+        lower, upper = (Fraction(told.frame[side].item()) for side in ("lower", "upper"))
         # 1 draw in 20 missed by a rounding alone; that none of 300 does has a chance of 10^-6.
         assert (lower <= truth <= upper) == (lower - near <= truth <= upper + near)
     for end in (0.1, 1 / 3, 1.0):

@@ -6,13 +6,13 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from tests.covering import drawn
 
 import onesided as od
 from onesided import errors
 from onesided.mechanism import NoisyMaxQuantile
 from onesided.noise import NotPrivateSeededNoise
 from onesided.session import Quantile
-from onesided.session.kit import prepared
 from onesided.session.values._noisy_max import EnclosedQuantiles, NoisyQuantiles
 
 PLACES = ["a", "b"]
@@ -41,13 +41,9 @@ def truths(q, place):
 
 
 def misses(question, q):
-    step = prepared(opened(), question)
-    secret, noise = step.read(), NotPrivateSeededNoise(5)
-    (low, high), found = truths(q, "a"), 0
-    for _ in range(DRAWS):
-        bounds = step.result(step.draw(secret, noise), None).interval
-        found += not (bounds.lower[0] <= low and high <= bounds.upper[0])
-    return found
+    low, high = truths(q, "a")
+    told = [one.interval for one in drawn(opened(), question, DRAWS, NotPrivateSeededNoise(5))]
+    return sum(not (one.lower[0] <= low and high <= one.upper[0]) for one in told)
 
 
 @pytest.mark.parametrize(("q", "epsilon"), [("1/2", "1/2"), ("1/10", 4), ("5/6", 1)])

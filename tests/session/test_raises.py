@@ -26,8 +26,13 @@ OWN = "the curator's own code, which no service offers"
 
 
 @pytest.fixture(scope="module")
-def functions():
-    return reached.Sources().reached()
+def sources():
+    return reached.Sources()
+
+
+@pytest.fixture(scope="module")
+def functions(sources):
+    return sources.reached()
 
 
 def listed():
@@ -76,10 +81,12 @@ ASKED = [
 
 
 @pytest.mark.parametrize("question", ASKED, ids=lambda one: type(one).__name__)
-def test_no_function_with_such_a_statement_is_called_that_was_not_reached(functions, question):
+def test_no_function_with_such_a_statement_is_called_that_was_not_reached(
+    sources, functions, question
+):
     """The sources are read roughly: what is really called must be among what was found."""
     places = {(one.file, one.line) for one in functions}
-    raising = {(one.file, one.line): one for one in reached.Sources().all if one.raises}
+    raising = {(one.file, one.line): one for one in sources.all if one.raises}
     session = od.Session(ROWS, unit="u", policy=od.policy.sensitive("s"), budget=99)
     steps, called = prepared(session, question), set()
 

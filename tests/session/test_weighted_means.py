@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from tests.covering import drawn
 
 import onesided as od
 from onesided import errors
@@ -98,7 +99,7 @@ def test_intervals_hold_as_often_as_they_say():
     heavy = np.minimum(table["w"], 10)
     truth = float((heavy * table["age"]).sum() / heavy.sum())
     made = session(pl.DataFrame(table), od.policy.bounded(), unit=None)
-    told = [made.mean("age", bounds=(0, 100), epsilon=1, **ASKED) for _ in range(500)]
+    told = drawn(made, Mean("age", bounds=(0, 100), epsilon=1, **ASKED), 500)
     assert sum(one.lower[0] <= truth <= one.upper[0] for one in told) > 445
     assert all(0 <= one.value <= 100 for one in told)
 
