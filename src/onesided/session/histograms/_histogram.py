@@ -136,7 +136,8 @@ class Histogram(Count):
             note = "" if method == self.method else notes.get(method, "")
             same = method in (*_BY_CELLS, self.method)
             other = replace(self, method=method, like=None)  # type: ignore[arg-type] # of METHODS
-            yield Way(f'method="{method}"', other, note, certain=same)
+            closed = method in ("counts", "hierarchical")
+            yield Way(f'method="{method}"', other, note, closed=closed, certain=same)
         if self.method == "counts":
             yield from by_law('method="counts", law="gaussian"', self, context)
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Final, TypeAlias
 from numpy.typing import NDArray
 
 from onesided._english import a, many
-from onesided._numbers import Loss, Number, exact, positive
+from onesided._numbers import INFINITE, Loss, Number, exact, positive
 from onesided.accounting import several_note
 from onesided.conditions import equals
 from onesided.errors import ParameterError
@@ -397,6 +397,12 @@ def _plan(context: QueryContext, parts: Sequence[Prepared]) -> PlanOfSeveral:
     charge: dict[str, Loss] = {edge: _added((p.charge for p in plans), edge) for edge in edges}
     delta = {edge: _added((one.delta for one in plans), edge) for edge in edges}
     sides = [set(plan.certain) for plan in plans]
+    if any(delta.values()) and INFINITE in charge.values():
+        raise ParameterError(
+            "Noise that is charged by its divergences, and an answer with a δ of its own, have no "
+            "charge together.",
+            hint="Ask them one by one.",
+        )
     noise = {} if any(delta.values()) else several_note((p.noise, p.charge) for p in plans)
     epsilon, at = alone_at_delta(context.account, charge, noise)
     return PlanOfSeveral(
