@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from onesided._numbers import MAX_COUNT
+from onesided.errors import ParameterError
 from onesided.mechanism import Interval
-from onesided.session.values._value import Floats
+from onesided.session.values._value import Floats, uncut
 
 
 def ratio(
@@ -41,3 +44,25 @@ def spread(x: Floats, y: Floats, z: Floats, *, nothing: float) -> Floats:
     with np.errstate(all="ignore"):
         found = (x * z - y * y / 4) / (x + y + z) ** 2
     return np.clip(np.where(np.isnan(found), nothing, found), 0, 1 / 4)
+
+
+def open_ended(steps: Interval) -> Interval:
+    """Bounds on a sum in floats, infinite where it may have been cut."""
+    lower, upper = (np.asarray(end, dtype=np.float64) for end in uncut(steps))
+    return replace(steps, lower=lower, upper=upper)  # type: ignore[arg-type] # in floats
+
+
+def share_of(counted: Any, *, least: bool) -> Any:
+    """What a variance that divides by n is multiplied with to divide by n - 1."""
+    return 1 + 1 / (np.maximum(counted, 2) - 1) if least else 1
+
+
+def roomy(square: int) -> int:
+    """The greatest square of a value. Errors: ParameterError if sums of it cannot be held."""
+    if square > MAX_COUNT // 2**10:
+        raise ParameterError(
+            f"The squares of values within these bounds go up to {square:,} steps.",
+            hint="Use a coarser step for a variance.",
+            square=square,
+        )
+    return square

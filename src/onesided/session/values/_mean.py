@@ -44,11 +44,19 @@ from onesided.session._release import Release, of_groups
 from onesided.session._statement import Nouns
 from onesided.session._ways import Way, estimates
 from onesided.session.several._several import Several
-from onesided.session.values._floats import outward, part_of, ratio, spread
+from onesided.session.values._floats import (
+    open_ended,
+    outward,
+    part_of,
+    ratio,
+    roomy,
+    share_of,
+    spread,
+)
 from onesided.session.values._moments import Moments, Powers, asserted, moments, weighted
-from onesided.session.values._shifts import Moved, Vector
+from onesided.session.values._shifts import Form, Moved, Vector, still
 from onesided.session.values._sum import Sum, Valued
-from onesided.session.values._value import Floats, Of, Value, most_rows, uncut, value_of, words_of
+from onesided.session.values._value import Floats, Of, Value, most_rows, value_of, words_of
 
 # Means and variances of tables whose span is 1, by which ways to the same answer are compared:
 # all at an end or in the middle, half at each end, and evenly.
@@ -96,7 +104,7 @@ class Parts:
     @property
     def public(self) -> bool:
         """Whether no move changes how many units count, so their number is released exactly."""
-        return _still(self.count.shifts)
+        return still(self.count.shifts)
 
     @property
     def why(self) -> str:
@@ -238,21 +246,6 @@ Made: TypeAlias = Parts | Ends
 Floating: TypeAlias = Mapping[str, Floats]
 Bounds: TypeAlias = Mapping[str, Interval]
 Triple: TypeAlias = tuple[Floats, Floats, Floats]
-
-
-class Form(NamedTuple):
-    """Numbers that a statistic can be made of, and how far a row moves them.
-
-    adds: what a row adds, at either end. changes: where it stays with another value. weights: how
-    much a step of each counts beside the others, and is paid for. fine: by what to multiply them
-    so that all shifts are whole.
-    """
-
-    made: Callable[..., Made]
-    adds: Sequence[Vector]
-    changes: Sequence[Vector]
-    weights: Vector
-    fine: int = 1
 
 
 class Fit(NamedTuple):
@@ -500,7 +493,7 @@ class Mean(Valued):
                 context.policy, groups, optional=optional
             )
 
-        public = _still(moved([(1,)], [(0,)] if weight is None else [(1,), (-1,)], [1]))
+        public = still(moved([(1,)], [(0,)] if weight is None else [(1,), (-1,)], [1]))
         found, refused = [], None
         heavy, span = 1 if weight is None else weight.high, value.high - value.low
         forms = list(self._forms(value, public=public, heavy=heavy))
@@ -522,7 +515,7 @@ class Mean(Valued):
             parts = []
             for place in range(len(weights)):
                 own = moved(adds, changes, [place == other for other in range(len(weights))])
-                parts.append(Part(Sums(INFINITE, INFINITE) if _still(own) else noise, own))
+                parts.append(Part(Sums(INFINITE, INFINITE) if still(own) else noise, own))
             scope = groups.left_out.numbers((), groups.words)
             about, known = groups.sentence, told_squares(noise, squares)
             return priced(context, made(*parts), {}, known=known, about=about, scope=scope, why=WHY)
@@ -557,7 +550,7 @@ class Mean(Valued):
         likely = [name for name in noisy if len(certain_sides(parts.all[name].mechanism)) < 2]
         sure = shared(self.share(groups), len(likely))
         bounds = {
-            part: _open_ended(parts.all[part].mechanism.interval(told, confidence=sure))
+            part: open_ended(parts.all[part].mechanism.interval(told, confidence=sure))
             for part, told in noisy.items()
         }
         centred: dict[str, Any] = {
@@ -667,7 +660,7 @@ class Variance(Mean):
         del heavy  # variances have no weights
         centre, both = (value.low + value.high) // 2, (value.low, value.high)
         far = value.high - centre
-        square = _roomy(far * far)
+        square = roomy(far * far)
         if not public or self.law != "pure":
             yield Form(partial(Ends, centre, both), *_shares((value.high - value.low) ** 2, 3))
         adds = [(1, one - centre, (one - centre) ** 2) for one in both]
@@ -682,7 +675,7 @@ class Variance(Mean):
         )
         many = map(parts.counted, (centred, *ends))
         found = zip(parts.variance(centred, bounds, value), many, strict=True)
-        told = [np.clip(part, 0, most) * square * _share(n, least=least) for part, n in found]
+        told = [np.clip(part, 0, most) * square * share_of(n, least=least) for part, n in found]
         return tuple(map(np.sqrt, told) if self.root else told)
 
     def _exact(self, many: int, sums: list[int], centre: int, value: Value) -> tuple[float, float]:
@@ -701,27 +694,6 @@ class Variance(Mean):
         # A root is rounded to the nearest: one step further, it is on its own side.
         outer = np.nextafter(np.sqrt(high), np.inf) if high else 0.0
         return float(np.nextafter(np.sqrt(low), 0)), float(outer)
-
-
-def _share(counted: Any, *, least: bool) -> Any:
-    """What a variance that divides by n is multiplied with to divide by n - 1."""
-    return 1 + 1 / (np.maximum(counted, 2) - 1) if least else 1
-
-
-def _still(shifts: dict[Edge, tuple[Shift, ...]]) -> bool:
-    """Whether nothing moves along any edge."""
-    return all(shift == Shift(rise=0, fall=0) for many in shifts.values() for shift in many)
-
-
-def _roomy(square: int) -> int:
-    """The greatest square of a value. Errors: ParameterError if sums of it cannot be held."""
-    if square > MAX_COUNT // 2**10:
-        raise ParameterError(
-            f"The squares of values within these bounds go up to {square:,} steps.",
-            hint="Use a coarser step for a variance.",
-            square=square,
-        )
-    return square
 
 
 def _squares_change(far: int) -> list[tuple[Fraction | int, ...]]:
@@ -776,7 +748,7 @@ def _plan(context: QueryContext, groups: Groups, fits: Sequence[Fit]) -> Plan:
     first, *others = fits
     exact_all = all(len(certain_sides(part.mechanism)) == 2 for part in first.made.all.values())
     certain = ("upper", "lower") if exact_all else ()
-    moving = [one for one in first.made.all.values() if not _still(one.shifts)]
+    moving = [one for one in first.made.all.values() if not still(one.shifts)]
 
     def alternatives() -> Iterable[PlanOption]:
         for one in others:
@@ -818,9 +790,3 @@ def _noise(fit: Fit, moving: Sequence[Part]) -> Mapping[str, object]:
         )
         found[edge.name] = Chosen(forward, back)
     return steps_note(found)
-
-
-def _open_ended(steps: Interval) -> Interval:
-    """Bounds on a sum in floats, infinite where it may have been cut."""
-    lower, upper = (np.asarray(end, dtype=np.float64) for end in uncut(steps))
-    return replace(steps, lower=lower, upper=upper)  # type: ignore[arg-type] # in floats

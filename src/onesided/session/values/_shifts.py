@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from onesided.errors import UnprotectableError
 from onesided.policy import Edge, Policy, Shift
@@ -209,3 +209,23 @@ def values_move(policy: Policy) -> str:
             'presence(...). Quantiles with method="cumulative" are priced by groups alone.',
         )
     return policy.other_values
+
+
+class Form(NamedTuple):
+    """Numbers that a statistic can be made of, and how far a row moves them.
+
+    adds: what a row adds, at either end. changes: where it stays with another value. weights: how
+    much a step of each counts beside the others, and is paid for. fine: by what to multiply them
+    so that all shifts are whole.
+    """
+
+    made: Callable[..., Any]
+    adds: Sequence[Vector]
+    changes: Sequence[Vector]
+    weights: Vector
+    fine: int = 1
+
+
+def still(shifts: Mapping[Edge, tuple[Shift, ...]]) -> bool:
+    """Whether nothing moves along any edge."""
+    return all(shift == Shift(rise=0, fall=0) for many in shifts.values() for shift in many)
