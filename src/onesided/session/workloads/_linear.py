@@ -331,6 +331,9 @@ def corners(shifts: Sequence[Shift], upper: Loss, lower: Loss) -> Steps:
     """What is known of noise on sums that move by one of these shifts.
 
     Several are corners: moves lie between them, and what is linear is most at one of them.
+
+    >>> corners([Shift(rise=1, fall=0)], Fraction(1), Fraction(1, 2)).epsilon
+    Fraction(1, 2)
     """
     found = [Counted(upper, lower, shift) for shift in shifts]
     both = Chosen(max(o.epsilon for o in found), max(o.backward for o in found))
