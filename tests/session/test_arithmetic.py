@@ -362,7 +362,7 @@ def test_numbers_that_no_float_holds_are_rounded_outward():
 def asked_by(by, rows, *, cut="", others=False, measure="Number of rows", **more):
     """Counts by these columns, with intervals for each key."""
     statement = od.session.Statement(measure=measure, units="rows", by=by, others=others)
-    asked = (statement, cut, by, tuple(rows))
+    asked = (statement, cut, by, tuple(rows), None)
     return Bounds(about="x", by=by, rows=rows, sources=(), asked=asked, **more)
 
 
@@ -566,3 +566,30 @@ def test_answers_whose_words_are_alike_and_whose_questions_are_not_are_never_tig
             for other in (its, read):
                 with pytest.raises(ParameterError, match=r"the same numbers|policies of these"):
                     od.certain(mine).tightened(od.certain(other))
+
+
+def test_answers_about_cut_units_are_tightened_within_one_session_alone():
+    """Which groups of a unit count is a hash of the engine's: another's bounds are of others."""
+    data = pl.DataFrame({"u": [1, 1, 2, 2], "p": ["a", "b", "a", "b"]})
+    cut = {"by": "p", "keys": ["a", "b"], "max_groups": 1, "on_excess": "truncate", "epsilon": 60}
+    here, there = (asked_of(one, unit="u") for one in (data, data.to_pandas()))
+    mine = here.count(**cut)
+    own = od.certain(mine).tightened(od.certain(here.count(**cut)))
+    assert own.sum().at_most(2) == [()]
+    read = release_from_json(release_to_json(here.count(**cut)))
+    for other in (there.count(**cut), read):
+        with pytest.raises(ParameterError, match="other groups of theirs"):
+            od.certain(mine).tightened(od.certain(other))
+
+
+def test_a_noun_does_not_hide_whose_rows_are_a_unit():
+    data = pl.DataFrame({"person": [1, 2, 3], "card": [1, 1, 1]})
+    schema = od.Schema(noun=("visitor", "visitors"))
+    persons, cards, rows = (
+        asked_of(data, unit=unit, schema=schema).count(epsilon=60)
+        for unit in ("person", "card", None)
+    )
+    for other in (cards, rows):
+        read = od.certain(release_from_json(release_to_json(other)))
+        with pytest.raises(ParameterError, match="the same numbers"):
+            od.certain(persons).tightened(read)

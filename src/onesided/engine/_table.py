@@ -85,7 +85,8 @@ class Table:
     words. step: how it is made of another one. owner: the column of units without which a row is
     left out wherever rows are looked at; None leaves none out. dated: the columns of units and of
     dates, and how many dates of a unit count, the first ones. home: the process that opened it.
-    answers: conditions that its columns were found to answer.
+    opened: what tells this opening from others. answers: conditions that its columns were found to
+    answer.
 
     >>> import polars as pl
     >>> sorted(Table(pl.DataFrame({"person": [1, 1, None], "age": [7.0, None, 9.0]})).schema)
@@ -101,6 +102,7 @@ class Table:
     owner: str | None = None
     dated: tuple[str, str, int] | None = None
     home: tuple[int, int] = field(init=False)
+    opened: object = field(init=False, repr=False)
     answers: set[Predicate] = field(init=False, repr=False)
 
     def __init__(
@@ -114,7 +116,7 @@ class Table:
         engine, schema = enter(data), Schema() if declared is None else declared
         texts = declare(engine, schema, unit=unit, complete=complete)
         settle(self, engine=engine, schema=dict(engine.types), read_as=texts, joined="", made={})
-        settle(self, step=None, home=this_process(), answers=set())
+        settle(self, step=None, home=this_process(), opened=object(), answers=set())
 
     def made_by(
         self,

@@ -173,8 +173,9 @@ class Bounds:
 
         Of counts and histograms as they were published, before anything is computed from them: to
         the same question, or counts by more columns or by fewer, of which each is at most its
-        margin. Of answers that say that units were cut, nothing follows for their parts. That the
-        rows did not change between them is yours to know: another day's count is another number.
+        margin. Of answers that say that units were cut, nothing follows for their parts, nor for
+        those of another session: which groups of a unit count depends on the engine. That the rows
+        did not change between them is yours to know: another day's count is another number.
 
         apart: that no unit is in two of their groups is yours to know as well, as where each row
         counts alone; groups then add up to at most their margin. Where others=True counted all
@@ -419,9 +420,11 @@ def _differs(one: Bounds, other: Bounds) -> str:
     """What tells two questions apart whose titles may be alike."""
     if one.asked is None or other.asked is None:
         return " Only counts and histograms as published are compared."
-    (mine, cut, by, keys), (its, also, of, others) = one.asked, other.asked
+    (mine, cut, by, keys, which), (its, also, of, others, opened) = one.asked, other.asked
     if replace(mine, reading=its.reading) == its != mine:
-        return " Text was read otherwise, or other rows of a unit or kinds of units counted."
+        return " Text was read otherwise, or other rows of units counted."
+    if (mine, cut, by, keys) == (its, also, of, others) and which != opened:
+        return " Units were cut, and another session may have cut other groups of theirs."
     if by == of and mine == its:
         return " Their keys differ." if keys != others else f" One says {cut!r}, one {also!r}."
     return ""
@@ -511,7 +514,10 @@ def certain(release: Release, *, likely: bool = False) -> Bounds:
             hint="Take an answer with a row for each key.",
         )
     by, asked = tuple(table.names("key")), release.asked
-    same = (replace(asked, heading=""), release.cut, by, tuple(rows))
+    # Which groups of a unit are cut depends on the engine, its version and the types of columns.
+    opened = id(release) if release.told_again else release.own.get("_opened", id(release))
+    which = opened if _CUT in release.cut else None
+    same = (replace(asked, heading=""), release.cut, by, tuple(rows), which)
     if release.kind == "AboveRelease" and by == asked.by:  # its title asks; its bounds are of this
         asked = replace(asked, heading="", measure=release.counted)
     title = asked.whole()

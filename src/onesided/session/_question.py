@@ -165,6 +165,7 @@ def stated(
             release,
             asked=statement,
             cut=cut if cut.startswith(caveat) else f"{caveat} {cut}".strip(),
+            own={**release.own, "_opened": context.table.opened},
             guarantee=replace(release.guarantee, asked=title),
         )
 
@@ -174,7 +175,7 @@ def stated(
 
 def _reading(question: object, prepared: PreparedQuery[Any, Any], context: QueryContext) -> str:
     """What words leave open of the question, as a digest: answers are alike only where it is."""
-    table, policy, schema = context.table, context.policy, context.declared or Schema()
+    table, schema = context.table, context.declared or Schema()
     declared = (name for name in prepared.columns if name in schema.columns)
     readings = {name: schema.reading(name) for name in declared}
     read = {
@@ -185,10 +186,9 @@ def _reading(question: object, prepared: PreparedQuery[Any, Any], context: Query
     facts = {
         "read": read,
         "nobody": schema.missing_unit if context.unit else None,
-        "joined": table.joined,
+        "unit": schema.noun and [context.unit],
         "dated": table.dated,
-        "kinds": policy.identity if policy.rules or policy.view is not None else None,
-        **getattr(question, "meaning", {}),
+        "kinds": context.policy.identity if getattr(question, "counted", None) else None,
     }
     said = {name: fact for name, fact in facts.items() if fact}
     told = json.dumps(said, sort_keys=True, default=str)

@@ -148,8 +148,8 @@ class Series(Release):
 
 
 def _question(release: Release) -> Statement:
-    """What was asked, whatever the condition on rows."""
-    return replace(release.asked, where="", unknown="recorded", heading="")
+    """What was asked, whatever the condition on rows and however text was read."""
+    return replace(release.asked, where="", unknown="recorded", heading="", reading="")
 
 
 def _named(given: object) -> dict[str, Release]:

@@ -33,8 +33,9 @@ class Statement:
     counts. where: the condition on rows, as the language writes it; "" where all rows count.
     unknown: "possible" where rows count for which the condition is unknown. made: of named columns
     that the table does not have, what they are. reading: a digest of what no word says: how text
-    was read, who is of which kind, first dates; "" where there is nothing of it. units: what those
-    that count are called. parts: of several answers, what each is about.
+    was read, whose rows a unit has where a noun does not tell, who is of the kinds that count,
+    first dates; "" where there is nothing of it. units: what those that count are called. parts: of
+    several answers, what each is about.
     first: what must be known before any number, such as what was cut or is missing. promise: the
     guarantee in words. confidence: of bounds that are not certain. entry, drawn: where the answer
     stands in the ledger, and when it was drawn if it was told again.
