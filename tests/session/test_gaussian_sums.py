@@ -321,3 +321,29 @@ def test_histograms_of_other_methods_have_no_law(method):
         session().plan(asked)
     made = session().plan(replace(asked, method="counts")).mechanism
     assert isinstance(made, GaussianCounts)
+
+
+def test_disjoint_parts_of_it_are_charged_their_sum_and_told_so():
+    data = pl.DataFrame({"p": ["a", "b"] * 10, "x": [1, 2] * 10})
+    session = od.Session(data, policy=p.extended_sensitive("x = 1"), **{**RENYI, "budget": 9})
+    one = od.Count(law="gaussian", counted="open", epsilon=1)
+    parts = [replace(one, where="p = 'a'"), od.Count(where="p = 'b'", epsilon=1)]
+    plan, both = (session.plan(od.session.Several(parts, disjoint=d)) for d in (True, False))
+    assert "the charge is their sum" in plan.why
+    assert (plan.charge, plan.divergences) == (both.charge, both.divergences)
+    session = od.Session(data, policy=p.unbounded(), **RENYI)
+    one, known = replace(one, counted=None), od.Discover(by="p", epsilon=1, delta="1/10000000")
+    with pytest.raises(errors.ParameterError, match="no charge together"):
+        session.ask_all([one, known])
+
+
+def test_a_total_has_edges_along_which_nothing_moved():
+    """Its loss by 0 counts was none that could be composed, and no total was told ever after."""
+    data = pl.DataFrame({"x": [1, 2] * 10})
+    session = od.Session(data, policy=p.extended_sensitive("x = 1"), **{**RENYI, "budget": 9})
+    session.count(counted="open", law="gaussian", epsilon=1)
+    total = session.total(delta="1/1000000").tight.epsilon
+    assert [edge for edge, loss in total.items() if not loss] == [
+        "sensitive -> absent", "absent -> sensitive"
+    ]  # fmt: skip
+    assert 0 < total["absent -> open"] < 3

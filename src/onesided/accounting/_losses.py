@@ -582,6 +582,8 @@ def gaussian_loss(variance: Fraction, *, moved: int) -> LossDistribution | None:
     """
     if variance > _WIDEST:
         return None
+    if not moved:
+        return certain_loss(0)
     masses, beyond = Gaussian(variance, moved, alike=True).masses
     far = min(len(masses) - 1, math.isqrt(math.ceil(2 * BITS * variance)) + 1)
     shift = _GAUSSIAN_BITS - BITS

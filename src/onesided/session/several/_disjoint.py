@@ -25,7 +25,7 @@ from itertools import permutations
 from typing import Any, Final
 
 from onesided._english import a
-from onesided._numbers import Loss
+from onesided._numbers import INFINITE, Loss
 from onesided.conditions import apart
 from onesided.errors import ParameterError
 from onesided.policy import ABSENT, Edge, Policy, Shift, custom
@@ -105,12 +105,15 @@ def charged_apart(
         return {e: how([table.get(e, Fraction(0)) for table in tables]) for e in edges}
 
     why = ""  # one move may change several parts
-    if policy.view is not None:
+    endless = any(INFINITE in one.values() for one in epsilon)
+    if endless:
+        why = "their noise is charged by its divergences"
+    elif policy.view is not None:
         why = "a move may change the kinds of a whole group"
     elif not context.row_each:
         why = "one unit may have rows in several"
     drops = policy.other_values == "dropped" and len(policy.parts) == 1
-    if drops and why and all(in_proportion(policy, one, column) for one in plans):
+    if drops and why and not endless and all(in_proportion(policy, one, column) for one in plans):
         return on_each(max, epsilon), on_each(max, delta), _DROPS.format(column=column)
     if why:
         return on_each(_added, epsilon), on_each(_added, delta), _SUM.format(column=column, why=why)
