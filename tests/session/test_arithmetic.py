@@ -542,6 +542,15 @@ def test_answers_whose_words_are_alike_and_whose_questions_are_not_are_never_tig
             (words, groups),
         )
     ]
+    latest = {"where": "last >= DATE '2026-02-15'", "epsilon": 1}
+    pairs.append(
+        [
+            asked_of(text, schema=od.Schema(unit="u", columns=own))
+            .per_unit(last=("max", "d"))
+            .count(**latest)
+            for own in days
+        ]
+    )
     homes = pl.DataFrame({"u": [1, 2], "hh": [1, 2], "a": [True, False], "b": [True, True]})
     views = [od.policy.view(one, over="hh", members=1) for one in "ab"]
     pairs.append(
@@ -593,3 +602,16 @@ def test_a_noun_does_not_hide_whose_rows_are_a_unit():
         read = od.certain(release_from_json(release_to_json(other)))
         with pytest.raises(ParameterError, match="the same numbers"):
             od.certain(persons).tightened(read)
+
+
+def test_bins_with_their_end_are_those_of_the_same_bins_alone():
+    """Bin 2 to 3 holds 3 as the last of 0 to 3, and does not as the second of 1 to 4."""
+    data = pl.DataFrame({"u": [1, 2], "p": ["a", "a"], "x": [3, 3]})
+    session, one = asked_of(data, unit="u"), {"max_groups": 1, "on_excess": "error"}
+    parts, whole = (
+        session.histogram("x", bins=3, bounds=bounds, epsilon=60, **more, **one)
+        for bounds, more in (((0, 3), {"by": "p", "keys": ["a"]}), ((1, 4), {}))
+    )
+    with pytest.raises(ParameterError, match="from 0 to 3"):
+        od.certain(parts).tightened(od.certain(whole))
+    assert od.certain(whole).rows[1.0, 2.0].sure.lower == 0

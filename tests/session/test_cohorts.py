@@ -432,3 +432,17 @@ def test_edges_to_and_from_absence_beside_others():
     )
     plan = opened(pol).plan(on(DAYS[0], 1))
     assert plan.cohorts is not None
+
+
+def test_what_is_left_is_what_a_question_about_a_range_may_still_take():
+    """Of two dates of one range one may be left for the other: both were charged, one told."""
+    data = pl.DataFrame({"day": [dt.date(2026, 1, day % 5 + 1) for day in range(20)]})
+    session = od.Session(data, policy=od.policy.bounded(), budget=2, cohort="day")
+    question = od.Count(where="day >= DATE '2026-01-02'", epsilon="3/4")
+    session.ask(question)
+    paid = session.plan(question)
+    assert not paid.affordable
+    assert set(session.remaining.values()) == {Fraction(1, 2)}
+    with pytest.raises(errors.BudgetExceededError) as caught:
+        session.ask(question)
+    assert "pays for both" in caught.value.hint

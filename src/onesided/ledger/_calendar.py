@@ -41,6 +41,10 @@ def today_of(time: str) -> dt.date:
 
 
 _MOST_AGE: Final = 100_000
+_TWO_DATES: Final = (
+    "a move may take a record from one of these dates to another, and pays for both: ask for less, "
+    "or about fewer dates. Nothing was drawn and nothing was recorded."
+)
 _UNDATED: Final = (
     " Rows without a date pay wherever they may count: required = true in the schema says that "
     'there are none, and unknown="recorded" leaves them out.'
@@ -490,16 +494,25 @@ class Cells:
                 self._settle(dates, charge, self.common + sums.whole, share)
         if self.calendar.may_move:
             for adding, spent, dates in self._moved(cohorts, charge, own):
-                self._settle(dates, adding, self.common + spent, Fraction(1))
+                self._settle(dates, adding, self.common + spent, Fraction(1), two=True)
 
-    def _settle(self, dates: Cohorts, charge: Amounts, spent: Amounts, share: Fraction) -> None:
+    def _settle(
+        self,
+        dates: Cohorts,
+        charge: Amounts,
+        spent: Amounts,
+        share: Fraction,
+        *,
+        two: bool = False,
+    ) -> None:
         limits = _limits_of(self.budget, share)
         try:
             _amounts.settle(charge, spent=spent, budget=limits, releases=self.releases)
         except BudgetExceededError as error:
+            advice = _TWO_DATES if two else error.hint
             raise BudgetExceededError(
                 f"{self.calendar.column} {dates}: {error.reason}",
-                hint=f"{error.hint}{_UNDATED if not dates.days else ''}",
+                hint=f"{advice}{_UNDATED if not dates.days else ''}",
                 **error.values,
                 cohort=str(dates),
             ) from None
@@ -585,9 +598,11 @@ class Cells:
         """The most that a move about a date may have lost."""
         found = self.common + sums.whole
         if self.calendar.may_move:
-            kinds: dict[object, list[Sums]] = {}
-            for one in (*self._sums, self._unknown):
-                kinds.setdefault(one.key, []).append(one)
+            kinds: dict[object, list[Sums]] = {self._unknown.key: [self._unknown]}
+            for span, one in self._cells():
+                # Of two dates of one cell, too, one may be left for the other.
+                alike = (one,) if span == (span[0], span[0]) else (one, one)
+                kinds.setdefault(one.key, []).extend(alike)
             for several in kinds.values():
                 one = several[0]
                 if len(several) > 1 or one.key != sums.key:

@@ -28,7 +28,7 @@ from onesided.show import SIDES, Card, RoleColumn, RoleTable
 _Side: TypeAlias = Literal["lower", "upper"]
 _ROWS: Final = 20
 # Whose numbers are at least 0, whatever their bounds say.
-_COUNTS: Final = frozenset({"CountRelease", "AboveRelease", "TopKRelease"})
+_COUNTS: Final = frozenset({"CountRelease", "HistogramRelease", "AboveRelease", "TopKRelease"})
 # Of which all that tells two answers apart stands in the statement, the cuts and the keys.
 _SAME: Final = frozenset({"CountRelease", "HistogramRelease"})
 # Which have a row for each key that was asked about.

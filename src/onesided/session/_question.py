@@ -175,9 +175,9 @@ def stated(
 
 def _reading(question: object, prepared: PreparedQuery[Any, Any], context: QueryContext) -> str:
     """What words leave open of the question, as a digest: answers are alike only where it is."""
-    table, schema = context.table, context.declared or Schema()
-    declared = (name for name in prepared.columns if name in schema.columns)
-    readings = {name: schema.reading(name) for name in declared}
+    table, schema = prepared.context.table, context.declared or Schema()
+    names = {*prepared.columns, *table.sources(prepared.columns), *(table.dated or ())[:2]}
+    readings = {name: schema.reading(name) for name in sorted(names & schema.columns.keys())}
     read = {
         name: [repr(one), schema.refuses_unreadable(name)]
         for name, one in readings.items()

@@ -118,7 +118,9 @@ class Histogram(Count):
         """What the numbers are."""
         of = f"bins of {nouns.column(self.column)}"
         if self.meaning:
-            of = f"{self.bins} equal {of}, the last with its end"
+            ends = self.bounds if isinstance(self.bounds, Sequence) else ()
+            span = f" from {' to '.join(map(str, ends))}" if ends else ""
+            of = f"{self.bins} equal {of}{span}, the last with its end"
         return f"Number of {nouns.units} in {of}"
 
     @property
