@@ -20,7 +20,7 @@ from onesided.session.kit import rehearse
 from onesided_service._accuracy import accurate, half_width, sought
 from onesided_service._asking import Ask
 from onesided_service._border import NAMED, SQL_FIELDS, asked_in
-from onesided_service._clock import Clock, text_of
+from onesided_service._clock import Clock, keeping, text_of
 from onesided_service._curation import ACTS, Act, curated, log_of
 from onesided_service._datasets import Dataset
 from onesided_service._doors import json_of, person_of, service_of
@@ -316,7 +316,7 @@ def plan_document(plan: Plan, question: Any, dataset: Dataset, clock: Clock) -> 
         **told,
         "within": half_width(question, plan),
         "due_seconds": text(
-            clock.takes(question, dataset.config, dataset.schema) + dataset.config.grace
+            clock.takes(question, dataset.config, dataset.schema) + keeping(dataset.config)
         ),
         "question": json.loads(question_to_json(question)),
         **programs(question, dataset.name),
