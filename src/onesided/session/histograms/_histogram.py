@@ -118,7 +118,7 @@ class Histogram(Count):
         """What the numbers are."""
         of = f"bins of {nouns.column(self.column)}"
         if self.meaning:
-            of = f"{self.bins} equal {of}, the last with its end"
+            of = f"{self.bins} equal {of} (the last with its end)"
         return f"Number of {nouns.units} in {of}"
 
     @property
