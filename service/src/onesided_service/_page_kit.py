@@ -160,8 +160,10 @@ def refusal_of(error: ServiceError | OnesidedError) -> ServiceError:
 def error_words(refusal: ServiceError, written: str = "") -> dict[str, str]:
     """A refusal in the words of a page. written: the text in which its word is shown."""
     title = _TITLES.get(refusal.status, "This was refused")
-    if refusal.type == "BudgetExceededError":
-        title = "Refused: this costs more than is left"
+    title = {
+        "BudgetExceededError": "Refused: this costs more than is left",
+        "Withdrawn": "This release was withdrawn",
+    }.get(refusal.type, title)
     text = (
         "There is no such page here."
         if (refusal.type, refusal.status) == ("Http", 404)
