@@ -12,7 +12,7 @@ from functools import cache
 from typing import Annotated, Any, Final
 from urllib.parse import parse_qs, quote
 
-from fastapi import Depends, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
@@ -150,6 +150,12 @@ class PageRoute(APIRoute):
                 return await error_page(request, refusal)
 
         return handler
+
+
+def pages_router() -> APIRouter:
+    """For addresses of pages, which no description of the API names."""
+    made = {"route_class": PageRoute, "default_response_class": HTMLResponse}
+    return APIRouter(**made, include_in_schema=False)
 
 
 def refusal_of(error: ServiceError | OnesidedError) -> ServiceError:
