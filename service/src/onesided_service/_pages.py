@@ -40,7 +40,7 @@ from onesided_service._curation import published_as
 from onesided_service._datasets import Dataset
 from onesided_service._doors import COOKIE, count_known, count_unknown, service_of
 from onesided_service._errors import ServiceError, not_found
-from onesided_service._examples import examples_of
+from onesided_service._examples import condition_of, examples_of
 from onesided_service._form import (
     CLOSE,
     FORM,
@@ -319,6 +319,7 @@ async def _asking(
         "error": None,
         "preview": [],
         "ways": {},
+        "condition": condition_of(found.schema) or "age >= 18",
         "examples": await service.free(person, examples_of, found) if found.open else [],
     }
     return await page(request, "ask.html", **{**common, **price, **words})
