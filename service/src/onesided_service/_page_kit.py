@@ -154,8 +154,9 @@ class PageRoute(APIRoute):
 
 def pages_router() -> APIRouter:
     """For addresses of pages, which no description of the API names."""
-    made = {"route_class": PageRoute, "default_response_class": HTMLResponse}
-    return APIRouter(**made, include_in_schema=False)
+    return APIRouter(
+        route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
+    )
 
 
 def refusal_of(error: ServiceError | OnesidedError) -> ServiceError:
