@@ -20,7 +20,7 @@ from onesided.errors import DataError, PolicyError
 from onesided_service import ServiceConfig, _run, create_app
 from onesided_service._apart import FREE, EndedError, Process, Taken, UnstartedError, cores_of
 from onesided_service._api import previewed
-from onesided_service._asking import KEEPING
+from onesided_service._clock import keeping
 from onesided_service._errors import ServiceError
 from onesided_service._people import Person
 from onesided_service._service import Service
@@ -131,7 +131,7 @@ def test_rows_are_read_elsewhere_until_the_turn_is_over(apart):
     dataset.warm()
     ask, fresh = apart.asking.begin(ANN, dataset, COUNT)
     assert fresh
-    assert ask.due >= ask.through + KEEPING
+    assert ask.due >= ask.through + keeping(dataset.config) >= ask.through + 1
     assert ask.through == ask.starts + 1
     told = apart.asking.draw(ask, dataset)
     assert time.time() >= ask.through

@@ -18,6 +18,7 @@ def test_what_the_slowest_question_needs_is_told(service, took, warned):
     told = {"rows": 60, "unreadable": {}, "seconds_needed": float(Fraction(took))}
     words = service.inner.datasets["visits"].words_of(told)
     assert ("late answers are lost" in words) == warned
+    assert ("on this machine, and more while that is busy" in words) == warned
 
 
 def test_a_command_checks_as_the_service_will_read(folder):

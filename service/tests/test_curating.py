@@ -285,6 +285,10 @@ def test_a_release_is_published_withdrawn_and_published_again(service):
     gone = service.get(path, None)
     assert gone.status_code == 410
     assert "An age was read wrongly." in gone.text
+    page = service.get(f"/published/{told}", None)
+    assert page.status_code == 410
+    assert "<h1>This release was withdrawn</h1>" in page.text
+    assert "lost" not in page.text
     assert service.get("/api/v1/published", None).json() == []
     for ending in (".csv", ".json"):
         assert service.get(path + ending, None).status_code == 410

@@ -129,6 +129,8 @@ def test_sql_that_is_shown_asks_the_same(question, session):
         od.session.Histogram("age", bins=11, epsilon=1),
         od.Count(others=True, by="place", epsilon=1),
         od.session.Sum("pay", by="Day", of="rows", max_rows=2, epsilon="1/3"),
+        od.Quantile("age", q=["1/4", "1/2"], epsilon=1),
+        od.Quantile("age", q=("1/4", "1/2"), epsilon=1),
     ],
     ids=repr,
 )

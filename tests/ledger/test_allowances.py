@@ -73,6 +73,19 @@ def test_the_refusal_says_whose_allowance_it_is():
     account.spend({"rise": "1/2"}, label="a count", allowance=Allowance(who="bob"))
 
 
+@pytest.mark.parametrize(("own", "left"), [(1, 1), (3, 2)])
+def test_the_refusal_says_the_least_that_is_left(own, left):
+    """Of an allowance and of the budget: whoever asks for the larger is refused again."""
+    account = opened()
+    edges = {"rise": account.budget["rise"] - 2}
+    account.spend(edges, label="all but 2", allowance=Allowance(who="bob"))
+    ann = Allowance(who="ann", epsilon={"rise": own})
+    with pytest.raises(BudgetExceededError, match=f"{left} left of") as caught:
+        account.spend({"rise": 100}, label="a count", allowance=ann)
+    assert f"ask for at most {left}" in caught.value.hint
+    account.spend({"rise": left}, label="a count", allowance=ann)
+
+
 def test_an_edge_that_is_left_out_has_no_allowance():
     account = opened()
     with pytest.raises(BudgetExceededError, match="fall"):

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
 
+import onesided
 from onesided.errors import ParameterError
 from onesided.numbers import text
 from onesided.session import Plan, Several, Suggestion, question_to_json, release_to_json
@@ -20,8 +21,8 @@ from onesided.session.kit import rehearse
 from onesided_service._accuracy import accurate, half_width, sought
 from onesided_service._asking import Ask
 from onesided_service._border import NAMED, SQL_FIELDS, asked_in
-from onesided_service._clock import Clock, text_of
-from onesided_service._curation import ACTS, Act, curated, log_of
+from onesided_service._clock import Clock, keeping, text_of
+from onesided_service._curation import ACTS, Act, curated, log_of, published_as
 from onesided_service._datasets import Dataset
 from onesided_service._doors import json_of, person_of, service_of
 from onesided_service._errors import ServiceError, not_found
@@ -138,7 +139,7 @@ async def monitors(request: Request) -> Any:
 @router.get("/monitors/{name}.geojson")
 async def monitor_geojson(request: Request, name: str) -> Response:
     """The latest statuses of the places with a position, as points for maps."""
-    body = await service_of(request).run(_monitor(request, name).geojson)
+    body = await service_of(request).run(monitor_of(request, name).geojson)
     return conditional(request, body.encode(), "application/geo+json")
 
 
@@ -146,7 +147,7 @@ async def monitor_geojson(request: Request, name: str) -> Response:
 async def monitor(request: Request, name: str) -> Response:
     """The latest statuses; with If-None-Match, 304 as long as nothing changed."""
     service = service_of(request)
-    found = _monitor(request, name)
+    found = monitor_of(request, name)
     told = await service.run(found.document)
     body = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
     return conditional(request, body.encode(), "application/json")
@@ -155,7 +156,7 @@ async def monitor(request: Request, name: str) -> Response:
 @router.post("/monitors/{name}/batches", openapi_extra=_BATCH)
 async def batches(request: Request, name: str, person: Known) -> Any:
     """Hand a batch to a monitor, once; the same batch again gives the same answer again."""
-    service, found = service_of(request), _monitor(request, name)
+    service, found = service_of(request), monitor_of(request, name)
     if not found.may_send(person):
         raise ServiceError(403, "Forbidden", "You are no sender of this monitor.")
     return await service.run(found.send, await json_of(request))
@@ -172,7 +173,8 @@ def conditional(request: Request, body: bytes, kind: str, *, file: str = "") -> 
     return Response(body, media_type=kind, headers=headers)
 
 
-def _monitor(request: Request, name: str) -> LiveMonitor:
+def monitor_of(request: Request, name: str) -> LiveMonitor:
+    """A live monitor, for everybody. Errors: ServiceError."""
     found = service_of(request).monitors.get(name)
     if found is None:
         raise not_found()
@@ -252,17 +254,6 @@ for _path, _act in ACTS.items():
     _add_act(_path, _act)
 
 
-def published_as(service: Service, person: Person, id: str, title: object) -> str:  # noqa: A002
-    """The address of an answer that is now published. Errors: ServiceError; ParameterError."""
-    ask = service.asking.found(id)
-    dataset = service.dataset(ask.dataset, person)
-    if ask.person != person.name and not person.may(CURATOR, dataset.name):
-        raise not_found()
-    if not service.ready(ask):
-        raise ServiceError(409, "NotTold", "This answer was not told yet.", hint="Try again later.")
-    return service.publishing.publish(person, ask, dataset, title)
-
-
 def entries(found: Dataset) -> list[dict[str, Any]]:
     """The ledger's latest entries as JSON."""
     return [
@@ -316,7 +307,7 @@ def plan_document(plan: Plan, question: Any, dataset: Dataset, clock: Clock) -> 
         **told,
         "within": half_width(question, plan),
         "due_seconds": text(
-            clock.takes(question, dataset.config, dataset.schema) + dataset.config.grace
+            clock.takes(question, dataset.config, dataset.schema) + keeping(dataset.config)
         ),
         "question": json.loads(question_to_json(question)),
         **programs(question, dataset.name),
@@ -336,7 +327,7 @@ def programs(question: Any, dataset: str) -> dict[str, str]:
 def python_of(question: Any) -> str:
     """The question as Python writes it."""
     kind = type(question).__name__
-    where = "od" if kind == "Count" else "od.session"
+    where = "od" if hasattr(onesided, kind) else "od.session"
     told = []
     if isinstance(question, Several):
         told.append(f"[{', '.join(map(python_of, question.questions))}]")

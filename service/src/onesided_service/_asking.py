@@ -21,7 +21,7 @@ from onesided.session import question_from_json
 from onesided.session.kit import rehearse
 from onesided.store import canonical, now
 from onesided_service._border import asked_in, refuse_explain, tells_again, text_of
-from onesided_service._clock import KEEPING, Clock, writing
+from onesided_service._clock import Clock, keeping, writing
 from onesided_service._datasets import Dataset
 from onesided_service._errors import ServiceError, lost, not_found
 from onesided_service._people import CURATOR, People, Person
@@ -216,7 +216,7 @@ class Asking:
         question = self.question_of(ask)
         takes, after = self._takes(question, dataset), writing(question, dataset.schema)
         ends = dataset.turns.take(ask.id, ask.person, takes, now=Fraction(self.clock.now()))
-        due = self.clock.next_tick(ends + max(dataset.config.grace, KEEPING))
+        due = self.clock.next_tick(ends + keeping(dataset.config))
         return replace(ask, due=due, starts=ends - takes, through=ends - after)
 
     def _takes(self, question: Any, dataset: Dataset) -> Fraction:
@@ -258,7 +258,7 @@ class Asking:
         written = text_of(question)
         takes = self._takes(question, dataset)
         free = dataset.turns.free_from(Fraction(self.clock.now()))
-        due = self.clock.next_tick(free + _PATIENCE * takes + dataset.config.grace)
+        due = self.clock.next_tick(free + _PATIENCE * takes + keeping(dataset.config))
         return Ask(
             id=_id_of(dataset, person, name, question) if name else secrets.token_hex(16),
             person=person.name,

@@ -31,7 +31,7 @@ _RANGES: Final = 2**18
 _GROUPS: Final = 20_000
 ALONE: Final = 300  # seconds that one request may take: half of what everybody's may
 _CLASS: Final = 10  # a question of the slowest class takes fewer times as long as a plain count
-KEEPING: Final = Fraction(1, 5)  # seconds after a turn for drawing and writing its answer down
+KEEPING: Final = Fraction(1, 5)  # the least seconds for drawing and writing an answer down
 _FEW: Final = 2_000  # numbers that take no longer: 2 to 7 microseconds each were measured
 _WRITTEN: Final = 10_000  # of all others that have a second
 # Groups of a whole request; each one of a histogram by groups counts with all of its cells.
@@ -282,6 +282,11 @@ def _numbers_of(question: Any, schema: Schema | None) -> int:
 def size_of(dataset: DatasetConfig) -> Fraction:
     """How many times as long its declared rows make a question take."""
     return max(Fraction(1), Fraction(dataset.declared_rows, _MILLION))
+
+
+def keeping(dataset: DatasetConfig) -> Fraction:
+    """Seconds after a turn for drawing its answer and writing it down, however busy it is."""
+    return max(dataset.grace, KEEPING)
 
 
 def cost_of(question: Any, schema: Schema | None) -> int:

@@ -33,10 +33,14 @@ Fields = Mapping[str, str]
 class Act:
     """Something to do: what it needs, and what is told. optional: may be left out or be ""."""
 
-    words: str
     run: Callable[[Service, Dataset, Person, Fields], dict[str, Any]]
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What it does."""
+        return str(self.run.__doc__)
 
     def read(self, given: object) -> Fields:
         """The fields of a body or a form. Errors: ParameterError."""
@@ -55,7 +59,7 @@ class Act:
 
 
 def add(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:
-    """Give a person a role here. Who is new gets a token, which is told this once."""
+    """Give a person a role; who is new gets a token, told this once."""
     people, role = service.people, {found.name: [given["role"]]}
     days, name = _days(service, given), given["person"]
     token = people.add(name, role, days=days, by=curator)
@@ -63,13 +67,13 @@ def add(service: Service, found: Dataset, curator: Person, given: Fields) -> dic
 
 
 def rotate(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:
-    """Revoke a person's tokens, and make a new one."""
+    """Revoke a person's tokens and make a new one, told this once."""
     name, days = _here(service, found, given), _days(service, given)
     return {"person": name, "token": service.people.rotate(name, days=days, by=curator)}
 
 
 def revoke(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:
-    """Take away a person's roles here; their charges stay."""
+    """Take away a person's roles in the dataset; their charges stay."""
     if given["person"] == curator.name:
         raise ServiceError(409, "Yourself", "This would lock you out.", hint="Ask another curator.")
     service.people.revoke(given["person"], found.name, by=curator.name)
@@ -77,7 +81,7 @@ def revoke(service: Service, found: Dataset, curator: Person, given: Fields) -> 
 
 
 def allow(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:
-    """Set what a person may spend here; without epsilon, what the configuration says."""
+    """Set what a person may spend; without epsilon, what the configuration says."""
     name = _here(service, found, given)
     service.people.allow(name, found.name, given["epsilon"] or None, by=curator.name)
     own = service.people.allowed(name, found.name)
@@ -92,14 +96,14 @@ def close(service: Service, found: Dataset, curator: Person, given: Fields) -> d
 
 
 def reopen(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:  # noqa: ARG001 - one shape
-    """Open a dataset that was closed, if its rows are those that were checked."""
+    """Open it again, if its rows are those that were checked."""
     if not found.open:
         _checked(lambda: found.reopen(by=curator.name))
     return {"name": found.name, "open": True}
 
 
 def check(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:  # noqa: ARG001 - one shape
-    """Check the rows as they are now against the schema, and open the dataset with them."""
+    """Check the rows of a closed dataset anew, and open it."""
     now = Fraction(service.clock.now())
     if found.open or found.turns.waits(now):  # it would make questions late
         raise ServiceError(
@@ -111,60 +115,27 @@ def check(service: Service, found: Dataset, curator: Person, given: Fields) -> d
 
 def publish(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:
     """Let everybody read an answer, under a title."""
-    ask = service.asking.found(given["ask"])
-    if ask.dataset != found.name:
+    if service.asking.found(given["ask"]).dataset != found.name:
         raise not_found()
-    if not service.ready(ask):
-        raise ServiceError(409, "NotTold", "This answer was not told yet.", hint="Try again later.")
-    return {"published": service.publishing.publish(curator, ask, found, given["title"])}
+    return {"published": published_as(service, curator, given["ask"], given["title"])}
 
 
 def withdraw(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:
-    """Let nobody read a release any more; its address says so, with the reason."""
+    """Let nobody read a release any more; its address says why."""
     service.publishing.withdraw(given["release"], found.name, given["reason"], by=curator.name)
     return {"withdrawn": given["release"]}
 
 
 ACTS: Final[Mapping[str, Act]] = {
-    "people/add": Act(
-        words="Give a person a role; who is new gets a token, told this once.",
-        run=add,
-        required=("person", "role"),
-        optional=("days",),
-    ),
-    "people/rotate": Act(
-        words="Revoke a person's tokens and make a new one, told this once.",
-        run=rotate,
-        required=("person",),
-        optional=("days",),
-    ),
-    "people/revoke": Act(
-        words="Take away a person's roles in the dataset; their charges stay.",
-        run=revoke,
-        required=("person",),
-    ),
-    "people/allowance": Act(
-        words="Set what a person may spend; without epsilon, what the configuration says.",
-        run=allow,
-        required=("person",),
-        optional=("epsilon",),
-    ),
-    "close": Act(
-        words="Answer nothing more, for a reason that curators alone read.",
-        run=close,
-        required=("reason",),
-    ),
-    "reopen": Act(words="Open it again, if its rows are those that were checked.", run=reopen),
-    "check": Act(words="Check the rows of a closed dataset anew, and open it.", run=check),
-    "publish": Act(
-        words="Let everybody read an answer, under a title.", run=publish, required=("ask", "title")
-    ),
-    "withdraw": Act(
-        words="Let nobody read a release any more; its address says why.",
-        run=withdraw,
-        required=("release",),
-        optional=("reason",),
-    ),
+    "people/add": Act(run=add, required=("person", "role"), optional=("days",)),
+    "people/rotate": Act(run=rotate, required=("person",), optional=("days",)),
+    "people/revoke": Act(run=revoke, required=("person",)),
+    "people/allowance": Act(run=allow, required=("person",), optional=("epsilon",)),
+    "close": Act(run=close, required=("reason",)),
+    "reopen": Act(run=reopen),
+    "check": Act(run=check),
+    "publish": Act(run=publish, required=("ask", "title")),
+    "withdraw": Act(run=withdraw, required=("release",), optional=("reason",)),
 }
 
 
@@ -205,6 +176,17 @@ def _days(service: Service, given: Fields) -> int:
         hint = f"Write a whole number from 1 to {_MOST_DAYS:,}."
         raise ParameterError("This is no number of days.", hint=hint, field="days")
     return int(days)
+
+
+def published_as(service: Service, person: Person, id: str, title: object) -> str:  # noqa: A002
+    """The address of an answer that is now published. Errors: ServiceError; ParameterError."""
+    ask = service.asking.found(id)
+    dataset = service.dataset(ask.dataset, person)
+    if ask.person != person.name and not person.may(CURATOR, dataset.name):
+        raise not_found()
+    if not service.ready(ask):
+        raise ServiceError(409, "NotTold", "This answer was not told yet.", hint="Try again later.")
+    return service.publishing.publish(person, ask, dataset, title)
 
 
 def curated(service: Service, name: str, person: Person) -> Dataset:

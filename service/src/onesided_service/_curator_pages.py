@@ -7,8 +7,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi import Request, Response
 
 from onesided.errors import OnesidedError
 from onesided.ledger import Entry
@@ -20,11 +19,11 @@ from onesided_service._datasets import Dataset
 from onesided_service._doors import service_of
 from onesided_service._errors import ServiceError, not_found
 from onesided_service._page_kit import (
-    PageRoute,
     SignedIn,
     error_words,
     own_form_of,
     page,
+    pages_router,
     refusal_of,
     see,
 )
@@ -32,9 +31,7 @@ from onesided_service._pages import dataset_view, line_of, size_of
 from onesided_service._people import ANALYST, CURATOR, ROLES, Person
 from onesided_service._service import Service
 
-router = APIRouter(
-    route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
-)
+router = pages_router()
 _MOST_CHARGES: Final = 200
 _MOST_DRAWN: Final = 500
 

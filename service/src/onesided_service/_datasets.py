@@ -338,9 +338,9 @@ class Dataset:
         needed, given = checked["seconds_needed"], float(self.config.seconds)
         if ROOM * needed > given:
             told += (
-                f" Its slowest question needs seconds = {rough(needed)} on this machine, and it "
-                f"has seconds = {rough(given)}: late answers are lost. Set seconds = "
-                f"{rough(ROOM * needed)} or more."
+                f" Its slowest question needs seconds = {rough(needed)} on this machine, and more "
+                f"while that is busy; it has seconds = {rough(given)}. Set seconds = "
+                f"{rough(ROOM * needed)} or more: late answers are lost."
             )
         return told
 

@@ -18,13 +18,12 @@ from onesided_service._clock import Clock
 from onesided_service._config import ServiceConfig
 from onesided_service._curation import log_of
 from onesided_service._datasets import Dataset
-from onesided_service._errors import ServiceError
 from onesided_service._people import CURATOR, Person
+from onesided_service._people_command import Where, opened
 from onesided_service._published import Publishing
 from onesided_service._store import State
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
-Where = Annotated[Path, typer.Option("--config", help="The service's TOML file.")]
 Name = Annotated[str, typer.Argument(help="The dataset.")]
 _FILE = Path("onesided.toml")
 
@@ -47,7 +46,7 @@ def check(
 
     What it prints is for the curator, not for publication.
     """
-    with _service(config) as (read, state):
+    with opened(config) as (read, state):
         chosen = names or list(read.datasets)
         _require_known(read, config, chosen)
         found, words = {}, {}
@@ -73,7 +72,7 @@ def close(
     config: Where = _FILE,
 ) -> None:
     """Answer nothing more; what was charged can still be read."""
-    with _service(config) as (read, state), _dataset(read, state, config, name) as dataset:
+    with opened(config) as (read, state), _dataset(read, state, config, name) as dataset:
         dataset.close(f"Closed by a command: {plain_line(reason, name='reason')}", by="")
     Terminal().print(f"{name} is closed.")
 
@@ -81,7 +80,7 @@ def close(
 @app.command("reopen")
 def reopen(name: Name, *, config: Where = _FILE) -> None:
     """Open a dataset that was closed, if its rows are those that were checked."""
-    with _service(config) as (read, state), _dataset(read, state, config, name) as dataset:
+    with opened(config) as (read, state), _dataset(read, state, config, name) as dataset:
         dataset.reopen()
     Terminal().print(f"{name} is open for questions.")
 
@@ -94,7 +93,7 @@ def publish(
     config: Where = _FILE,
 ) -> None:
     """Let everybody read an answer. Prints its address."""
-    with _service(config) as (read, state), _told():
+    with opened(config) as (read, state):
         clock = Clock(read.tick)
         found = Asking(state, clock).found(ask)
         if not found.answer or clock.before(found.due):
@@ -113,7 +112,7 @@ def withdraw(
     config: Where = _FILE,
 ) -> None:
     """Let nobody read a release any more; its address says why."""
-    with _service(config) as (_, state), _told():
+    with opened(config) as (_, state):
         Publishing(state).withdraw(release, name, reason, by="")
     Terminal().print(f"{release} is withdrawn.")
 
@@ -121,7 +120,7 @@ def withdraw(
 @app.command("log")
 def log(name: Name, *, config: Where = _FILE, as_json: AsJson = False) -> None:
     """Print who did what to a dataset, the latest first."""
-    with _service(config) as (read, state):
+    with opened(config) as (read, state):
         _require_known(read, config, [name])
         found = log_of(state, name)
     if as_json:
@@ -137,16 +136,6 @@ _COMMAND = Person(name="", roles={"*": frozenset({CURATOR})})
 
 
 @contextmanager
-def _service(config: Path) -> Iterator[tuple[ServiceConfig, State]]:
-    read = ServiceConfig.read(config)
-    state = State.open(read.place(read.state))
-    try:
-        yield read, state
-    finally:
-        state.close()
-
-
-@contextmanager
 def _dataset(read: ServiceConfig, state: State, config: Path, name: str) -> Iterator[Dataset]:
     _require_known(read, config, [name])
     dataset = Dataset(read.datasets[name], read, state, None)
@@ -154,15 +143,6 @@ def _dataset(read: ServiceConfig, state: State, config: Path, name: str) -> Iter
         yield dataset
     finally:
         dataset.finish()
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """A refusal of the service as the command line tells one. Errors: ParameterError."""
-    try:
-        yield
-    except ServiceError as error:
-        raise ParameterError(str(error), hint=error.hint) from error
 
 
 def _require_known(read: ServiceConfig, config: Path, names: list[str]) -> None:

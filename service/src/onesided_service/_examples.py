@@ -29,12 +29,7 @@ def examples_of(found: Dataset) -> list[dict[str, str]]:
 
 def _candidates(schema: Schema) -> Iterator[Asked]:
     groups = [name for name, one in schema.columns.items() if one.keys is not None]
-    numbers = [
-        name
-        for name, one in schema.columns.items()
-        if one.bounds is not None and one.type in ("integer", "number") and name != schema.unit
-    ]
-    where = next(filter(None, (_condition(name, schema.columns[name]) for name in numbers)), "")
+    numbers, where = _numbers(schema), condition_of(schema)
     group = groups[-1:]
     for by in groups[:2]:
         yield Asked(kind="count", by=(by,))
@@ -46,6 +41,24 @@ def _candidates(schema: Schema) -> Iterator[Asked]:
     for name in numbers[:1]:
         yield Asked(kind="mean", column=name)
         yield Asked(kind="histogram", column=name, number="10")
+
+
+def _numbers(schema: Schema) -> list[str]:
+    return [
+        name
+        for name, one in schema.columns.items()
+        if one.bounds is not None and one.type in ("integer", "number") and name != schema.unit
+    ]
+
+
+def condition_of(schema: Schema) -> str:
+    """A condition on a declared column; "" where none has bounds.
+
+    >>> from onesided.schema import column
+    >>> condition_of(Schema(columns={"age": column("integer", bounds=(0, 100))}))
+    'age >= 50'
+    """
+    return next(filter(None, (_condition(n, schema.columns[n]) for n in _numbers(schema))), "")
 
 
 def _condition(name: str, column: Column) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse
 
 from onesided.errors import OnesidedError, ParameterError
 from onesided.session import Release, question_from_json, release_from_json, statement_of
@@ -18,12 +17,12 @@ from onesided_service._doors import json_of, service_of
 from onesided_service._errors import ServiceError, not_found
 from onesided_service._kept import together
 from onesided_service._page_kit import (
-    PageRoute,
     SignedIn,
     error_words,
     first,
     own_form_of,
     page,
+    pages_router,
     refusal_of,
     see,
 )
@@ -39,9 +38,7 @@ from onesided_service._pages import (
 )
 from onesided_service._people import Person
 
-router = APIRouter(
-    route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
-)
+router = pages_router()
 api = APIRouter(prefix="/api/v1", responses=TOLD)
 _MOST: Final = 6  # answers on one page
 

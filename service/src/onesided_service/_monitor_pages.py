@@ -8,8 +8,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi import Request, Response
 
 from onesided.monitor import MonitorRelease
 from onesided.monitor.kit import (
@@ -23,15 +22,13 @@ from onesided.monitor.kit import (
     titled,
 )
 from onesided.show import Chart, Lines, drawn_twice
-from onesided_service._api import conditional
+from onesided_service._api import conditional, monitor_of
 from onesided_service._doors import service_of
 from onesided_service._errors import not_found
 from onesided_service._monitors import LiveMonitor
-from onesided_service._page_kit import PageRoute, page
+from onesided_service._page_kit import page, pages_router
 
-router = APIRouter(
-    route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
-)
+router = pages_router()
 _KEPT: Final[WeakKeyDictionary[LiveMonitor, tuple[bytes, bytes]]] = WeakKeyDictionary()
 _MOST_STEPS: Final = 500
 
@@ -51,7 +48,7 @@ async def embedded(request: Request, name: str) -> Response:
 @router.get("/monitors/{name}/state.json")
 async def state(request: Request, name: str) -> Response:
     """The latest step in short; with If-None-Match, 304 as long as it is the same."""
-    found = _monitor(request, name)
+    found = monitor_of(request, name)
     body, small = await service_of(request).run(lambda: written(_state(found)))
     return packed(request, body, small)
 
@@ -59,7 +56,7 @@ async def state(request: Request, name: str) -> Response:
 @router.get("/monitors/{name}/places.json")
 async def places(request: Request, name: str) -> Response:
     """The public places, in the order of the states."""
-    found = _monitor(request, name)
+    found = monitor_of(request, name)
 
     def kept() -> tuple[bytes, bytes]:
         """They never change: they are written once."""
@@ -78,13 +75,13 @@ async def places(request: Request, name: str) -> Response:
 @router.get("/monitors/{name}/places/{row}")
 async def place(request: Request, name: str, row: int) -> Response:
     """What was said of one place, step by step."""
-    found = _monitor(request, name)
+    found = monitor_of(request, name)
     words = await service_of(request).run(_history, found, row)
     return await page(request, "place.html", **words)
 
 
 async def _page(request: Request, name: str, *, embedded: bool) -> Response:
-    found = _monitor(request, name)
+    found = monitor_of(request, name)
     words = await service_of(request).run(_words, found)
     own = f"/monitors/{found.name}"
     links = {  # where the page's data are
@@ -97,13 +94,6 @@ async def _page(request: Request, name: str, *, embedded: bool) -> Response:
         "embed": f"{service_of(request).config.address}{own}/embed",
     }
     return await page(request, "monitor.html", **words, links=links, embedded=embedded)
-
-
-def _monitor(request: Request, name: str) -> LiveMonitor:
-    found = service_of(request).monitors.get(name)
-    if found is None:
-        raise not_found()
-    return found
 
 
 def _words(found: LiveMonitor) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Annotated, Any, Final
 from urllib.parse import parse_qs, quote
 
-from fastapi import Depends, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
@@ -152,6 +152,13 @@ class PageRoute(APIRoute):
         return handler
 
 
+def pages_router() -> APIRouter:
+    """For addresses of pages, which no description of the API names."""
+    return APIRouter(
+        route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
+    )
+
+
 def refusal_of(error: ServiceError | OnesidedError) -> ServiceError:
     """The refusal that a page shows."""
     return told(error) if isinstance(error, OnesidedError) else error
@@ -160,8 +167,10 @@ def refusal_of(error: ServiceError | OnesidedError) -> ServiceError:
 def error_words(refusal: ServiceError, written: str = "") -> dict[str, str]:
     """A refusal in the words of a page. written: the text in which its word is shown."""
     title = _TITLES.get(refusal.status, "This was refused")
-    if refusal.type == "BudgetExceededError":
-        title = "Refused: this costs more than is left"
+    title = {
+        "BudgetExceededError": "Refused: this costs more than is left",
+        "Withdrawn": "This release was withdrawn",
+    }.get(refusal.type, title)
     text = (
         "There is no such page here."
         if (refusal.type, refusal.status) == ("Http", 404)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
 
 from onesided.errors import OnesidedError, ParameterError
@@ -30,17 +30,17 @@ from onesided_service._api import (
     planned,
     preview_text,
     programs,
-    published_as,
     seen,
 )
 from onesided_service._asking import Ask
 from onesided_service._border import asked_in
 from onesided_service._border import text_of as question_text
 from onesided_service._clock import text_of
+from onesided_service._curation import published_as
 from onesided_service._datasets import Dataset
 from onesided_service._doors import COOKIE, count_known, count_unknown, service_of
 from onesided_service._errors import ServiceError, not_found
-from onesided_service._examples import examples_of
+from onesided_service._examples import condition_of, examples_of
 from onesided_service._form import (
     CLOSE,
     FORM,
@@ -59,7 +59,6 @@ from onesided_service._made_up import MOST_ROWS, made_up_csv
 from onesided_service._monitor_pages import status_of
 from onesided_service._page_kit import (
     FILES,
-    PageRoute,
     SignedIn,
     error_words,
     filled,
@@ -68,6 +67,7 @@ from onesided_service._page_kit import (
     local,
     own_form_of,
     page,
+    pages_router,
     reader_of,
     refusal_of,
     see,
@@ -76,9 +76,7 @@ from onesided_service._page_kit import (
 from onesided_service._people import COOKIE_HOURS, CURATOR, Person
 from onesided_service._service import Service
 
-router = APIRouter(
-    route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
-)
+router = pages_router()
 _LATEST: Final = 6
 SHOWN_ROWS: Final = 200
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
@@ -321,6 +319,7 @@ async def _asking(
         "error": None,
         "preview": [],
         "ways": {},
+        "condition": condition_of(found.schema) or "age >= 18",
         "examples": await service.free(person, examples_of, found) if found.open else [],
     }
     return await page(request, "ask.html", **{**common, **price, **words})

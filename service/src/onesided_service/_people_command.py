@@ -71,10 +71,7 @@ def remove(name: Name, *, config: Where = _FILE) -> None:
 def revoke(name: Name, *, dataset: Of, config: Where = _FILE) -> None:
     """Take away a person's roles in one dataset; who has none left is removed."""
     with _people(config) as (people, _):
-        try:
-            people.revoke(name, dataset)
-        except ServiceError as error:
-            raise ParameterError(str(error), hint=error.hint) from error
+        people.revoke(name, dataset)
     Terminal().print(f"{name} has no role in {dataset}.")
 
 
@@ -122,13 +119,22 @@ def listed(*, config: Where = _FILE, as_json: AsJson = False) -> None:
 
 
 @contextmanager
-def _people(config: Path) -> Iterator[tuple[People, int]]:
+def opened(config: Path) -> Iterator[tuple[ServiceConfig, State]]:
+    """A service's configuration and state, for a command. Errors: ParameterError."""
     read = ServiceConfig.read(config)
     state = State.open(read.place(read.state))
     try:
-        yield People(state), read.token_days
+        yield read, state
+    except ServiceError as error:  # as the command line tells a refusal
+        raise ParameterError(str(error), hint=error.hint) from error
     finally:
         state.close()
+
+
+@contextmanager
+def _people(config: Path) -> Iterator[tuple[People, int]]:
+    with opened(config) as (read, state):
+        yield People(state), read.token_days
 
 
 @contextmanager

@@ -7,8 +7,7 @@ from functools import lru_cache
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi import Request, Response
 
 from onesided.session import Release, release_from_json
 from onesided.show import svg_text
@@ -16,14 +15,12 @@ from onesided_service._api import conditional
 from onesided_service._doors import service_of
 from onesided_service._errors import not_found
 from onesided_service._monitor_pages import status_of
-from onesided_service._page_kit import PageRoute, page
+from onesided_service._page_kit import page, pages_router
 from onesided_service._pages import shown
 from onesided_service._published import Published
 from onesided_service._service import Service
 
-router = APIRouter(
-    route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
-)
+router = pages_router()
 EACH: Final = 10  # releases of one page of the gallery
 _FED: Final = 50
 _NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -132,7 +132,7 @@ class Publishing:
             raise not_found()
         gone = self._state.one(select(withdrawn).where(withdrawn.c.id == id))
         if gone is not None:
-            why = f" {gone['reason']}" if gone["reason"] else ""
+            why = f" Why: {gone['reason']}" if gone["reason"] else ""
             message = f"This release was withdrawn on {gone['time'][:10]}.{why}"
             raise ServiceError(410, "Withdrawn", message)
         return _of(row)

@@ -25,129 +25,76 @@ KIND: Final = Kind(
 )
 metadata = MetaData()
 
-people = Table(
-    "onesided_people",
-    metadata,
-    Column("person", Text, primary_key=True),
-    Column("added", Text, nullable=False),
-)
-roles = Table(
-    "onesided_roles",
-    metadata,
-    Column("person", Text, primary_key=True),
-    Column("dataset", Text, primary_key=True),
-    Column("role", Text, primary_key=True),
-)
+
+def _keys(*names: str) -> list[Column[str]]:
+    return [Column(name, Text, primary_key=True) for name in names]
+
+
+def _texts(*names: str) -> list[Column[str]]:
+    return [Column(name, Text, nullable=False) for name in names]
+
+
+def _whole(name: str, *, key: bool = False) -> Column[int]:
+    return Column(name, Integer, nullable=False, primary_key=key)
+
+
+people = Table("onesided_people", metadata, *_keys("person"), *_texts("added"))
+roles = Table("onesided_roles", metadata, *_keys("person", "dataset", "role"))
 # kind: "token" for programs and signing in, "cookie" for a browser that signed in.
 tokens = Table(
     "onesided_tokens",
     metadata,
-    Column("id", Text, primary_key=True),
-    Column("digest", Text, nullable=False),
-    Column("person", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("made", Text, nullable=False),
-    Column("expires", Text, nullable=False),
+    *_keys("id"),
+    *_texts("digest", "person", "kind", "made", "expires"),
 )
 datasets = Table(
-    "onesided_datasets",
-    metadata,
-    Column("dataset", Text, primary_key=True),
-    Column("state", Text, nullable=False),
-    Column("snapshot", Text, nullable=False),
-    Column("changed", Text, nullable=False),
+    "onesided_datasets", metadata, *_keys("dataset"), *_texts("state", "snapshot", "changed")
 )
 # due: seconds since 1970 on the public clock, in milliseconds; answer: what is told, "" before.
 asks = Table(
     "onesided_asks",
     metadata,
-    Column("id", Text, primary_key=True),
-    Column("person", Text, nullable=False),
-    Column("dataset", Text, nullable=False),
-    Column("question", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("asked", Text, nullable=False),
-    Column("due", Text, nullable=False),
-    Column("charged", Integer, nullable=False),
-    Column("answer", Text, nullable=False),
+    *_keys("id"),
+    *_texts("person", "dataset", "question", "name", "asked", "due"),
+    _whole("charged"),
+    *_texts("answer"),
     Index("onesided_asks_of", "dataset", "person", "asked"),
 )
 # Who reads a dataset's rows, one after the other in all workers; instants as exact seconds.
 turns = Table(
-    "onesided_turns",
-    metadata,
-    Column("ask", Text, primary_key=True),
-    Column("dataset", Text, nullable=False),
-    Column("person", Text, nullable=False),
-    Column("takes", Text, nullable=False),
-    Column("through", Text, nullable=False),
+    "onesided_turns", metadata, *_keys("ask"), *_texts("dataset", "person", "takes", "through")
 )
 # Questions that were not answered by their tick, each of them a bit about rows.
-overruns = Table(
-    "onesided_overruns",
-    metadata,
-    Column("ask", Text, primary_key=True),
-    Column("dataset", Text, nullable=False),
-    Column("time", Text, nullable=False),
-)
+overruns = Table("onesided_overruns", metadata, *_keys("ask"), *_texts("dataset", "time"))
 # Questions that somebody keeps, to ask them later.
 kept = Table(
     "onesided_kept",
     metadata,
-    Column("id", Text, primary_key=True),
-    Column("person", Text, nullable=False),
-    Column("dataset", Text, nullable=False),
-    Column("question", Text, nullable=False),
-    Column("time", Text, nullable=False),
+    *_keys("id"),
+    *_texts("person", "dataset", "question", "time"),
     Index("onesided_kept_of", "person", "dataset"),
 )
 published = Table(
     "onesided_published",
     metadata,
-    Column("id", Text, primary_key=True),
+    *_keys("id"),
     Column("ask", Text, nullable=False, unique=True),
-    Column("dataset", Text, nullable=False),
-    Column("person", Text, nullable=False),
-    Column("title", Text, nullable=False),
-    Column("time", Text, nullable=False),
-    Column("release", Text, nullable=False),
+    *_texts("dataset", "person", "title", "time", "release"),
 )
 # Published releases that nobody reads any more; publishing one again takes its row away.
-withdrawn = Table(
-    "onesided_withdrawn",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("time", Text, nullable=False),
-    Column("reason", Text, nullable=False),
-)
+withdrawn = Table("onesided_withdrawn", metadata, *_keys("id"), *_texts("time", "reason"))
 # What a person may spend of a dataset, where it is not what its configuration says.
-allowances = Table(
-    "onesided_allowances",
-    metadata,
-    Column("person", Text, primary_key=True),
-    Column("dataset", Text, primary_key=True),
-    Column("epsilon", Text, nullable=False),
-)
+allowances = Table("onesided_allowances", metadata, *_keys("person", "dataset"), *_texts("epsilon"))
 # The audit log: who changed what, in the transaction of the change. person: "" for a command.
 actions = Table(
     "onesided_actions",
     metadata,
-    Column("number", Integer, primary_key=True),
-    Column("time", Text, nullable=False),
-    Column("person", Text, nullable=False),
-    Column("dataset", Text, nullable=False),
-    Column("action", Text, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("text", Text, nullable=False),
+    _whole("number", key=True),
+    *_texts("time", "person", "dataset", "action", "subject", "text"),
     Index("onesided_actions_of", "dataset", "number"),
 )
 notes = Table(
-    "onesided_notes",
-    metadata,
-    Column("number", Integer, primary_key=True),
-    Column("dataset", Text, nullable=False),
-    Column("time", Text, nullable=False),
-    Column("text", Text, nullable=False),
+    "onesided_notes", metadata, _whole("number", key=True), *_texts("dataset", "time", "text")
 )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from onesided._numbers import Loss, Number
 from onesided.errors import (
+    BudgetExceededError,
     LedgerError,
     ParameterError,
     PolicyMismatchError,
@@ -532,15 +533,13 @@ class Account:
                     raise exists(charged, "charged")
             (spent, releases), time = self._totals(latest), ""
             if about is None:
-                total = _amounts.settle(
-                    charge, spent=spent, budget=self._terms.budget, releases=releases
-                )
+                total = self._settled(charge, spent, releases, view, allowance)
             else:
                 time, cells = now(), self._folded(view)
                 cells.require(about, charge, self._day(cells, time, last))
                 total = spent + charge
-            if allowance is not None:
-                self._askers.require(view, charge, allowance)
+                if allowance is not None:
+                    self._askers.require(view, charge, allowance)
             spending = next_row(
                 opening or last,
                 kind=SPEND,
@@ -714,6 +713,30 @@ class Account:
         if self._cells is not None:  # whose dates add ε
             _amounts.finite(charge.epsilon)
         return charge
+
+    def _settled(
+        self,
+        charge: Amounts,
+        spent: Amounts,
+        releases: int,
+        view: View,
+        allowance: Allowance | None,
+    ) -> Amounts:
+        """The totals after a charge. Errors: of budget and allowance that with less left."""
+        budget = self._terms.budget
+        short: list[BudgetExceededError] = []
+        if allowance is not None:
+            try:
+                self._askers.require(view, charge, allowance)
+            except BudgetExceededError as error:
+                short.append(error)
+        try:
+            total = _amounts.settle(charge, spent=spent, budget=budget, releases=releases)
+        except BudgetExceededError as error:
+            short.append(error)
+        if short:
+            raise min(short, key=lambda error: Fraction(str(error.values["share"])))
+        return total
 
     def _totals(self, row: Row | None) -> tuple[Amounts, int]:
         if row is None:

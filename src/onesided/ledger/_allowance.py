@@ -98,7 +98,8 @@ class Askers:
         try:
             _amounts.settle(charge, spent=spent, budget=limits, releases=number)
         except BudgetExceededError as error:
-            since = f" since {allowance.since}" if allowance.since else ""
+            day = allowance.since[:16].replace("T", " ")
+            since = f" since {day} UTC" if day else ""
             raise BudgetExceededError(
                 f"the allowance of {allowance.who!r}{since}: {error.reason}",
                 hint=error.hint.replace(

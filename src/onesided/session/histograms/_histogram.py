@@ -120,7 +120,7 @@ class Histogram(Count):
         if self.meaning:
             ends = self.bounds if isinstance(self.bounds, Sequence) else ()
             span = f" from {' to '.join(map(str, ends))}" if ends else ""
-            of = f"{self.bins} equal {of}{span}, the last with its end"
+            of = f"{self.bins} equal {of}{span} (the last with its end)"
         return f"Number of {nouns.units} in {of}"
 
     @property

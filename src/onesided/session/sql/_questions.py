@@ -471,6 +471,8 @@ def sql_of(question: Any, session: Any, *, table: str) -> str:
     clauses = {clause: one for clause, one in _CLAUSES.items() if one is kind}
     if clauses or kind is Count:
         tried = [counted]
+    elif isinstance(getattr(question, "q", ""), list | tuple):  # SQL asks for one at a time
+        return ""
     else:
         tried = [_call(word, question) for word, (one, _) in _WORDS.items() if one is kind]
     for aggregate in tried:
