@@ -12,6 +12,8 @@ import pytest
 
 pytest.importorskip("fastapi")
 
+from tests.covering import drawn
+
 import onesided as od
 from onesided.errors import ParameterError
 from onesided.noise import NotPrivateSeededNoise
@@ -19,7 +21,6 @@ from onesided.session import Count, Histogram, Sum
 from onesided_service._accuracy import accurate, half_width
 from onesided_service._api import WANTED
 from onesided_service._examples import examples_of
-from tests.covering import drawn
 
 spec = importlib.util.spec_from_file_location("pages", Path(__file__).with_name("test_pages.py"))
 pages = importlib.util.module_from_spec(spec)
