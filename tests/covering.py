@@ -1,4 +1,7 @@
-"""Few of many: rows of a product in which all pairs occur, and answers drawn from one reading."""
+"""Few of many: rows of a product in which all pairs occur, and answers drawn from one reading.
+
+And many in one: a test that runs over thousands of cases, each too short to be one of its own.
+"""
 
 from itertools import combinations
 
@@ -25,3 +28,24 @@ def drawn(session, question, times, noise=None):
     steps = prepared(session, question)
     secret = steps.read()
     return [steps.result(steps.draw(secret, noise), None) for _ in range(times)]
+
+
+def each(cases):
+    """One test of all of these, names and arguments; it tells all that fail."""
+
+    def whole(check):
+        def test():
+            failed = []
+            for name, given in cases.items():
+                try:
+                    check(*given)
+                except Exception as error:  # noqa: BLE001 - told below
+                    error.add_note(f"in {name}")
+                    failed.append(error)
+            if failed:
+                raise ExceptionGroup(f"{len(failed)} of {len(cases)} fail", failed)
+
+        test.__name__, test.__doc__ = check.__name__, check.__doc__
+        return test
+
+    return whole

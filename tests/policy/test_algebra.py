@@ -6,6 +6,7 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.covering import each
 
 from onesided import errors
 from onesided import policy as p
@@ -36,8 +37,7 @@ CASES = {
     "near": p.neighbourhood(radius=1, places={"a": (0,), "b": (1,)}),
     "nearer": p.neighbourhood(radius="1/2", places={"a": (0,), "b": (1,)}),
 }
-PAIRS = list(product(CASES.values(), repeat=2))
-IDS = [f"{one}, {two}" for one, two in product(CASES, repeat=2)]
+PAIRS = {f"{one}, {two}": (CASES[one], CASES[two]) for one, two in product(CASES, repeat=2)}
 
 
 def decided(one, two):
@@ -54,7 +54,7 @@ def both(one, two):
         return None if "protect nobody" in error.reason else pytest.fail(error.reason)
 
 
-@pytest.mark.parametrize(("one", "two"), PAIRS, ids=IDS)
+@each(PAIRS)
 def test_what_is_decided_holds_over_listed_records(one, two):
     if decided(one, two):
         assert one.relaxes(two, records=p.joint_records(one, two, groups=GROUPS))
@@ -68,7 +68,7 @@ def test_relaxation_is_reflexive(policy):
     assert policy & policy == policy
 
 
-@pytest.mark.parametrize(("one", "two"), PAIRS, ids=IDS)
+@each(PAIRS)
 def test_an_intersection_relaxes_both_and_has_exactly_their_common_moves(one, two):
     joint = both(one, two)
     if joint is None or joint in (one, two):
@@ -194,7 +194,7 @@ def test_relaxing_never_raises_a_loss(one, other, epsilon):
             assert mechanism.loss(shift) <= Fraction(epsilon) * edge.weight
 
 
-@pytest.mark.parametrize(("one", "two"), PAIRS, ids=IDS)
+@each(PAIRS)
 def test_losses_under_two_policies_add_along_each_common_edge(one, two):
     joint = both(one, two)
     if joint is None or one == two:

@@ -11,6 +11,7 @@ from functools import cache
 from itertools import combinations, permutations, product
 
 import pytest
+from tests.covering import each
 
 import onesided as od
 from onesided import accounting as acc
@@ -59,7 +60,7 @@ POLICIES = {
     "homes": p.view("minor", over="home", members=2),
     "register": p.view("minor", over="home", members=2, table="register"),
 }
-PAIRS = list(product(POLICIES, repeat=2))
+PAIRS = {f"{one}, {two}": (one, two) for one, two in product(POLICIES, repeat=2)}
 FACTS = ((), ("minor",), ("well",), ("minor", "well"), ("ill",))
 ROWS = [Row(group, frozenset(held)) for group in "ab" for held in FACTS]
 BUSY = frozenset(Row(group, frozenset(held)) for group, held in zip("abc", FACTS, strict=False))
@@ -79,14 +80,15 @@ def partners(name, long_form):
     return others if long_form else sorted({*chosen, "wide presence", "bounded"} - {name})
 
 
-@cache
 def moves(name):
+    return moves_of(POLICIES[name])
+
+
+@cache
+def moves_of(policy):
     """Every move of a policy, from table to table."""
-    found = {}
-    for world in (ALONE, COUPLE):
-        for real, other, edge in world.moves(POLICIES[name]):
-            assert edge in POLICIES[name].edges, f"{name} has no edge {edge}"
-            found[real, other] = edge
+    found = {(x, y): e for world in (ALONE, COUPLE) for x, y, e in world.moves(policy)}
+    assert set(found.values()) <= set(policy.edges)
     return found
 
 
@@ -134,7 +136,7 @@ def test_who_drops_all_rows_is_no_longer_in_the_table():
     assert not list(table_moves(p.bounded() & policy, Table((one,), ALONE.possible)))
 
 
-@pytest.mark.parametrize(("one", "two"), PAIRS)
+@each(PAIRS)
 def test_what_relaxes_has_no_move_that_the_other_lacks(one, two):
     verdict = decided(one, two)
     apart = [
@@ -161,13 +163,8 @@ def check_an_intersection_has_the_moves_of_both_and_their_larger_weight(one, two
         views = any(POLICIES[name].view for name in (one, two))
         assert views or not common
         return
-    named = {edge.name: edge for edge in joint.edges}
-    found = {}
-    for world in (ALONE, COUPLE):
-        for real, other, edge in world.moves(joint):
-            found[real, other] = edge
-            assert named[edge.name] == edge
-            assert there_as_told(joint, edge, real, other)
+    found = moves_of(joint)
+    assert all(there_as_told(joint, edge, *pair) for pair, edge in found.items())
     assert found.keys() == common.keys()
     assert all(edge.weight >= moves(one)[pair].weight for pair, edge in found.items())
     busy = {
@@ -250,13 +247,11 @@ def check_a_total_of_two_accounts_is_for_what_both_protect(one, two):
         (POLICIES[two], priced(POLICIES[two], 101)),
         accept_unprotected=True,
     ).epsilon
-    for world in (ALONE, COUPLE):
-        for real, other, edge in world.moves(joint):
-            pair = real, other
-            due = lost(one, pair) + lost(two, pair, 101)
-            assert due <= accepted[edge.name] <= told[edge.name]
-            if joint not in (POLICIES[one], POLICIES[two]):
-                assert due <= summed[edge.name]
+    for pair, edge in moves_of(joint).items():
+        due = lost(one, pair) + lost(two, pair, 101)
+        assert due <= accepted[edge.name] <= told[edge.name]
+        if joint not in (POLICIES[one], POLICIES[two]):
+            assert due <= summed[edge.name]
     # Unless that is accepted, nothing is promised where presence may take units away, or leave
     # them, and an account does not hide it.
     # A session under the intersection itself has a price for them.

@@ -346,8 +346,7 @@ def steps_loss(steps: Steps) -> LossDistribution:
     if isinstance(steps, Together):
         return total_loss([steps_loss(one) for one in steps.steps]).times(steps.times)
     if isinstance(steps, Gaussian):
-        known = gaussian_loss(steps.variance, moved=steps.squares) if steps.alike else None
-        return loss_by_orders([steps.divergence(o) for o in ORDERS]) if known is None else known
+        return _gaussian(steps)
     forward, backward = steps.epsilon, steps.backward
     both = certain_loss(forward)
     if not isinstance(forward, Infinite) and not isinstance(backward, Infinite):
@@ -356,6 +355,12 @@ def steps_loss(steps: Steps) -> LossDistribution:
         return both
     # Of two laws that none of them exceeds, the one that loses less together with others.
     return min(_worst(steps), both, key=lambda one: one.mean)
+
+
+@lru_cache(maxsize=64)  # many charges move the same: each takes 1,024 exponentials
+def _gaussian(steps: Gaussian) -> LossDistribution:
+    known = gaussian_loss(steps.variance, moved=steps.squares) if steps.alike else None
+    return loss_by_orders([steps.divergence(o) for o in ORDERS]) if known is None else known
 
 
 def _worst(steps: OneOf) -> LossDistribution:

@@ -614,12 +614,15 @@ def loss_by_orders(divergences: Sequence[Loss]) -> LossDistribution:
     # Where less than 2^-100 is left, and levels in between; a loss is drawn as the next level.
     top = min(most + Fraction(70, power) for power, most in known)
     levels = [top * place / _LEVELS for place in range(_LEVELS + 1)]
+    # What is left at each level, in integers over one denominator.
+    whole = math.lcm(levels[1].denominator, *(most.denominator for _, most in known))
+    lines = [(power * int(levels[1] * whole), power * int(most * whole)) for power, most in known]
 
-    def reached(level: Fraction) -> Fraction:
-        least = max(power * (level - most) for power, most in known)
-        return exp_neg(least)[1] if least > 0 else _ONE
+    def reached(place: int) -> Fraction:
+        least = max(rise * place - most for rise, most in lines)
+        return exp_neg(Fraction(least, whole))[1] if least > 0 else _ONE
 
-    tails = [_ONE, *map(reached, levels[1:])]
+    tails = [_ONE, *map(reached, range(1, _LEVELS + 1))]
     masses = {
         level: before - after
         for level, before, after in zip(levels[1:], tails, tails[1:], strict=False)

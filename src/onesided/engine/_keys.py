@@ -525,10 +525,13 @@ def _arrays(keys: object, by: Sequence[str]) -> Iterable[KeyColumn]:
     if flat or isinstance(keys, range):
         return _single(keys, by)
     values = list(keys)
-    several = any(issubclass(kind, tuple | list | np.ndarray) for kind in set(map(type, values)))
+    kinds = set(map(type, values))
+    several = any(issubclass(kind, tuple | list | np.ndarray) for kind in kinds)
     if not several and len(by) == 1:
         return [array_of(values)]
-    rows = [_row(plain(value), by) for value in values]
+    rows = values
+    if kinds != {tuple} or set(map(len, values)) != {len(by)}:
+        rows = [_row(plain(value), by) for value in values]
     return [array_of(list(column)) for column in zip(*rows, strict=True)]
 
 
