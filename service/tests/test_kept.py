@@ -119,7 +119,8 @@ def test_a_list_is_its_person_s_own_and_no_longer_than_it_may_be(browser, servic
 
 
 def test_answers_about_the_same_groups_stand_beside_each_other(browser, service):
-    paths = [browser.answered({**COUNT, "do": "ask"})[0] for _ in range(2)]
+    each = ("1/2", "1/4")
+    paths = [browser.answered({**COUNT, "epsilon": one, "do": "ask"})[0] for one in each]
     names = [path.rpartition("/")[2] for path in paths]
     history = browser.get("/history").text
     assert all(f'name="ask" value="{name}"' in history for name in names)
@@ -127,6 +128,7 @@ def test_answers_about_the_same_groups_stand_beside_each_other(browser, service)
     assert len(re.findall(r' id="answer[12]"', page)) == 2
     assert f"/asks/{names[1]}.csv?part=1" in re.findall(r"/asks/[^\"]*", page)
     assert "Group by group" in page
+    assert all(f"by place, ε = {one}</th>" in page for one in each)
     assert page.count("What was asked:") == 2
     assert page.count('<th scope="row">gym</th>') == 1
     other = pages.Browser(service).sign_in("bob")

@@ -152,7 +152,9 @@ async def compare(request: Request, person: SignedIn) -> Response:
         told: list[dict[str, Any]] = []
         for ask in asked:
             line, found = line_of(ask, service), release_from_json(ask.answer).releases
-            told += [{"line": line, "part": n, "of": one} for n, one in enumerate(found, 1)]
+            for part, one in enumerate(found, 1):
+                called = line["title"] if len(found) == 1 else one.title
+                told.append({"line": line, "part": part, "of": one, "called": called})
         told = told[:_MOST]
         answers = [{**shown(one["of"]), **one} for one in told]
         return {"answers": answers, "joined": joined([one["of"] for one in told])}
