@@ -110,7 +110,7 @@ def test_in_a_table_of_rows_it_is_the_mean_of_rows_anyway():
     [
         ({"of": "rows"}, "How many rows"),
         ({"max_rows": 2}, "no meaning"),
-        ({"of": "people"}, "unknown"),
+        ({"of": "people"}, "of must be"),
         ({"of": "rows", "max_rows": 0}, "max_rows"),
         ({"of": "rows", "max_rows": 1.5}, "max_rows"),
         ({"of": "rows", "max_rows": 2**30}, "max_rows"),

@@ -118,7 +118,7 @@ def test_a_row_changes_ranks_by_no_more_than_its_parts():
     [
         ({"of": "rows"}, "max_rows"),
         ({"max_rows": 2}, "max_rows"),
-        ({"of": "people"}, "of="),
+        ({"of": "people"}, "of must be"),
         ({"interpolate": 2}, "interpolate"),
         ({"of": "rows", "max_rows": 2, "q": 1, "candidates": [1, 2], "bounds": None}, "Leave of="),
     ],

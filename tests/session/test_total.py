@@ -221,7 +221,7 @@ def test_what_cannot_be_stated_is_refused_with_the_way_out(ledger):
     with pytest.raises(errors.PolicyError, match="no accounts"):
         total_guarantee(ledger)
     assert total_guarantee(ledger, MINORS).headline == 0
-    with pytest.raises(errors.ParameterError, match="unknown"):
+    with pytest.raises(errors.ParameterError, match="of must be"):
         total_guarantee(ledger, of="everything")
     with pytest.raises(errors.PolicyError, match="must be a Policy"):
         total_guarantee(ledger, "bounded")
