@@ -440,8 +440,7 @@ def test_what_is_left_is_what_a_question_about_a_range_may_still_take():
     session = od.Session(data, policy=od.policy.bounded(), budget=2, cohort="day")
     question = od.Count(where="day >= DATE '2026-01-02'", epsilon="3/4")
     session.ask(question)
-    paid = session.plan(question)
-    assert not paid.affordable
+    assert not session.plan(question).affordable
     assert set(session.remaining.values()) == {Fraction(1, 2)}
     with pytest.raises(errors.BudgetExceededError) as caught:
         session.ask(question)
