@@ -109,8 +109,8 @@ class Transaction:
         query = sa.select(steps).where(steps.c.number > after).order_by(steps.c.number)
         if clock_after is not None:
             query = query.where(steps.c.clock > clock_after)
-        for row in self._connection.execute(query.execution_options(yield_per=100)):
-            yield _step(row)
+        with self._connection.execute(query.execution_options(yield_per=100)) as found:
+            yield from map(_step, found)  # closed also where not all are read
 
     def numbers(self, *, time_after: int | None) -> list[int]:
         """The numbers of the steps whose batch has a time above ``time_after``, in order."""
@@ -124,8 +124,8 @@ class Transaction:
         query = sa.select(contents).order_by(contents.c.number).execution_options(yield_per=100)
         if batch is not None:
             query = query.where(contents.c.batch == batch)
-        for row in self._connection.execute(query):
-            yield Kept(**_typed(row, Kept))
+        with self._connection.execute(query) as found:
+            yield from (Kept(**_typed(row, Kept)) for row in found)
 
     def write_key(self, key: bytes) -> None:
         """Set the first key of a new state, or replace it."""
