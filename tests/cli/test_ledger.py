@@ -5,7 +5,6 @@ import io
 import json
 import os
 import re
-import secrets
 import sqlite3
 import subprocess
 import sys
@@ -344,23 +343,6 @@ def test_a_file_that_is_no_ledger_is_refused_unchanged(tmp_path, content):
     for command in ("show", "check", "head"):
         assert run(command, path).returncode == 4
     assert path.read_bytes() == content
-
-
-@pytest.fixture
-def postgres_place():
-    """An empty schema of its own."""
-    url = os.environ.get("ONESIDED_POSTGRES_URL")
-    if not url:
-        pytest.skip("skipped: ONESIDED_POSTGRES_URL not set")
-    import sqlalchemy
-
-    schema, engine = f"ledger_{secrets.token_hex(6)}", sqlalchemy.create_engine(url)
-    with engine.begin() as connection:
-        connection.exec_driver_sql(f"CREATE SCHEMA {schema}")
-    yield f"{url}?options=-csearch_path%3D{schema}"
-    with engine.begin() as connection:
-        connection.exec_driver_sql(f"DROP SCHEMA {schema} CASCADE")
-    engine.dispose()
 
 
 def test_a_ledger_in_postgres_is_shown_alike(postgres_place):

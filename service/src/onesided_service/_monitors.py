@@ -37,17 +37,15 @@ class LiveMonitor:
             latitude, longitude = (list(map(float, self._read(name))) for name in _POSITION)
             self.positions = latitude, longitude
         # What its rules or policy refuse is refused at the start, and not to whoever looks.
-        rules = rules_for(
-            self._keys,
-            place=config.place,
-            at_most=config.at_most,
-            at_least=config.at_least,
-            window=config.window,
-            epsilon=config.epsilon,
-            policy=self._policy,
-            charges=config.charges,
-            max_answers=None,
-        )
+        self._asked: dict[str, Any] = {
+            "at_most": config.at_most,
+            "at_least": config.at_least,
+            "window": config.window,
+            "epsilon": config.epsilon,
+            "policy": self._policy,
+            "charges": config.charges,
+        }
+        rules = rules_for(self._keys, place=config.place, max_answers=None, **self._asked)
         columns = Columns(person=config.person, place=config.place, time=config.time)
         refuse_deciding(rules.deciding, columns)
         self._monitor: Monitor | None = None
@@ -68,12 +66,7 @@ class LiveMonitor:
                 state = place(config.state or f"{config.name}.monitor.db")
                 self._monitor = Monitor(
                     self._keys,
-                    at_most=config.at_most,
-                    at_least=config.at_least,
-                    window=config.window,
-                    epsilon=config.epsilon,
-                    policy=self._policy,
-                    charges=config.charges,
+                    **self._asked,
                     state=state,
                     ledger=place(config.ledger) if config.ledger else None,
                     person=config.person,
