@@ -1,7 +1,6 @@
 """What an audit of this library found, each with the smallest table that showed it."""
 
 import datetime as dt
-import math
 import zoneinfo
 from decimal import Decimal
 
@@ -10,9 +9,9 @@ import polars as pl
 import pytest
 
 import onesided as od
-from onesided import errors
+from onesided import errors, verify
 from onesided.policy import GroupCount
-from onesided.verify import Universe, exact, paths
+from onesided.verify import Universe, exact
 
 P = od.policy
 
@@ -22,24 +21,10 @@ def table(rows, columns=("u", "p")):
 
 
 def law(data, policy, **question):
-    """The exact distribution of the noisy counts, and what was charged."""
-    out, charged = {}, {}
-
-    def run(noise):
-        session = od.Session(data, policy=policy, unit="u", budget=100, noise=noise)
-        release = session.count(epsilon=1, **question)
-        charged.update(session.spent)
-        return tuple(release.noisy.tolist())
-
-    for output, weight in paths(run, tail=1e-4):
-        out[output] = out.get(output, 0) + weight
-    return out, charged
-
-
-def lost(here, there):
-    return max(
-        (math.log(p / there[o]) if o in there else math.inf for o, p in here.items() if p > 1e-2)
-    )
+    """The exact law of the counts, and what they are charged."""
+    asked = od.Count(epsilon=1, **question)
+    plan = od.Session(data, policy=policy, unit="u", budget=100).plan(asked)
+    return verify.law(asked, data, policy, unit="u", tail=1e-4), plan.charge
 
 
 @pytest.mark.parametrize(
@@ -84,7 +69,7 @@ def test_a_session_prices_a_change_of_kind():
     ask = {"by": "p", "keys": ["x", "y"], "max_groups": 2, "counted": "unit & open"}
     here, charged = law(real, policy, **ask)
     there, _ = law(other, policy, **ask)
-    assert lost(here, there) <= max(charged.values()) + 1e-3
+    assert here.loss(there) <= max(charged.values()) + 1e-3
 
 
 EARLY = dt.datetime(2025, 10, 26, 0, 30, tzinfo=dt.UTC)

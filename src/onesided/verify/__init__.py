@@ -23,6 +23,7 @@ from onesided.verify._catalogue import (
 )
 from onesided.verify._enumerate import PathNoise, paths
 from onesided.verify._exact import Effort, ExactReport, Finding, estimate, exact
+from onesided.verify._law import Law, law
 from onesided.verify._line import (
     Case,
     CheckResult,
@@ -50,10 +51,10 @@ from onesided.verify._universe import (
 
 __all__ = [
     "Agreement", "AlignedReport", "AuditReport", "Case", "CheckResult", "Data", "EachCount",
-    "Effort", "ExactReport", "Finding", "Households", "Line", "Misaligned", "NoisePath",
+    "Effort", "ExactReport", "Finding", "Households", "Law", "Line", "Misaligned", "NoisePath",
     "PathNoise", "RiskReport", "Row", "Rows", "SumUniverse", "Table", "Tables", "Universe",
     "Verdict", "agrees", "aligned", "as_json", "as_junit", "audit", "cases_in", "catalogue",
-    "estimate", "exact", "geometric_law", "in_place_of", "losses_of", "markdown", "own_checks",
-    "paths", "power", "program", "risk", "shipped", "sources", "subsets", "table_moves",
-    "two_sided_law", "update", "verdicts",
+    "estimate", "exact", "geometric_law", "in_place_of", "law", "losses_of", "markdown",
+    "own_checks", "paths", "power", "program", "risk", "shipped", "sources", "subsets",
+    "table_moves", "two_sided_law", "update", "verdicts",
 ]  # fmt: skip
