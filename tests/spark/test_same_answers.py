@@ -5,7 +5,7 @@ import datetime as dt
 import numpy as np
 import pytest
 
-from onesided import Monitor, policy
+from onesided import Monitor, errors, policy
 from onesided.monitor import _monitor
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -76,3 +76,46 @@ def test_text_and_moments(both, spark):
         one = here.step(batch, id=str(step), time=at)
         two = there.step(frame, id=str(step), time=at)
         assert facts(one) == facts(two)
+
+
+ALARMS = {"at_most": 2, "at_least": 4, "window": 3, "on_unknown": "ignore"}
+VISITS = policy.sensitive_presence("NOT agreed OR minor", max_groups=1)
+ALARMED = "person int, place string, agreed boolean, minor boolean"
+
+
+def test_alarms_count_open_visits_as_on_one_machine(both, spark):
+    here, there = both(["a", "b", "ü"], policy=VISITS, epsilon=9, **ALARMS)
+    dice = np.random.default_rng(5)
+    asked = [True, False, None]
+    seen = set()
+    for step in range(4):
+        rows = [
+            (
+                int(dice.integers(12)),
+                ["a", "b", "ü", "nowhere"][dice.integers(4)],
+                asked[dice.choice(3, p=[0.8, 0.1, 0.1])],
+                asked[dice.choice(3, p=[0.1, 0.8, 0.1])],
+            )
+            for _ in range(int(dice.integers(5, 60)))
+        ]
+        columns = zip(*rows, strict=True)
+        batch = dict(zip(("person", "place", "agreed", "minor"), columns, strict=True))
+        one = here.step({n: list(c) for n, c in batch.items()}, id=str(step), time=step)
+        two = there.step(spark.createDataFrame(rows, ALARMED), id=str(step), time=step)
+        assert facts(one) == facts(two)
+        assert (one.lower_bounds, one.upper_bounds) == (two.lower_bounds, two.upper_bounds)
+        seen |= set(two.status)
+    assert "alarm" in seen
+
+
+def test_what_decides_who_is_open_must_be_there_and_boolean(both, spark):
+    _, there = both(["a"], policy=VISITS, **ALARMS)
+    for rows, shape, said in (
+        ([(1, "a", True)], "person int, place string, agreed boolean", "no column 'minor'"),
+        ([(1, "a", "yes", True)], ALARMED.replace("agreed boolean", "agreed string"), "'agreed'"),
+    ):
+        with pytest.raises(errors.DataError, match=said):
+            there.step(spark.createDataFrame(rows, shape), id="x", time=1)
+    many = policy.sensitive_presence(" OR ".join(f"c{n}" for n in range(8)), max_groups=1)
+    with pytest.raises(errors.ParameterError, match="reads 8 columns"):
+        both(["a"], policy=many, **ALARMS)

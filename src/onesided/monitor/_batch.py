@@ -371,12 +371,19 @@ def _opened(table: Mapping[str, Column], rules: Rules, columns: Columns) -> Bool
                     row=row,
                     column=name,
                 )
-    condition = rules.policy.rules[0].condition.readable()
-    bound = condition.bind(dict.fromkeys(names, BOOLEAN))
-    # Unknown counts as sensitive: open is who surely is not.
-    is_open = cache(lambda *row: bound.of(dict(zip(names, row, strict=True))) is False)
+    is_open = opened_by(rules)
     told = map(is_open, *held) if names else repeat(is_open(), rows)
     return np.fromiter(told, np.bool_, rows)
+
+
+def opened_by(rules: Rules) -> Callable[..., bool]:
+    """Whether a visit is open, by what its row holds in the deciding columns, in their order.
+
+    Unknown counts as sensitive: open is who surely is not.
+    """
+    names = rules.deciding
+    bound = rules.policy.rules[0].condition.readable().bind(dict.fromkeys(names, BOOLEAN))
+    return cache(lambda *row: bound.of(dict(zip(names, row, strict=True))) is False)
 
 
 def _named_there(

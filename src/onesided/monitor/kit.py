@@ -1,6 +1,6 @@
 """What the command line and the checks need of the monitor."""
 
-from onesided.monitor._batch import Columns, refuse_deciding, times_of
+from onesided.monitor._batch import Columns, opened_by, refuse_deciding, times_of
 from onesided.monitor._machine import StepAnswer, Visits
 from onesided.monitor._monitor import Recorder, open_ledger
 from onesided.monitor._publish import (

@@ -88,11 +88,6 @@ class SparkMonitor(Monitor):
                 self._tidy()
 
     def _prepare(self) -> None:
-        if self._rules.alarms is not None:
-            raise ParameterError(
-                "A monitor on Spark does not tell alarms.",
-                hint="Leave at_least out, or use onesided.Monitor.",
-            )
         ignore = self._on_unknown == "ignore"
         self._pairs = Pairs(self._spark, self._rules, self._columns, ignore_unknown=ignore)
 
@@ -109,7 +104,7 @@ class SparkMonitor(Monitor):
         return self._rows.read(batch, self._pairs, batch=name, time=at)
 
     def _machine(self, rules: Rules) -> Machine:
-        return Machine(rules, SparkWindow(self._rows, rules.size))
+        return Machine(rules, SparkWindow(self._rows, rules.cells))
 
     def _restored(self, id: str, time: int, content: bytes) -> Visits:  # noqa: A002
         return self._rows.restored(id, time, content)

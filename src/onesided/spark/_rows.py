@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,11 +24,12 @@ from onesided.errors import (
     KeysError,
     MissingDependencyError,
     OutputError,
+    ParameterError,
     PolicyMismatchError,
     UnknownColumnError,
     first_line,
 )
-from onesided.monitor.kit import LATEST, YEARS, Columns, Rules, digest_of_places
+from onesided.monitor.kit import LATEST, YEARS, Columns, Rules, digest_of_places, opened_by
 from onesided.noise import IntArray
 from onesided.store import plain_text
 
@@ -206,6 +208,7 @@ _REFUSED: Final = {
     -4: "later than the batch's own time",
     -5: "at a place that is none of the {places}",
 }
+_MOST_DECIDING: Final = 7
 
 
 class Pairs:
@@ -231,6 +234,7 @@ class Pairs:
         if self._text:
             for label in labels:
                 plain_text(label, name="a place")
+        self._open = [] if rules.alarms is None else _open_numbers(rules)
         import pyarrow as pa  # noqa: PLC0415 - loads on use
 
         kind = pa.string() if self._text else pa.int64()
@@ -240,7 +244,7 @@ class Pairs:
     def person_type(self, frame: DataFrame, batch: str) -> str:
         """The persons' type, "int" or "str". Errors: UnknownColumnError, DataError."""
         types = dict(frame.dtypes)
-        for name in (self._columns.person, self._columns.place):
+        for name in (self._columns.person, self._columns.place, *self._rules.deciding):
             if name not in types:
                 raise UnknownColumnError(
                     f"The batch {batch!r} has no column {name!r}.",
@@ -255,6 +259,14 @@ class Pairs:
                 hint=f"Cast the column: places of another type are other places. {NOTHING}",
                 column=self._columns.place,
             )
+        for name in self._rules.deciding:
+            if types[name] != "boolean":
+                raise DataError(
+                    f"Column {name!r} of batch {batch!r} is of type {types[name]}; who is "
+                    "sensitive follows from columns of true, false and null.",
+                    hint=f"Make the column {name!r} boolean. {NOTHING}",
+                    column=name,
+                )
         kind = types[self._columns.person]
         if kind not in ("string", *_WHOLE):
             raise DataError(
@@ -266,14 +278,18 @@ class Pairs:
         return "str" if kind == "string" else "int"
 
     def of(self, frame: DataFrame, *, batch: str, time: int) -> DataFrame:
-        """Columns code, person, time. Rows that must be refused have a code below 0."""
+        """Columns code, person, time. Rows that must be refused have a code below 0.
+
+        An open visit is a row of its place's second cell as well, where alarms are told.
+        """
         at, person = self._time(frame, batch, time), column_named(self._columns.person)
         text = self.person_type(frame, batch) == "str"
         person = F.try_validate_utf8(person) if text else person.cast("bigint")
         place = column_named(self._columns.place)
         place = F.try_validate_utf8(place) if self._text else place.cast("bigint")
         low, high = YEARS if self._rules.scale.dated else (-LATEST, LATEST)
-        rows = frame.select(person.alias("person"), place.alias("label"), at.alias("time"))
+        told = {"person": person, "label": place, "time": at, "open": self._opened()}
+        rows = frame.select(*(column.alias(name) for name, column in told.items()))
         rows = rows.join(F.broadcast(self._places), "label", "left")
         refused = (
             F.when(F.isnull("person"), -1)
@@ -283,10 +299,12 @@ class Pairs:
             .when(F.isnull("code") & ~F.lit(self._ignore), -5)
         )
         rows = rows.withColumn("code", F.coalesce(refused, F.col("code"))).where("code IS NOT NULL")
-        counted = F.col("code") >= 0
+        counted, code = F.col("code") >= 0, F.col("code")
+        both = F.array(code, code + F.lit(self._rules.size))
+        codes = F.when(counted & F.col("open"), both).otherwise(F.array(code))
         return (
             rows.select(
-                "code",
+                F.explode(codes).alias("code") if self._open else code,
                 F.when(counted, F.col("person")).alias("person"),
                 F.when(counted, F.col("time")).alias("time"),
             )
@@ -294,6 +312,14 @@ class Pairs:
             .groupBy("code", "person")
             .agg(F.max("time").alias("time"))
         )
+
+    def _opened(self) -> Column:
+        """Which rows are open: what the deciding columns hold, as one number, is one of these."""
+        number = F.lit(0)
+        for name in self._rules.deciding:
+            held = column_named(name)
+            number = number * 3 + F.when(held, 2).when(~held, 1).otherwise(0)
+        return number.isin(self._open)
 
     def refuse(self, code: int, batch: str) -> None:
         """Errors: DataError for rows that stand at ``code``, if it is below 0."""
@@ -329,6 +355,18 @@ class Pairs:
             hint=f"Cast the column. {NOTHING}",
             column=self._columns.time,
         )
+
+
+def _open_numbers(rules: Rules) -> list[int]:
+    """What is open: a digit for each deciding column, 2 for true, 1 for false, 0 for neither."""
+    if len(rules.deciding) > _MOST_DECIDING:
+        raise ParameterError(
+            f"The policy's condition reads {len(rules.deciding)} columns; a monitor on Spark "
+            f"reads at most {_MOST_DECIDING}.",
+            hint="Make one column of them, such as 'agreed', before the batches are written.",
+        )
+    held = product((None, False, True), repeat=len(rules.deciding))
+    return [number for number, row in enumerate(held) if opened_by(rules)(*row)]
 
 
 def column_named(name: str) -> Column:

@@ -89,7 +89,7 @@ class ParquetSink:
         size = release.rules.size
         facts = {"batch": [release.batch] * size, "time": [release.time] * size}
         columns = {**facts, **_statuses(release)}
-        kinds = {"at_most": pa.int64()}  # even where none is told
+        kinds = dict.fromkeys(_BOUNDS, pa.int64())  # even where none is told
         pq.write_table(
             pa.table({name: pa.array(column, kinds.get(name)) for name, column in columns.items()}),
             parquet,
@@ -110,6 +110,8 @@ class ParquetSink:
                 self._folder.remove(f"{_DRAFTS}/{left}")
 
 
+# The last is told beside alarms alone.
+_BOUNDS: Final = ("at_most", "open_at_least")
 _metadata = sa.MetaData()
 _steps = sa.Table(
     "onesided_published_steps",
@@ -125,7 +127,7 @@ _rows = sa.Table(
     sa.Column("step", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("place", sa.Text, primary_key=True),
     sa.Column("status", sa.Text, nullable=False),
-    sa.Column("at_most", sa.BigInteger),
+    *(sa.Column(name, sa.BigInteger) for name in _BOUNDS),
 )
 
 
@@ -142,9 +144,11 @@ class PostgresSink:
             execution_options={"schema_translate_map": {None: url.schema}},
         )
         self._driver: Any = self._engine.dialect.dbapi
-        self._name, self._schema = str(url), url.schema.replace('"', '""')
+        self._name, self._schema_name = str(url), url.schema
+        self._schema = url.schema.replace('"', '""')
         with self._transaction() as connection:
             _metadata.create_all(connection)
+            self._widen(connection)
 
     def at(self, number: int) -> PublishedStep | None:
         return next(iter(self._found(_steps.c.step == number)), None)
@@ -162,12 +166,20 @@ class PostgresSink:
                 raw: Any = connection.connection
                 with raw.cursor() as cursor:
                     table = f'"{self._schema}".onesided_published_statuses'
-                    target = f"{table} (step, place, status, at_most)"
+                    target = f"{table} (step, {', '.join(columns)})"
                     with cursor.copy(f"COPY {target} FROM STDIN") as copy:
                         for row in zip(*columns.values(), strict=True):
                             copy.write_row((release.number, str(row[0]), *row[1:]))
                 return
         _refuse_other(self.at(release.number), release)
+
+    def _widen(self, connection: sa.Connection) -> None:
+        """Tables that were made before alarms were told lack their column."""
+        held = sa.inspect(connection).get_columns(_rows.name, schema=self._schema_name)
+        missing = {*_BOUNDS} - {column["name"] for column in held}
+        for name in sorted(missing):
+            table = f'"{self._schema}".{_rows.name}'
+            connection.execute(sa.text(f"ALTER TABLE {table} ADD COLUMN {name} BIGINT"))
 
     def _found(self, condition: Any) -> list[PublishedStep]:
         query = sa.select(_steps).where(condition).order_by(_steps.c.step)
@@ -206,10 +218,14 @@ def _chain(release: MonitorRelease) -> dict[str, str]:
 
 
 def _statuses(release: MonitorRelease) -> dict[str, list[Any]]:
-    """Columns place, status, at_most; what else travels with the places is public elsewhere."""
+    """Columns place, status, bounds; what else travels with the places is public elsewhere."""
     columns = release.columns()
-    most = [None if value is None else int(value) for value in columns["at_most"]]
-    return {"place": list(release.places), "status": columns["status"], "at_most": most}
+    told = {
+        name: [None if value is None else int(value) for value in columns[name]]
+        for name in _BOUNDS
+        if name in columns
+    }
+    return {"place": list(release.places), "status": columns["status"], **told}
 
 
 def _refuse_other(held: PublishedStep | None, release: MonitorRelease) -> None:
