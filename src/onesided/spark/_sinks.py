@@ -220,7 +220,7 @@ def _chain(release: MonitorRelease) -> dict[str, str]:
 def _statuses(release: MonitorRelease) -> dict[str, list[Any]]:
     """Columns place, status, bounds; what else travels with the places is public elsewhere."""
     columns = release.columns()
-    told = {
+    told: dict[str, list[Any]] = {
         name: [None if value is None else int(value) for value in columns[name]]
         for name in _BOUNDS
         if name in columns
