@@ -102,6 +102,44 @@ def test_every_answer_is_written_in_every_format(name, tmp_path):
     assert "plotly" not in page
 
 
+def test_sdmx_names_what_each_number_is_of(tmp_path):
+    """Sums of a table are _T, all other groups of a count _O; every number is an estimate."""
+    asked = session(od.policy.addition_only())
+    table = asked.table(
+        by=["place", "hour"], keys=HOURS, of="rows", max_rows=2, max_groups=2, epsilon=9
+    )
+    rest = asked.count(by="place", keys=["gym"], others=True, max_groups=1, epsilon=9)
+    for number, (release, codes) in enumerate(((table, {"_T"}), (rest, {"gym", "_O"}))):
+        out = release.write(tmp_path / str(number), formats=["sdmx"], structure="EX:VISITS(1.0)")
+        told = list(csv.DictReader((out / "release.sdmx.csv").read_text().splitlines()))
+        assert codes <= {row["place"] for row in told}
+        assert {(row["STRUCTURE_ID"], row["OBS_STATUS"]) for row in told} == {
+            ("EX:VISITS(1.0)", "E")
+        }
+        assert [int(row["OBS_VALUE"]) for row in told] == release.estimate.tolist()
+    both = asked.ask_all([od.Count(epsilon=1), od.Count(epsilon=2)])
+    folder = both.write(tmp_path / "both", formats=["sdmx"], structure="EX:VISITS(1.0)")
+    assert (folder / "2" / "release.sdmx.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "structure", "said"),
+    [
+        ("count", "", "no SDMX dataflow"),
+        ("count", "VISITS", "no SDMX dataflow"),
+        ("sample", "EX:VISITS(1.0)", "holds estimates"),
+    ],
+)
+def test_what_sdmx_cannot_say_is_refused(name, structure, said, tmp_path):
+    with pytest.raises(errors.ParameterError, match=said):
+        ask(name).write(tmp_path / "out", formats=["sdmx"], structure=structure)
+    assert not (tmp_path / "out").exists()
+    renamed = od.Session(VISITS.rename({"place": "ACTION"}), policy=PRESENCE, budget=9)
+    release = renamed.count(by="ACTION", keys=["gym"], epsilon=1)
+    with pytest.raises(errors.ParameterError, match="'ACTION'"):
+        release.write(tmp_path / "out", formats=["sdmx"], structure="EX:VISITS(1.0)")
+
+
 @pytest.mark.parametrize("text", ["x\r=1+1", "a;=1+1", 'say "-1"', "a;\t @x", "a\n+1", "a,b"])
 def test_no_reader_of_a_csv_file_finds_a_cell_in_a_text(text, tmp_path):
     """Spreadsheets split at a semicolon in some countries, and at a bare end of line everywhere."""

@@ -43,6 +43,7 @@ from onesided.show import (
     figure,
     new_folder,
     require_formats,
+    require_structure,
     svg_text,
     unwritable,
     write_tables,
@@ -420,26 +421,39 @@ class Release:
         return figure(chart, backend)
 
     def write(
-        self, folder: str | Path, *, formats: Sequence[str] = FORMATS, outline: object = None
+        self,
+        folder: str | Path,
+        *,
+        formats: Sequence[str] = FORMATS,
+        outline: object = None,
+        structure: str = "",
     ) -> Path:
         """Write ``release.csv`` and so on, as ``formats`` asks, and ``guarantee.json``.
 
-        formats: of "csv", "json", "parquet", "xlsx" and "html", a page with the picture.
+        formats: of "csv", "json", "parquet", "xlsx", "html", a page with the picture, and "sdmx",
+        SDMX-CSV of the dataflow ``structure``, such as "EXAMPLE:VISITS(1.0)".
         outline: of a map in that page, as in :meth:`plot`.
         The folder must be new; it appears once everything is in it. Errors: OutputError;
         ParameterError for unknown formats; MissingDependencyError.
         """
-        require_formats(formats)
+        require_structure(structure, require_formats(formats))
         if not isinstance(folder, str | Path):
             raise ParameterError(f"folder must be a path, got {folder!r}.", hint='Write "out".')
         with new_folder(folder) as made:
             try:
-                self.write_into(made.partial, formats, outline=outline)
+                self.write_into(made.partial, formats, outline=outline, structure=structure)
                 return made.publish()
             except OSError as error:
                 raise unwritable(made.target, error, charged=True) from error
 
-    def write_into(self, place: Path, formats: Sequence[str], *, outline: object = None) -> None:
+    def write_into(
+        self,
+        place: Path,
+        formats: Sequence[str],
+        *,
+        outline: object = None,
+        structure: str = "",
+    ) -> None:
         """As :meth:`write`, into a folder that is there."""
         chosen = require_formats(formats)
         page = ""
@@ -465,6 +479,8 @@ class Release:
             about=(*replace(statement, first=()).sentences(), *self.notes, self._entry_words()),
             statement=statement.to_json(),
             layout=crossed(self.table) if self.kind == "TableRelease" else None,
+            structure=structure,
+            unnamed="_T" if self.kind == "TableRelease" else "_O",
         )
         (place / "guarantee.json").write_text(written, encoding="utf-8")
         if page:

@@ -18,7 +18,13 @@ from onesided.show._chart import (
 )
 from onesided.show._crossed import Crossed, crossed, crossed_html
 from onesided.show._folder import NewFolder, new_folder, unwritable
-from onesided.show._formats import FORMATS, require_formats, require_sheet, write_tables
+from onesided.show._formats import (
+    FORMATS,
+    require_formats,
+    require_sheet,
+    require_structure,
+    write_tables,
+)
 from onesided.show._libraries import figure
 from onesided.show._marks import ESTIMATE, GROUND, INK, UNSURE, element, long, text
 from onesided.show._outline import outline_around, read_outline
@@ -41,6 +47,6 @@ __all__ = [
     "Outline", "Page", "Panels", "Picture", "Places", "Role", "RoleColumn", "RoleTable", "Shape",
     "Shown", "Side", "cell_text", "crossed", "crossed_html", "csv_text", "drawn_twice", "element",
     "figure", "fill", "long", "moment", "new_folder", "outline_around", "read_outline",
-    "require_formats", "require_sheet", "resource", "svg_text", "text", "unwritable",
-    "write_tables",
+    "require_formats", "require_sheet", "require_structure", "resource", "svg_text", "text",
+    "unwritable", "write_tables",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Public tables as files: CSV, JSON, Parquet and Excel."""
+"""Public tables as files: CSV, JSON, Parquet, Excel and SDMX-CSV."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -13,10 +14,14 @@ from typing import Any, Final
 
 from onesided.errors import MissingDependencyError, ParameterError
 from onesided.show._crossed import Crossed
-from onesided.show._table import RoleTable
+from onesided.show._table import RoleTable, csv_text
 
 _STATEMENT: Final = "onesided.statement"
 _QUANTITIES: Final = ("estimate", "lower", "upper")
+_DIMENSIONS: Final = ("key", "beside")
+_SDMX: Final = {"estimate": "OBS_VALUE"}
+_SDMX_ID: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_DATAFLOW: Final = re.compile(r"[A-Za-z][\w.-]*:[\w@$-]+\(\d+(\.\d+)*\)", re.ASCII)
 _SHEET_ROWS: Final = 1_048_575  # that many fit below the heading of a sheet
 
 
@@ -29,12 +34,16 @@ def write_tables(
     about: Sequence[str] = (),
     statement: Mapping[str, Any] = MappingProxyType({}),
     layout: Crossed | None = None,
+    structure: str = "",
+    unnamed: str = "_O",
 ) -> None:
     """Write ``stem.csv`` and so on, one file for each format that is a table.
 
     statement: what the table is about, in JSON and in the metadata of Parquet. about: sentences on
     it, for a second sheet; ``first``, those that must be read before
     any number, stand above them, and the workbook then opens there. layout: one more sheet of it.
+    structure: the SDMX dataflow that ``stem.sdmx.csv`` is of; see :func:`require_structure`.
+    unnamed: SDMX's code for a row that a key does not name: "_T" for sums, "_O" for all others.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -47,6 +56,10 @@ def write_tables(
         path = stem.with_suffix(f".{name}")
         if name == "xlsx":
             _xlsx(table, path, first, about, layout)
+        elif name == "sdmx":
+            stem.with_suffix(".sdmx.csv").write_text(
+                _sdmx(table, structure, unnamed), encoding="utf-8"
+            )
         elif name in _WRITERS:
             _WRITERS[name](table, path, statement)
 
@@ -68,6 +81,20 @@ def require_formats(formats: Sequence[str]) -> tuple[str, ...]:
             value=formats,
         )
     return given
+
+
+def require_structure(structure: str, formats: Sequence[str]) -> None:
+    """Hold it to what names an SDMX dataflow. Errors: ParameterError.
+
+    >>> require_structure("EXAMPLE:VISITS(1.0)", ["sdmx"])
+    """
+    if (bool(structure) or "sdmx" in formats) and not _DATAFLOW.fullmatch(str(structure)):
+        raise ParameterError(
+            f"structure={structure!r} names no SDMX dataflow.",
+            hint='Give agency, id and version, such as formats=["sdmx"], '
+            'structure="EXAMPLE:VISITS(1.0)".',
+            value=structure,
+        )
 
 
 def require_sheet(rows: int) -> Any:
@@ -94,6 +121,33 @@ def require_sheet(rows: int) -> Any:
 def _csv(table: RoleTable, path: Path, statement: Mapping[str, Any]) -> None:
     del statement  # a table alone; the statement is in the JSON beside it
     path.write_text(table.csv(), encoding="utf-8")
+
+
+def _sdmx(table: RoleTable, structure: str, unnamed: str) -> str:
+    """SDMX-CSV 2.0: what names a row as dimensions, each number as an estimate ("E").
+
+    Errors: ParameterError for an answer without estimates, and names that SDMX does not have.
+    """
+    if "estimate" not in table.columns():
+        raise ParameterError(
+            "SDMX-CSV holds estimates, of which this answer has none.",
+            hint='Write it as "csv" or "parquet".',
+        )
+    size = len(table)
+    facts = {"STRUCTURE": "dataflow", "STRUCTURE_ID": structure, "ACTION": "I"}
+    columns: dict[str, list[Any]] = {name: [told] * size for name, told in facts.items()}
+    for part, values in zip(table.parts, table.columns().values(), strict=True):
+        name = part.name if part.role in _DIMENSIONS else _SDMX.get(part.name, part.name.upper())
+        if name in (*columns, "OBS_STATUS") or not _SDMX_ID.fullmatch(name):
+            raise ParameterError(
+                f"SDMX has no column {part.name!r} of a table's own.",
+                hint="Call it by letters, digits and _, and by no word of SDMX's.",
+                column=part.name,
+            )
+        none = unnamed if part.role in _DIMENSIONS else None
+        columns[name] = [none if value is None else value for value in values]
+    columns["OBS_STATUS"] = ["E"] * size
+    return csv_text(tuple(columns), zip(*columns.values(), strict=True))
 
 
 def _json(table: RoleTable, path: Path, statement: Mapping[str, Any]) -> None:
@@ -228,4 +282,4 @@ _WRITERS: Final[Mapping[str, Callable[[RoleTable, Path, Mapping[str, Any]], None
     "json": _json,
     "parquet": _parquet,
 }
-FORMATS: Final = (*_WRITERS, "xlsx", "html")
+FORMATS: Final = (*_WRITERS, "xlsx", "html", "sdmx")

@@ -34,7 +34,7 @@ from onesided.session._recall import told_of
 from onesided.session._release import Release
 from onesided.session._statement import Nouns
 from onesided.session.several._disjoint import charged_apart, column_apart
-from onesided.show import RoleTable
+from onesided.show import RoleTable, require_formats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +106,20 @@ class Answers(Release):
         told = {"answer": list(numbers), "title": titles}
         return RoleTable.of(told, roles={"answer": "fact", "title": "fact"})
 
-    def write_into(self, place: Path, formats: Sequence[str], *, outline: object = None) -> None:
+    def write_into(
+        self,
+        place: Path,
+        formats: Sequence[str],
+        *,
+        outline: object = None,
+        structure: str = "",
+    ) -> None:
         """Each answer in a folder ``1``, ``2``, ... of its own, beside what they are together."""
-        Release.write_into(self, place, formats, outline=outline)
+        own = [name for name in require_formats(formats) if name != "sdmx"]  # it has no numbers
+        Release.write_into(self, place, own or ["csv"], outline=outline)
         for number, one in enumerate(self.releases, 1):
             (place / str(number)).mkdir()
-            one.write_into(place / str(number), formats, outline=outline)
+            one.write_into(place / str(number), formats, outline=outline, structure=structure)
 
     def __str__(self) -> str:
         told = "\n\n".join(str(replace(part, told_again=False)) for part in self.parts)
