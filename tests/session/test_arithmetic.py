@@ -615,3 +615,22 @@ def test_bins_with_their_end_are_those_of_the_same_bins_alone():
     with pytest.raises(ParameterError, match="from 0 to 3"):
         od.certain(parts).tightened(od.certain(whole))
     assert od.certain(whole).rows[1.0, 2.0].sure.lower == 0
+
+
+def test_scopes_of_sides_are_of_both_where_sides_were_turned():
+    """Of a difference the lower bound rests on an upper one: it is about what is recorded, too."""
+    rows = pl.DataFrame({"x": [None] * 5 + [1] * 6})
+    every, some = (
+        od.certain(od.Session(rows, policy=policy, budget=100).count(epsilon=60, **asked))
+        for policy, asked in (
+            (od.policy.removal_only(), {}),
+            (od.policy.addition_only(), {"where": "x > 0", "unknown": "recorded"}),
+        )
+    )
+    assert (every - some).at_least(5)  # of those with x > 0 in truth it could be 0
+    for turned in (every - some, 9 - some, every / some, -some * 2, every + -1 * some, some / -2):
+        told = " ".join(turned.first)
+        assert "A certain bound is about what is recorded." in told
+        assert "upper bound" not in told
+    for kept in (some, some + 1, 2 * some, every + some, some / 11):
+        assert "A certain upper bound is about what is recorded." in " ".join(kept.first)

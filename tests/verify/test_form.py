@@ -180,6 +180,8 @@ def test_nan_equals_nan_of_the_same_bits():
         object(),
         memoryview(b"x"),
         np.array([1], dtype=np.longdouble),
+        np.array([(1, 2)], dtype="i8,i8")[["f0"]],  # whose bytes still hold the 2
+        np.zeros(1, dtype=np.dtype("i4,f8", align=True)),
         np.longdouble(1),
         Record("record", frozenset("a")),
         type("Denies", (), {"__dict__": property(lambda _self: {})})(),

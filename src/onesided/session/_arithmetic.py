@@ -21,6 +21,7 @@ from onesided._numbers import Number, exact, readable
 from onesided.errors import ParameterError
 from onesided.session._confidence import miss_of
 from onesided.session._interval import Interval
+from onesided.session._missing import sideless
 from onesided.session._release import Release, frame_of
 from onesided.session._tightened import Sum, tightest
 from onesided.show import SIDES, Card, RoleColumn, RoleTable
@@ -73,7 +74,8 @@ class Bounds:
     about: what the numbers are. by: the columns of keys. sources: the answers they come from, whose
     promises they share. whole: whether there is a row for each key that was asked about, so that
     rows can be summed. asked: the question they answer, as long as nothing was computed.
-    doubts: for each likely bound that was looked at, the chance that it does not hold.
+    doubts: for each likely bound that was looked at, the chance that it does not hold. turned:
+    whether an upper bound may rest on a lower one of an answer, as of what is taken away.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": range(6), "place": ["gym"] * 4 + ["bar"] * 2})
@@ -91,6 +93,7 @@ class Bounds:
     whole: bool = True
     asked: tuple[Any, ...] | None = None
     doubts: Mapping[Any, Fraction] = field(default_factory=dict)
+    turned: bool = False
 
     @classmethod
     def of(cls, number: Any) -> Bounds:
@@ -113,7 +116,7 @@ class Bounds:
     __radd__ = __add__
 
     def __neg__(self) -> Bounds:
-        return self._each(f"-({self.about})", Interval.__neg__)
+        return self._each(f"-({self.about})", Interval.__neg__, turned=True)
 
     def __sub__(self, other: Bounds | Number) -> Bounds:
         return self._with(other, "-", lambda one, two: one + -two)
@@ -129,7 +132,8 @@ class Bounds:
                 hint="Divide, add or compare two of them; no statistic is a product of counts.",
             )
         times = exact(factor, name="factor")
-        return self._each(f"{readable(times)} x ({self.about})", lambda one: one.times(times))
+        about = f"{readable(times)} x ({self.about})"
+        return self._each(about, lambda one: one.times(times), turned=times < 0)
 
     __rmul__ = __mul__
 
@@ -272,7 +276,11 @@ class Bounds:
     def _joined(self, other: Bounds) -> dict[str, Any]:
         """What both rest on; doubts are told apart by sources, so nothing may let go of one."""
         more = (one for one in other.sources if all(one is not mine for mine in self.sources))
-        return {"sources": (*self.sources, *more), "doubts": {**self.doubts, **other.doubts}}
+        return {
+            "sources": (*self.sources, *more),
+            "doubts": {**self.doubts, **other.doubts},
+            "turned": self.turned or other.turned,
+        }
 
     def certainly_less(self, other: Bounds | Number) -> list[Any]:
         """The keys whose number is certainly less than the other's; the others are unknown."""
@@ -334,7 +342,11 @@ class Bounds:
         """What must be known before any number, such as what was cut or is missing."""
         crossed = [_named(label) for label, one in self.rows.items() if one.likely.crossed]
         wrong = f"Likely bounds cross, so one of them is wrong: {', '.join(crossed)}."
-        said = [words for one in self.sources for words in one.warnings]
+        said = [
+            sideless(words) if self.turned else words
+            for one in self.sources
+            for words in one.warnings
+        ]
         return tuple(dict.fromkeys((*([wrong] if crossed else []), *said)))
 
     def sentences(self) -> tuple[str, ...]:
@@ -362,9 +374,9 @@ class Bounds:
             lines=tuple(rest),
         ).html()
 
-    def _each(self, about: str, made: Callable[[Interval], Interval]) -> Bounds:
+    def _each(self, about: str, made: Callable[[Interval], Interval], *, turned: bool) -> Bounds:
         rows = {label: Row.of(made, one) for label, one in self.rows.items()}
-        return replace(self, about=about, rows=rows, asked=None)
+        return replace(self, about=about, rows=rows, asked=None, turned=turned or self.turned)
 
     def _where(self, holds: Callable[[Interval], bool]) -> list[Any]:
         found = [label for label, one in self.rows.items() if holds(one.sure)]
@@ -376,6 +388,8 @@ class Bounds:
         """Row by row with another, matched by keys."""
         two = other if isinstance(other, Bounds) else Bounds.of(other)
         about, rests = f"{_part(self)} {sign} {_part(two)}", self._joined(two)
+        rests["turned"] |= sign == "-" and two.number is None
+        rests["turned"] |= sign == "/" and (two.number is None or two.number < 0)
         if not two.by or not self.by:
             keyed = self if self.by else two
             mine, its = (next(iter(one.rows.values()), None) for one in (self, two))

@@ -105,6 +105,17 @@ class LeftOut:
         return [(f"{side} ", what) for side, what in sides if side in certain]
 
 
+def sideless(words: str) -> str:
+    """What :meth:`LeftOut.sentence` says, of numbers of which either side rests on either.
+
+    >>> sideless("A certain upper bound is about what is recorded.")
+    'A certain bound is about what is recorded.'
+    """
+    for side in ("upper", "lower"):
+        words = words.replace(f"A certain {side} bound is about", "A certain bound is about")
+    return words
+
+
 def _either(names: Iterable[str]) -> str:
     return " or ".join(map(repr, names))
 

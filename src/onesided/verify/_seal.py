@@ -142,7 +142,7 @@ def _form(output: Any) -> Form:
 def _array(array: Any) -> Form:
     """An array: what it holds, how it lies in memory, and the larger one that it is a part of."""
     dtype, base = array.dtype, array.base
-    if dtype.metadata is not None or dtype in _PADDED:
+    if dtype.metadata is not None or dtype in _PADDED or _hides(dtype):
         raise _unknown(array)
     _MET.objects.append(array)
     part = base is not None and not (
@@ -158,6 +158,14 @@ def _array(array: Any) -> Form:
     else:
         held = array.tobytes()
     return np.ndarray, dtype, array.shape, lies, held
+
+
+def _hides(dtype: Any) -> bool:
+    """Whether records have bytes of no field, in which a number may stand that no field tells."""
+    told: set[int] = set()
+    for one, start, *_ in (dtype.fields or {}).values():
+        told.update(range(start, start + one.itemsize))
+    return dtype.fields is not None and len(told) < dtype.itemsize
 
 
 def _fields(output: Any) -> Form:

@@ -44,6 +44,7 @@ def cases() -> Iterator[Line]:
         (denied_fields, "the truth in an object that denies its fields"),
         (other_text, "the truth in a text that prints as another"),
         (part_of_array, "the truth in the array that the answer is a part of"),
+        (one_field, "the truth in bytes of a record that no field tells"),
         (locked_array, "an array locked where somebody is"),
         (same_or_equal, "one list twice, or two equal ones, by the true count"),
         (noted_member, "the truth written on a member of an enumeration"),
@@ -183,6 +184,12 @@ def other_text(data: Data, noise: Noise) -> tuple[int, str]:
 def part_of_array(data: Data, noise: Noise) -> IntArray:
     """The first number of an array that holds the truth as well."""
     return np.array([count(data) + up(noise), count(data)])[:1]
+
+
+def one_field(data: Data, noise: Noise) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+    """Records of a noisy and a true count, of which one field is chosen: the other's bytes stay."""
+    both = np.array([(count(data) + up(noise), count(data))], dtype=[("noisy", "i8"), ("n", "i8")])
+    return both[["noisy"]]
 
 
 def locked_array(data: Data, noise: Noise) -> IntArray:
