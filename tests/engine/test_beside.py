@@ -185,6 +185,17 @@ def test_a_map_has_the_places_that_are_somewhere():
     assert type(grid.shape()).__name__ == "Heat"
 
 
+def test_fields_are_named_by_both_ends_of_their_bins():
+    asked = {"max_groups": 1, "on_excess": "truncate", "epsilon": 60}
+    bins = {"age": list(range(0, 40, 10)), "pay": [0, 5, 10, 20, 30]}
+    data = pl.DataFrame({"person": [1], "age": [7], "pay": [3]})
+    made = od.Session(data, unit="person", policy=od.policy.addition_only(), budget=100)
+    shape = made.histogram(bins, **asked).shape()
+    assert shape.down == ["0 to 10", "10 to 20", "20 to 30"]
+    assert shape.across == ["0 to 5", "5 to 10", "10 to 20", "20 to 30"]
+    assert shape.values[0].tolist() == [1, 0, 0, 0]
+
+
 def test_a_card_says_what_is_left_and_the_same_when_told_again():
     one = session()
     first = one.count(by="place", keys=PLACES, epsilon=1, id="monday")

@@ -1,7 +1,7 @@
 """A stored answer is told again to the very question that it answers, by that question's fields."""
 
 import datetime as dt
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 
 import onesided as od
 from onesided import errors, linear
-from onesided.session import Count, RangeQuery, _fields
+from onesided.session import Count, RangeQuery, _fields, _recall
 from onesided.session._fields import plain
 from onesided.session._recall import identity_of
 
@@ -56,6 +56,7 @@ def test_questions_differ_where_a_field_does(name, one, other):
         ("keys", ["a", "b", "c"], pl.Series(["a", "b", "c"])),
         ("keys", ["a", "b", "c"], pl.DataFrame({"place": ["a", "b", "c"]})),
         ("by", "place", ["place"]),
+        ("where", "age>10 and not (age = 30)", '"age" > 10 AND NOT age = 30'),
         ("confidence", "0.95", Fraction(19, 20)),
         ("id", "x", "y"),
         ("again", True, False),
@@ -109,6 +110,40 @@ def test_the_four_cases_of_again(tmp_path):
         with pytest.raises(errors.ReleaseExistsError, match="another question"):
             made.count(**{**ASK, "epsilon": 2}, id="day", again=again)
     assert dict(made.spent) == dict(first.guarantee.epsilon)
+
+
+SPELLED = ["age>10", "age > 10"]
+
+
+def test_one_condition_is_one_question_however_it_is_spelled(tmp_path, monkeypatch):
+    made, asked = session(ledger=tmp_path / "l.db"), [Count(**ASK, where=w) for w in SPELLED]
+    first = made.ask(replace(asked[0], id="new"))
+    told = made.ask(replace(asked[1], id="new", again=True))
+    assert (told.told_again, told.columns()) == (True, first.columns())
+    several = [od.session.Several([one], id="both", again=True) for one in asked]
+    assert [made.ask(one).told_again for one in several] == [False, True]
+    # Ledgers hold answers that were known by the text, which is told again as it was written.
+    by_text = lambda value, *_: None if value is None else _fields.condition(value).text  # noqa: E731
+    with monkeypatch.context() as old:
+        where = replace(_fields.asked_fields(Count)["where"], told=by_text)
+        kinds = {**_fields.asked_fields(Count), "where": where}
+        old.setattr(_recall, "asked_fields", lambda _: kinds)
+        first = made.ask(replace(asked[0], id="old"))
+    assert made.ask(replace(asked[0], id="old", again=True)).columns() == first.columns()
+    with pytest.raises(errors.ReleaseExistsError, match="again=True"):
+        made.ask(replace(asked[0], id="old"))
+    for other in (asked[1], Count(**ASK, where="age > 11")):
+        with pytest.raises(errors.ReleaseExistsError, match="another question"):
+            made.ask(replace(other, id="old", again=True))
+
+
+def test_kinds_are_a_set():
+    kinds = ["open", "sensitive"]
+    told = [
+        identity(Count(**ASK, max_groups=2, counted=one), policy=od.policy.sensitive("age < 10"))
+        for one in (kinds, kinds[::-1])
+    ]
+    assert told[0] == told[1]
 
 
 def test_every_question_can_be_asked_again():

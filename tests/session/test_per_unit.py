@@ -53,6 +53,16 @@ def test_each_engine_makes_the_same_units(engine):
     ).estimate.tolist() == [48]
 
 
+def test_each_unit_is_in_one_group_of_a_table_of_units():
+    people = session(pl.DataFrame(VISITS)).per_unit(n="count")
+    told = people.count(by="n", keys=[1, 2, 3], epsilon=EXACT)
+    assert told.estimate.tolist() == [2, 1, 1]
+    assert told.cut.startswith("Rows without a value of 'n' are in no group.")
+    with pytest.raises(errors.ParameterError, match="each unit is in one group"):
+        people.count(by="n", keys=[1, 2, 3], max_groups=2, epsilon=EXACT)
+    assert "Units" not in people.histogram("n", bins=[0, 2, 9], epsilon=EXACT).cut
+
+
 def on_duckdb(frame):
     connection = duckdb.connect()
     connection.register("source", frame.to_arrow())

@@ -177,6 +177,10 @@ def test_units_are_called_by_the_schemas_noun():
     assert asked.at_most(3, epsilon=1).title == "At most 3 Personen"
     assert session().count(epsilon=1).title == "Number of units (person)"
     assert alone().count(epsilon=1).title == "Number of rows"
+    cut = asked.sum("pay", of="rows", max_rows=2, epsilon=9, **PAY, **PLACE).cut
+    assert "Of each Person at most 2 rows count in a group" in cut
+    assert "Personen in more than 1 group were counted in 1 of them" in cut
+    assert not re.search(r"[Uu]nit|'person'", cut)
 
 
 def test_the_statement_stands_before_any_row_is_read_and_is_that_of_the_release():

@@ -415,10 +415,13 @@ def test_no_upper_bound_is_certain_without_a_word_about_what_is_recorded(policy,
     except errors.OnesidedError:
         return
     assert "Recorded as w" in release.warnings[0]
-    bounds = release.above if name == "shares" else release.interval
-    if bounds.upper_certain:
-        assert "bound is about what is recorded." in release.warnings[0]
+    upper = bool(release.table.certain("upper").any())
+    said = "bound is about what is recorded." in release.warnings[0]
+    assert said == upper  # of no bound that is not there
+    if upper:
         assert "what is recorded" in release.guarantee.scope or "bounded" in release.guarantee.scope
+    said = [*release.statement.first, release.guarantee.about]
+    assert all(one.count(" are left out.") <= 1 for one in said)  # nothing is said twice
 
 
 @pytest.mark.parametrize(

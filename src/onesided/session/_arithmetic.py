@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
@@ -18,11 +19,13 @@ from itertools import accumulate, chain, count, permutations, product
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from onesided._numbers import Number, exact, readable
-from onesided.errors import ParameterError
+from onesided.errors import ConditionError, ParameterError
 from onesided.session._confidence import miss_of
+from onesided.session._context import condition
 from onesided.session._interval import Interval
-from onesided.session._missing import sideless
+from onesided.session._missing import respelled, sideless
 from onesided.session._release import Release, frame_of
+from onesided.session._statement import Statement
 from onesided.session._tightened import Sum, tightest
 from onesided.show import SIDES, Card, RoleColumn, RoleTable
 
@@ -206,7 +209,9 @@ class Bounds:
                     hint="Tighten counts or histograms of one question, with the same keys and "
                     "cuts, or counts by more or fewer columns, before you compute with them.",
                 )
-            both = other if mine is None else other._with(mine, "and", Interval.both)  # noqa: SLF001
+            both = other
+            if mine is not None:
+                both = mine._with(other.ordered(mine.by), "and", Interval.both)  # noqa: SLF001
             merged[other.asked] = replace(both, asked=other.asked)
         found = list(merged.values())
         starts = accumulate((len(one.rows) for one in found), initial=0)
@@ -249,6 +254,12 @@ class Bounds:
             return self
         (one,) = self.rows.values()
         return replace(self, by=other.by, rows=dict.fromkeys(other.rows, one), whole=other.whole)
+
+    def ordered(self, by: tuple[str, ...]) -> Bounds:
+        """The same with its columns of keys in another order."""
+        places = [self.by.index(name) for name in by]
+        rows = {tuple(label[at] for at in places): one for label, one in self.rows.items()}
+        return replace(self, by=by, rows=rows)
 
     def where(self, other: Bounds, sign: str) -> Bounds:
         """The rows of which ``other``, by the same keys or none, is certainly <, <=, > or >= 0.
@@ -531,7 +542,7 @@ def certain(release: Release, *, likely: bool = False) -> Bounds:
     # Which groups of a unit are cut depends on the engine, its version and the types of columns.
     opened = id(release) if release.told_again else release.own.get("_opened", id(release))
     which = opened if _CUT in release.cut else None
-    same = (replace(asked, heading=""), release.cut, by, tuple(rows), which)
+    same = _same(asked, release.cut, by, rows, which)
     if release.kind == "AboveRelease" and by == asked.by:  # its title asks; its bounds are of this
         asked = replace(asked, heading="", measure=release.counted)
     title = asked.whole()
@@ -544,6 +555,23 @@ def certain(release: Release, *, likely: bool = False) -> Bounds:
         asked=same if release.kind in _SAME else None,
         doubts=doubts,
     )
+
+
+def _same(
+    asked: Statement, cut: str, by: tuple[str, ...], rows: Iterable[tuple[Any, ...]], which: object
+) -> tuple[Any, ...]:
+    """What is the same of two answers to one question, in whatever order and words it was asked.
+
+    Of units that were cut the order counts: they are in the first of the groups.
+    """
+    order = sorted(range(len(by)), key=by.__getitem__)
+    where, keys = asked.where, frozenset(tuple(label[at] for at in order) for label in rows)
+    which = which if which is None else (which, by, tuple(rows))
+    with suppress(ConditionError):
+        where = str(condition(where).readable()) if where else ""
+    units = tuple(sorted(one for one in asked.measured if one[0] not in asked.by))
+    told = replace(asked, heading="", by=tuple(sorted(asked.by)), where=where, measured=units)
+    return told, respelled(cut, asked.where, where), tuple(sorted(by)), keys, which
 
 
 def _ends(table: RoleTable, side: _Side) -> list[tuple[Fraction | None, Fraction | None]]:

@@ -209,7 +209,9 @@ def _heat(
     starts = [name for name in names if not name.endswith("_to")]
     if len(starts) != 2 or estimate.size < _FIELDS or np.isnan(estimate).any():
         return None
-    down, across = (list(dict.fromkeys(columns[name])) for name in starts)
+    ways = [[name, f"{name[:-5]}_to"] if name.endswith("_from") else [name] for name in starts]
+    said = [[_label(columns, way, row) for row in range(estimate.size)] for way in ways]
+    down, across = (list(dict.fromkeys(one)) for one in said)
     if len(down) * len(across) != estimate.size or min(len(down), len(across)) < 2:
         return None
     if max(len(down) / 2, len(across)) > _ACROSS:
@@ -217,11 +219,11 @@ def _heat(
     values = np.full((len(down), len(across)), np.nan)
     rows = {value: place for place, value in enumerate(down)}
     cells = {value: place for place, value in enumerate(across)}
-    for place, (one, other) in enumerate(zip(*(columns[name] for name in starts), strict=True)):
+    for place, (one, other) in enumerate(zip(*said, strict=True)):
         values[rows[one], cells[other]] = estimate[place]
     return Heat(
-        across=list(map(_word, across)),
-        down=list(map(_word, down)),
+        across=across,
+        down=down,
         values=values,
         across_name=called[1],
         down_name=called[0],

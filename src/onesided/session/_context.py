@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 import narwhals as nw
 
+from onesided._english import one_line
 from onesided.engine import PublicKeys, Table, public_keys
 from onesided.engine.kit import (
     BEFORE,
@@ -42,7 +43,8 @@ class QueryContext:
     spend, all of them public. Rows are looked at by :meth:`PreparedQuery.read` alone, in a
     snapshot of the columns that the question uses: nothing here has any.
     binned: columns of bins, each with the column whose missing values are in none of them; None
-    where a missing value refuses the question.
+    where a missing value refuses the question. spelled: whether conditions and kinds count as they
+    were written, as they once did for stored answers, and not by what they say.
     """
 
     policy: Policy
@@ -53,6 +55,7 @@ class QueryContext:
     marks: Table | None = None
     ledger: Ledger | None = None
     binned: Mapping[str, str | None] = field(default_factory=dict)
+    spelled: bool = False
     _keys: dict[tuple[int, tuple[str, ...]], tuple[object, PublicKeys]] = field(
         default_factory=dict, repr=False
     )
@@ -130,6 +133,7 @@ class QueryContext:
     def row_each(self) -> bool:
         """Whether each unit has one row of the table: it is the row, or rows were made of units."""
         step = self.table.step
+        step = step.before.step if self.binned and step is not None else step
         return self.unit is None or (step is not None and step.thins is not None)
 
     def thinned(self, columns: Sequence[str]) -> tuple[str, ...]:
@@ -142,12 +146,24 @@ class QueryContext:
         said = "" if self.declared is None else self.declared.caveat
         if self.table.dated is None:
             return said
-        unit, column, most = self.table.dated
+        _, column, most = self.table.dated
         first = "first" if most == 1 else f"{most} first"
         return (
-            f"{said} Of each {unit!r} the rows of the {first} {column!r} alone count; what is "
+            f"{said} Of each {self.each} the rows of the {first} {column!r} alone count; what is "
             "certain is certain about these."
         ).strip()
+
+    @property
+    def nouns(self) -> tuple[str, str]:
+        """What sentences call one unit and several: the schema's noun, or units."""
+        noun = None if self.declared is None else self.declared.noun
+        return ("unit", "units") if noun is None else (one_line(noun[0]), one_line(noun[1]))
+
+    @property
+    def each(self) -> str:
+        """What sentences call each unit: the schema's noun, or the column that names it."""
+        noun = None if self.declared is None else self.declared.noun
+        return repr(self.unit) if noun is None else one_line(noun[0])
 
     @property
     def unit_name(self) -> str:

@@ -21,7 +21,7 @@ from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount
 from onesided.session._context import QueryContext, Taken
 from onesided.session._enclosed import with_delta
-from onesided.session._fields import Condition, IfUnknown
+from onesided.session._fields import Condition, Counted, IfUnknown
 from onesided.session._groups import group_count, kinds_of, names_of, refuse_clashes
 from onesided.session._missing import LeftOut, counted_where, left_out, unsure_kinds
 from onesided.session._plan import Plan, priced
@@ -149,7 +149,7 @@ class Discover:
     by: str | Sequence[str]
     delta: Number | None = None
     max_groups: int | None = None
-    counted: str | Sequence[str] | None = None
+    counted: Counted = None
     where: Condition = None
     unknown: IfUnknown = "recorded"
     threshold: int = 0
@@ -250,7 +250,7 @@ def search(
             own={"mechanism": mechanism},
             guarantee=plan.guarantee,
             entry=entry,
-            cut=f"{missing.sentence(plan.certain)} {_cut(query, context, plan)}".strip(),
+            cut=f"{missing.sentence(plan.certain)} {_cut(query, context, plan, missing)}".strip(),
             _make_frame=lambda columns: context.table.engine.answer(columns, types),
         )
 
@@ -345,7 +345,7 @@ def _plan(
 ) -> Plan:
     most = query.max_groups
     cut = f", each in at most {many(most or 1, 'group')}" if query.truncated else ""
-    kinds = " or ".join(sorted(query.counted or ("all",)))
+    kinds, units = " or ".join(sorted(query.counted or ("all",))), missing.units
     # Cutting units down only lowers counts.
     ended = mechanism.width is not None and not query.truncated and mechanism.key_delta is not None
     certain = ("lower", "upper") if ended else ("lower",)
@@ -353,7 +353,7 @@ def _plan(
         context,
         mechanism,
         context.policy.shifts(query),
-        about=f"About {kinds} units{cut}; a group that is not listed may have units.{said}",
+        about=f"About {kinds} {units}{cut}; a group that is not listed may have {units}.{said}",
         scope=missing.scope(certain),
         certain=certain,
         standard_deviation=mechanism.variance**0.5,
@@ -377,12 +377,12 @@ class _Keys(PreparedQuery[Secret, Release]):
         return {"found": {name: unpacked(kinds[name], raw) for name, raw in packed[1].items()}}
 
 
-def _cut(query: GroupCount, context: QueryContext, plan: Plan) -> str:
+def _cut(query: GroupCount, context: QueryContext, plan: Plan, missing: LeftOut) -> str:
     """What is said first where somebody's groups may have been left out."""
     if not query.truncated or context.unit is None:
         return ""
     return (
-        f"Units in more than {many(query.max_groups or 1, 'group')} were counted in "
+        f"{missing.counted} in more than {many(query.max_groups or 1, 'group')} were counted in "
         f"{query.max_groups} of them: lower bounds hold for "
         f"{plan.guarantee.scope or 'the data as they are'}, estimates are about data that may have "
         "been cut."
@@ -415,7 +415,7 @@ class Ngrams:
     order: str | Sequence[str]
     n: int
     max_groups: int | None = None
-    counted: str | Sequence[str] | None = None
+    counted: Counted = None
     where: Condition = None
     unknown: IfUnknown = "recorded"
     threshold: int = 0

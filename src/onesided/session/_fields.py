@@ -426,9 +426,16 @@ def _keys(value: Any, question: Any, context: QueryContext) -> object:
     return context.keys(value, by).digest
 
 
-def _condition(value: Any, *_: Any) -> object:
+def _condition(value: Any, _: Any, context: QueryContext) -> object:
     chosen = condition(value)
-    return chosen.text if chosen else None
+    if chosen is None:
+        return None
+    return chosen.text if context.spelled else str(chosen.readable())
+
+
+def _counted(value: Any, _: Any, context: QueryContext) -> object:
+    told = [value] if isinstance(value, str) else list(value)
+    return told if context.spelled else sorted(set(told))
 
 
 def _unknown(value: Any, question: Any, context: QueryContext) -> object:
@@ -444,6 +451,9 @@ Keys: TypeAlias = Annotated[object, Asked(_VALUE, _keys)]
 Edges: TypeAlias = Annotated[object, Asked(_VALUE, _edges)]
 EdgesOf: TypeAlias = Annotated[Any, Asked(_VALUE, _edges)]
 Condition: TypeAlias = Annotated[object, Asked({"type": ["string", "null"]}, _condition)]
+Counted: TypeAlias = Annotated[
+    str | Sequence[str] | None, Asked(_form_of(_parts(str | Sequence[str] | None)), _counted)
+]
 IfUnknown: TypeAlias = Annotated[Unknown, Asked(_UNKNOWNS, _unknown)]
 Weights: TypeAlias = Annotated[Operator | ArrayLike, Asked(_VALUE, _cells)]
 Shares: TypeAlias = Annotated[

@@ -16,7 +16,7 @@ from onesided.errors import ContributionError, KeysError, ParameterError
 from onesided.noise import IntArray, Noise
 from onesided.policy import Cells, GroupCount, Policy, Predicate
 from onesided.session._context import QueryContext, Taken
-from onesided.session._fields import Condition, IfUnknown, Keys
+from onesided.session._fields import Condition, Counted, IfUnknown, Keys
 from onesided.session._missing import NOTHING, LeftOut, counted_where, left_out, unsure_kinds
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Check, PreparedQuery, Result
@@ -74,7 +74,7 @@ class Grouped:
     keys: Keys = None
     max_groups: int | None = None
     on_excess: OnExcess | None = None
-    counted: str | Sequence[str] | None = None
+    counted: Counted = None
     where: Condition = None
     unknown: IfUnknown = "recorded"
     id: str | None = None
@@ -226,7 +226,8 @@ class Groups:
     def sentence(self) -> str:
         """Which data the answer, and a certain bound on it, is about."""
         last = " The group without a key holds all keys that are not listed." if self.others else ""
-        return f"{self._about}{' ' * bool(self.words)}{self.words}{last}"
+        said = filter(None, (self._about, self.words, self.left_out.dropped))
+        return f"{' '.join(said)}{last}"
 
     @property
     def _about(self) -> str:
@@ -300,8 +301,8 @@ class Groups:
                 about = "a certain lower bound holds of the data as they are, but other numbers "
                 about += "here are about data that may have been cut, not about "
             said.append(
-                f"Units in more than {many(most or 1, 'group')} were counted in {most} of them: "
-                f"{about}the data as they are."
+                f"{self.left_out.counted} in more than {many(most or 1, 'group')} were counted in "
+                f"{most} of them: {about}the data as they are."
             )
         elif self.words:
             said.append(
@@ -373,7 +374,7 @@ def group_count(
     kinds = kinds_of(question.counted, context.policy)
     where = counted_where(question.where, question.unknown)
     used = context.made_of({*by, *(() if where is None else where.readable().columns)})
-    if context.unit is None or not by:
+    if context.row_each or not by:
         if question.max_groups not in (None, 1):
             raise ParameterError(
                 f"max_groups={question.max_groups} has no meaning here: each unit is in one group.",

@@ -25,7 +25,7 @@ class LeftOut:
     where: a condition that may be unknown, or "". possible: whether rows count for which it is.
     passes: whether a CASE takes unknown for no. Where thinned or passes neither side is about the
     truth. gained, lost: whether units of an unknown kind may be counted among others, or not be.
-    rises: whether more rows can only raise the answer.
+    rises: whether more rows can only raise the answer. units: what these are called.
     """
 
     keys: tuple[str, ...] = ()
@@ -37,6 +37,7 @@ class LeftOut:
     gained: bool = False
     lost: bool = False
     rises: bool = True
+    units: str = "units"
 
     @property
     def numbers_about(self) -> str:
@@ -74,15 +75,25 @@ class LeftOut:
         if self.passes:
             said.append("A CASE in the condition takes what is missing for no.")
         if self.gained or self.lost:
-            said.append("Units whose kind is unknown count as of the protected kind.")
+            said.append(f"{self.counted} whose kind is unknown count as of the protected kind.")
         if self.thinned:
             said.append("What was made per unit leaves out values that are missing.")
         if self.keys:
             said.append(f"Rows without a value of {_either(self.keys)} are in no group.")
-        if self.values:
-            said.append(f"Rows without a value of {_either(self.values)} are left out.")
+        said += [self.dropped] if self.values else []
         said += [f"A certain {side}bound is about {what}." for side, what in self._sides(certain)]
         return " ".join(said)
+
+    @property
+    def dropped(self) -> str:
+        """Which rows are left out for a number that is missing; "" for none."""
+        named = _either(self.values)
+        return f"Rows without a value of {named} are left out." if named else ""
+
+    @property
+    def counted(self) -> str:
+        """What units are called, at the start of a sentence."""
+        return f"{self.units[:1].upper()}{self.units[1:]}"
 
     def _sides(self, certain: Sequence[str]) -> list[tuple[str, str]]:
         """Which certain bounds are not about the truth, and what they are about."""
@@ -95,11 +106,11 @@ class LeftOut:
             named = _either(dict.fromkeys((*self.keys, *self.values)))
             sides.append(("upper", f"rows with a value of {named}"))
         if self.lost:
-            sides.append(("upper", "units known to be of the kinds counted"))
+            sides.append(("upper", f"{self.units} known to be of the kinds counted"))
         if self.where and self.possible:
             sides.append(("lower", POSSIBLE))
         if self.gained:
-            sides.append(("lower", "units of the kinds counted or of unknown kind"))
+            sides.append(("lower", f"{self.units} of the kinds counted or of unknown kind"))
         if not self.rises:
             return [("", what) for _, what in sides if certain]
         return [(f"{side} ", what) for side, what in sides if side in certain]
@@ -117,10 +128,21 @@ def sideless(words: str) -> str:
 
 
 def _either(names: Iterable[str]) -> str:
-    return " or ".join(map(repr, names))
+    return " or ".join(map(repr, sorted(names)))
 
 
 NOTHING: Final = LeftOut()
+
+
+def respelled(said: str, where: str, text: str) -> str:
+    """The same sentence of a condition that is spelled otherwise.
+
+    >>> respelled("Recorded as a<5: rows ...", "a<5", '"a" < 5')
+    'Recorded as "a" < 5: rows ...'
+    """
+    for words in ("Recorded as ", "Counted where "):
+        said = said.replace(f"{words}{where}", f"{words}{text}")
+    return said
 
 
 def require_unknown(given: object) -> None:
@@ -167,6 +189,7 @@ def left_out(
         where=chosen.text if chosen is not None and unsure else "",
         possible=unknown == "possible" and unsure,
         passes=passes,
+        units=context.nouns[1],
     )
 
 

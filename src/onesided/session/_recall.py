@@ -41,9 +41,10 @@ def identity_of(
 
     Every field counts, also one that is added tomorrow. Fields at their default are left out, so
     that a further field with a default leaves older answers answers to the same question.
-    Numbers count by their value ("1/2" is 0.5), keys by their rows, conditions by their text. The
-    mechanism and its charge count too: were rates chosen in another way one day, an older answer's
-    bounds and guarantee would be told wrong.
+    Numbers count by their value ("1/2" is 0.5), conditions by what they say, kinds as a set. Keys
+    and ``by`` count in their order: what is stored stands in it, and what is told of one group may
+    rest on those before it. The mechanism and its charge count too: were rates chosen in another
+    way one day, an older answer's bounds and guarantee would be told wrong.
     Errors: ParameterError for a value that cannot be told from others.
     """
     return {
@@ -99,9 +100,9 @@ def asked_as(
 
 def recalled(
     question: Question[Any],
+    prepared: PreparedQuery[Any, Any],
     context: QueryContext,
     account: Account,
-    asked: str | None,
     *,
     again: bool,
 ) -> StoredRelease | None:
@@ -111,18 +112,25 @@ def recalled(
     0.2, and that is what was answered.
     """
     name = str(question.id)
+    written = replace(context, spelled=True)
     try:
+        asked = asked_as(question, prepared, context)
         return account.recall(name, question=asked, again=again)
     except ReleaseExistsError as error:
         if error.values.get("state") != "other":
             raise
+        try:
+            asked = asked_as(question, prepared, written)
+            return account.recall(name, question=asked, again=again)
+        except ReleaseExistsError as other:
+            if other.values.get("state") != "other":
+                raise
         error.hint = f"{_changes(question)}{error.hint}"
         old = formerly(question)
         if old is None:
             raise
         try:
-            before = old.prepare(context)
-            account.recall(name, question=asked_as(old, before, context))
+            account.recall(name, question=asked_as(old, old.prepare(context), written))
         except OnesidedError:
             raise error from None
         of, told = getattr(old, "of", None), "about units"
@@ -163,13 +171,11 @@ def _changes(question: Any) -> str:
 def told_again(
     question: Question[Result],
     prepared: PreparedQuery[Any, Result],
-    asked: str | None,
     stored: StoredRelease,
 ) -> Result:
     """The stored answer as a release that says so. The data are not read.
 
-    Errors: ReleaseExistsError if it is an answer to another question, or to one without an id, or
-    one of 0.1.
+    Errors: ReleaseExistsError if nothing says which question it answers, or if it is of 0.1.
     """
     facts = {"release_id": stored.release_id, "number": stored.number, "drawn": stored.time}
     if not holds_columns(stored.payload):
@@ -180,7 +186,7 @@ def told_again(
             state="other",
             **facts,
         )
-    if stored.question != asked:
+    if stored.question is None:
         raise ReleaseExistsError(
             f"The release stored under the id {stored.release_id!r} is an answer to another "
             "question.",

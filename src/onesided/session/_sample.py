@@ -121,6 +121,7 @@ class Sample:
 
         def result(answer: Answer, entry: int | None) -> SampleRelease:
             cut: Cut = answer["cut"]
+            kept = sum(cut.units.values())
             return SampleRelease(
                 rows=cut.frame,
                 samples=samples,
@@ -129,7 +130,7 @@ class Sample:
                 unit=context.unit,
                 guarantee=plan.guarantee,
                 entry=entry,
-                summary=f"Records of {many(sum(cut.units.values()), 'unit')}.",
+                summary=f"Records of {kept:,} {context.nouns[kept != 1]}.",
                 month=None if stream is None else stream.month,
                 attrition=None if stream is None else stream.sample.attrition,
             )
@@ -445,7 +446,8 @@ def _plan(context: QueryContext, samples: Samples, stream: Stream | None) -> Pla
     mechanism = PersistentSample(samples) if stream is None else stream.sample
     loss = mechanism.loss(context.policy)
     chances = ", ".join(f"{kind}: {one.keep_text}" for kind, one in samples.items())
-    about = f"True records of open units, whole or not at all; kept with probability {chances}."
+    about = f"True records of open {context.nouns[1]}, whole or not at all; kept with probability "
+    about += f"{chances}."
     if stream is not None:
         about = f"{about} {stream.about}"
     paid = stream is not None and stream.opened is not None

@@ -371,9 +371,9 @@ class Session(Asks):
         prepared = self._prepared(question, context)
         asked = asked_as(question, prepared, context)
         if question.id is not None:
-            stored = recalled(question, context, self._account, asked, again=question.again)
+            stored = recalled(question, prepared, context, self._account, again=question.again)
             if stored is not None:
-                told = told_again(question, prepared, asked, stored)
+                told = told_again(question, prepared, stored)
                 return with_left(told, self._account)
         self._require_a_promise(prepared.plan)
         self._require(prepared.plan)
@@ -432,8 +432,9 @@ class Session(Asks):
         context, question = self._context(), self._completed(question)
         prepared = self._prepared(question, context)
         asked = named(asked_as(question, prepared, context))
-        name = str(question.id)
-        receipt = self._account.unanswered(name, question=asked)
+        once = named(asked_as(question, prepared, replace(context, spelled=True)))
+        name, find = str(question.id), self._account.unanswered
+        receipt = find(name, question=asked) or find(name, question=once)
         if receipt is not None:
             secret = self._held[name] if name in self._held else read_for(prepared)
             answer = prepared.draw(secret, self._noise)
@@ -446,12 +447,12 @@ class Session(Asks):
                 return prepared.result(answer, receipt.number)
             finally:
                 self._held.pop(name, None)
-        stored = recalled(question, context, self._account, asked, again=True)
+        stored = recalled(question, prepared, context, self._account, again=True)
         if stored is None:
             raise LedgerError(
                 f"the question {name!r} was never charged.", hint="Charge it first.", id=name
             )
-        return told_again(question, prepared, asked, stored)
+        return told_again(question, prepared, stored)
 
     def _require(self, plan: Plan) -> None:
         delta, laws, days = plan.delta, plan.divergences, plan.cohorts

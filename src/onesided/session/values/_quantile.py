@@ -62,7 +62,7 @@ class Cumulated:
         rise: they are the nearest rising row to ``unbiased``, what the runs add up to.
     below, above: bounds on how many are at or below, and above, each candidate (the last column:
         in all, and 0). A group's hold all at once with ``confidence``; certain sides are never
-        wrong.
+        wrong about the rows that the answer says it is about.
     one_each: whether nobody has more than one value, so that those are numbers of units.
     truncated: whether units were cut to some of their values.
     """
@@ -392,8 +392,13 @@ class Quantile(Grouped):
         binned, share = self.binned(context), shares[0]
         points = binned.bins[self.column].edges
         groups = binned.question.groups(binned.context)
-        # The counts rise with rows; what is told of them does not.
-        groups = replace(groups, left_out=replace(groups.left_out, rises=self.only_rises))
+        # The counts rise with rows, and are certain; what is told of them is neither. A row without
+        # a value is in no run between candidates, which are no groups to who asks.
+        left, column = groups.left_out, (self.column,)
+        others = tuple(name for name in left.keys if name != self.column)
+        values = column if column[0] in left.keys else ()
+        left = replace(left, keys=others, values=values, rises=self.only_rises)
+        groups = replace(groups, left_out=left)
         mechanism = groups.for_policy(
             Cumulative, context, bins=len(points) + 1, epsilon=self.epsilon
         )
@@ -423,7 +428,7 @@ class Quantile(Grouped):
                 told=of_groups(keys, {name: np.array(v) for name, v in made.at(share).items()}),
                 bound_words=sure.words,
                 own=made.own,
-                **groups.published(context, plan, entry),
+                **{**groups.published(context, plan, entry), "cut": groups.cut(())},
             )
 
         return PreparedQuery(

@@ -83,7 +83,8 @@ class RowCount(Grouped):
         given = {n.name: getattr(self, n.name) for n in fields(self) if n.name != "max_rows"}
         asked, value = Sum(_ROWS, bounds=(0, most), **given), ones(most)
         detail = {"max_rows": str(most)}
-        return asked.prepared(context, value, detail=detail, words=value.sentence)
+        words = words_of_rows(context, most)
+        return asked.prepared(context, value, detail=detail, words=words)
 
 
 class _Ones(Value):
@@ -101,10 +102,11 @@ class _Ones(Value):
         del column, dtype
         return rows.with_columns(nw.lit(1).cast(nw.Int64()).alias(VALUE))
 
-    @property
-    def sentence(self) -> str:
-        """Which numbers the answer is about."""
-        return f"At most {many(self.high, 'row', one='counts', more='count')} per unit and group."
+
+def words_of_rows(context: QueryContext, most: int) -> str:
+    """Which rows are counted."""
+    rows = many(most, "row", one="counts", more="count")
+    return f"Of each {context.each} at most {rows} in a group."
 
 
 def ones(most: int) -> Value:

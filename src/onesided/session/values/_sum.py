@@ -326,7 +326,7 @@ class Sum(Valued):
         if most is None:
             return words_of_totals(context, value)
         return (
-            f"{value.sentence} Of each {context.unit!r} at most "
+            f"{value.sentence} Of each {context.each} at most "
             f"{many(most, 'row', one='counts', more='count')} in a group, those farthest "
             "from 0."
         )
@@ -474,6 +474,6 @@ def words_of_totals(context: QueryContext, value: Value) -> str:
     if context.unit is None:
         return value.sentence
     return (
-        f"{value.around_zero.sentence} What the rows of each {context.unit!r} in a group add up to "
+        f"{value.around_zero.sentence} What the rows of each {context.each} in a group add up to "
         f"is clipped to {value.ends}."
     )

@@ -67,9 +67,8 @@ class Value:
     @property
     def sentence(self) -> str:
         """Which numbers the answer is about."""
-        left = "" if self.missing == "refuse" else " Rows without a value are left out."
         clipped = f"rounded to steps of {text(self.step)} and clipped to {self.ends}"
-        return f"Values of {self.column!r} are {clipped}.{left}"
+        return f"Values of {self.column!r} are {clipped}."
 
     @property
     def ends(self) -> str:
@@ -296,8 +295,8 @@ def words_of(context: QueryContext, value: Value, most: int | None) -> str:
     if context.unit is None:
         return value.sentence
     if most is None:
-        return f"{value.sentence} Each {context.unit!r} counts once, with its own mean."
+        return f"{value.sentence} Each {context.each} counts once, with its own mean."
     return (
-        f"{value.sentence} Each {context.unit!r} counts with at most {most} of its rows in a "
+        f"{value.sentence} Each {context.each} counts with at most {most} of its rows in a "
         "group, by a hash."
     )

@@ -224,13 +224,19 @@ def answered(
         noisy, kept = np.asarray(answer["noisy"], dtype=np.int64), answer.get("totals")
         totals = None if kept is None else np.asarray(kept, dtype=np.int64)
         answers = mechanism.estimate(noisy, totals)
-        bounds = mechanism.interval(noisy, totals, confidence=share, estimate=answers.estimate)
-        size, variance = answers.estimate.size, answers.variance
-        certain, known = bounds[2], False if bounds[3] is None else bounds[3]
+        near = answers.estimate
+        bounds = mechanism.interval(noisy, totals, confidence=share, estimate=near)
+        # The truth is whole, and so are its bounds, as near as the estimate lets them.
+        lower = np.minimum(np.ceil(bounds.lower), np.floor(near))
+        upper = np.maximum(np.floor(bounds.upper), np.ceil(near))
+        size, variance = near.size, answers.variance
+        certain, known = bounds.certain, False if bounds.known is None else bounds.known
         rates = {"lower_certain": mechanism.upper_rate, "upper_certain": mechanism.lower_rate}
         columns = {
             **queries,
-            **dict(zip(("estimate", "lower", "upper"), (answers.estimate, *bounds), strict=False)),
+            "estimate": near,
+            "lower": lower,
+            "upper": upper,
             **{
                 name: np.full(size, certain and isinstance(rate, Infinite)) | known
                 for name, rate in rates.items()

@@ -121,7 +121,6 @@ class RangeQuery:
         axes = [Axis.of(name, one, context.schema[name]) for name, one in bins.items()]
         moves = self._moves(context, axes, groups)
         public = public_totals(moves, context, groups, tuple(bins))
-        left = "" if self.missing == "refuse" else " Rows without a value are left out."
         said = "About data that lie within the bins, all of them."
         if self.outside == "clamp":
             said = "Values beyond the bins count in the nearest bin."
@@ -141,7 +140,7 @@ class RangeQuery:
             ),
             apart=partial(context.policy.moves_along, whole=[axis.whole for axis in axes]),
             detail={**binned.detail, "outside": self.outside},
-            about=f"{groups.sentence} {said}{left}",
+            about=f"{groups.sentence} {said}",
         )
 
     def ways(self, context: QueryContext) -> Iterator[Way]:

@@ -35,7 +35,7 @@ from onesided.mechanism.kit import Together, rates_over
 from onesided.noise import IntArray, Noise, TwoSidedGeometric
 from onesided.policy import Edge, Shift
 from onesided.session._context import QueryContext, Taken
-from onesided.session._fields import Edges
+from onesided.session._fields import Counted, Edges
 from onesided.session._groups import Grouped, Groups, OnExcess
 from onesided.session._missing import left_out
 from onesided.session._plan import Plan, PlanOption, priced
@@ -215,7 +215,7 @@ class Synthetic:
     keys: Edges = None
     bins: Edges = None
     pairs: Edges = None
-    counted: str | Sequence[str] | None = None
+    counted: Counted = None
     on_excess: OnExcess | None = None
     seed: int = 0
     id: str | None = None

@@ -39,7 +39,7 @@ from onesided.session._release import Release
 from onesided.session._statement import Nouns
 from onesided.session.values._moments import asserted as valued
 from onesided.session.values._moments import moments
-from onesided.session.values._row_count import ones
+from onesided.session.values._row_count import ones, words_of_rows
 from onesided.session.values._sum import Sum
 from onesided.session.values._value import Missing, Of, Value, most_rows, rows_of_unit
 from onesided.session.workloads._cells import moves_of_places, public_totals
@@ -201,9 +201,10 @@ class CrossTable(Grouped):
         shared = {one.name: getattr(self, one.name) for one in fields(Grouped)}
         given = {name: getattr(self, name) for name in _OF_SUM}
         if self.column is None:
-            ones_of = ones(rows_of_unit(context, self.max_rows))
+            most = rows_of_unit(context, self.max_rows)
+            ones_of = ones(most)
             asked = Sum(ones_of.column, bounds=(0, ones_of.high), **shared)
-            return self._values(context, asked, ones_of, None, ones_of.sentence)
+            return self._values(context, asked, ones_of, None, words_of_rows(context, most))
         asked = Sum(self.column, **shared, **given)
         value = asked.value(context)
         if value.low < 0:
@@ -212,8 +213,8 @@ class CrossTable(Grouped):
                 "tells of none.",
                 hint="Give bounds from 0 up, or ask session.sum by groups.",
             )
-        most = most_rows(context, asked)
-        return self._values(context, asked, value, most, asked.words(context, value, most))
+        kept = most_rows(context, asked)
+        return self._values(context, asked, value, kept, asked.words(context, value, kept))
 
     def _units(self, context: QueryContext) -> _Counted:
         own = LinearQuery([], by=self.by, keys=self.keys, epsilon=self.epsilon)
