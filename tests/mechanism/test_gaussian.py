@@ -11,9 +11,9 @@ from scipy import stats
 from onesided import accounting as acc
 from onesided import errors
 from onesided._numbers import INFINITE, ORDERS
-from onesided.accounting._losses import gaussian_loss, loss_by_orders
+from onesided.accounting._losses import gaussian_loss
 from onesided.mechanism import GaussianCounts
-from onesided.mechanism.kit import Gaussian, Together, both_ways, steps_in
+from onesided.mechanism.kit import Together, both_ways, steps_in
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Shift
 
@@ -48,31 +48,67 @@ def test_divergences_are_above_those_of_the_law(variance, moved, order):
     assert found <= float(told) * (1 + 1e-9) + 1e-9
 
 
+def normal(size, epsilon):
+    """δ of the normal law that moves by so many deviations."""
+    e, cdf = float(epsilon), stats.norm.cdf
+    return cdf(size / 2 - e / size) - np.exp(e) * cdf(-size / 2 - e / size)
+
+
 @pytest.mark.parametrize(("variance", "moved"), [(4, 1), (100, 9), (2904, 100), (10**6, 100)])
 def test_the_law_is_that_of_the_normal_law_nearly(variance, moved):
-    law, shift = gaussian_loss(Fraction(variance), moved=moved), (moved / variance) ** 0.5
+    law, size = gaussian_loss(Fraction(variance), moved, alike=True), (moved / variance) ** 0.5
     for epsilon in (Fraction(1, 10), Fraction(1, 2), Fraction(1)):
-        e, cdf = float(epsilon), stats.norm.cdf
-        near = cdf(shift / 2 - e / shift) - np.exp(e) * cdf(-shift / 2 - e / shift)
+        near = normal(size, epsilon)
         assert float(law.delta(epsilon)) == pytest.approx(near, rel=0.1, abs=1e-9)
 
 
-def test_what_is_known_by_orders_alone_is_never_below_the_law():
-    steps = Gaussian(Fraction(50), 4, alike=True)
-    known = loss_by_orders([steps.divergence(order) for order in ORDERS])
-    exact = gaussian_loss(Fraction(50), moved=4)
-    for epsilon in ("0", "1/4", "1", "2"):
-        assert known.delta(epsilon) >= exact.delta(epsilon)
-    assert known.times(3).delta(2) >= exact.times(3).delta(2)
-    assert loss_by_orders([INFINITE] * len(ORDERS)).largest == INFINITE
-    assert gaussian_loss(Fraction(2**27), moved=1) is None
+@pytest.mark.parametrize("times", [1, 30])
+@pytest.mark.parametrize(
+    ("variance", "squares"), [(50, 4), (2904, 100), (10**6, 10**6), (2**40, 2**36), (2**30, 400)]
+)
+def test_sums_lose_as_by_the_normal_law_and_hardly_more(variance, squares, times):
+    told = gaussian_loss(Fraction(variance), squares).times(times).epsilon("1/1000000")
+    size = (times * squares / variance) ** 0.5
+    assert normal(size, told) <= 1.0001e-6
+    assert normal(size, float(told) * (0.98 if variance == 50 else 0.995)) > 1e-6
 
 
-def test_a_very_wide_one_and_totals_are_known_by_orders():
+MOVES = [(3,), (2, 1), (-2, 1), (2, 2, 1), (1, 1, 1, 1)]
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("variance", ["1/4", "3", "20"])
+def test_no_move_of_sums_loses_more_than_is_told(move, variance):
+    """Every answer enumerated, one number after the other: the losses add up."""
+    size = float(Fraction(variance))
+    values = np.arange(-int(9 * size**0.5) - 9, int(9 * size**0.5) + 10)
+    chances = np.exp(-(values**2) / (2 * size))
+    chances /= chances.sum()
+    losses, masses = np.zeros(1), np.ones(1)
+    for one in move:
+        own = (one**2 - 2 * one * values) / (2 * size)
+        losses = np.add.outer(losses, own).round(9).ravel()
+        losses, place = np.unique(losses, return_inverse=True)
+        masses = np.bincount(place, np.multiply.outer(masses, chances).ravel())
+    squares = sum(one**2 for one in move)
+    for told in (gaussian_loss(Fraction(variance), most) for most in (squares, squares + 1)):
+        for epsilon in np.linspace(0, 4 * (squares / size) ** 0.5, 20):
+            due = (masses * np.maximum(0, -np.expm1(epsilon - losses))).sum()
+            assert float(told.delta(Fraction(float(epsilon)))) >= due * (1 - 1e-9) - 1e-12
+
+
+def test_laws_of_noise_that_hides_nothing_or_nearly_all():
+    assert gaussian_loss(Fraction(1, 1024), 4).largest == INFINITE
+    assert gaussian_loss(Fraction(9), 0).largest == 0
+    tiny = gaussian_loss(Fraction(2**76), 9)
+    assert 0 < tiny.epsilon("1/1000000") < Fraction(1, 100)
+
+
+def test_a_very_wide_one_and_totals_are_known_by_their_law():
     for made in (GaussianCounts(2**30, alike=True), GaussianCounts(400)):
         note = acc.noise_note(made, {EDGE: [Shift(rise=0, fall=20)]})
         loss = acc.charge_loss(note, edge=EDGE, epsilon=INFINITE)
-        assert loss.epsilon("1/1000000") < 8
+        assert loss.epsilon("1/1000000") < 5
 
 
 def test_charges_of_several_answers_add_up_order_by_order():

@@ -12,7 +12,6 @@ from typing import Final, Protocol
 from onesided._english import many
 from onesided._numbers import (
     INFINITE,
-    ORDERS,
     Infinite,
     Loss,
     Number,
@@ -31,7 +30,6 @@ from onesided.accounting._losses import (
     counts_loss,
     gaussian_loss,
     guarantee,
-    loss_by_orders,
     two_way_loss,
     worst_of,
 )
@@ -357,10 +355,9 @@ def steps_loss(steps: Steps) -> LossDistribution:
     return min(_worst(steps), both, key=lambda one: one.mean)
 
 
-@lru_cache(maxsize=64)  # many charges move the same: each takes 1,024 exponentials
+@lru_cache(maxsize=64)  # many charges move the same
 def _gaussian(steps: Gaussian) -> LossDistribution:
-    known = gaussian_loss(steps.variance, moved=steps.squares) if steps.alike else None
-    return loss_by_orders([steps.divergence(o) for o in ORDERS]) if known is None else known
+    return gaussian_loss(steps.variance, steps.squares, alike=steps.alike)
 
 
 def _worst(steps: OneOf) -> LossDistribution:

@@ -12,7 +12,6 @@ from typing import Final
 
 from onesided._numbers import (
     INFINITE,
-    ORDERS,
     Infinite,
     Loss,
     Number,
@@ -27,7 +26,7 @@ from onesided.bounds.kit import exp_bounds, exp_neg, share_below_one, short_up
 from onesided.errors import ParameterError
 from onesided.fields import Exact, Field
 from onesided.mechanism import AtMost, Counts
-from onesided.mechanism.kit import Gaussian
+from onesided.noise.kit import masses_of
 from onesided.policy import Guarantee, Policy, Shift
 
 # One promise along one edge, and what follows from it without looking at any mechanism.
@@ -566,72 +565,75 @@ def two_sided_loss(upper: Loss | Number, lower: Loss | Number, *, fall: int) -> 
     return from_losses(masses, _ZERO)
 
 
-_WIDEST: Final = Fraction(2**26)  # σ up to 2^13, some 150,000 places
+def gaussian_loss(
+    variance: Fraction, squares: int | Fraction, *, alike: bool = False
+) -> LossDistribution:
+    """Numbers with discrete Gaussian noise, moved by an L2 norm of at most √squares.
 
+    Exact where ``alike``, so that at most ``squares`` numbers move, by 1 each, and σ is small. Else
+    the law of one number with noise of a variance v that moves by m whole steps, for an
+    ``r² = variance - v squares / m²`` above 0: every such move can be drawn from it, up to a factor
+    ``e^κ`` of each chance (docs/proofs/renyi.md). r² is a part in 2^12 of the variance, or about 1;
+    moves below a part in 2^11 of σ are told as that.
 
-def gaussian_loss(variance: Fraction, *, moved: int) -> LossDistribution | None:
-    """Counts with discrete Gaussian noise, of which ``moved`` move by 1 each; None if σ > 2^13.
-
-    At an answer x on the real count, less that count, one of them loses (1 - 2x) / (2 σ²): a grid
-    of step 1 / σ². Where it moves by less, or fewer move, no more is lost
-    (docs/proofs/renyi.md).
-
-    >>> one = gaussian_loss(Fraction(4), moved=1)
+    >>> one = gaussian_loss(Fraction(4), 1, alike=True)
     >>> round(float(one.delta(1)), 6)
     0.007249
+    >>> 0.00682 < gaussian_loss(Fraction(4000), 1000).delta(1) < 0.00685  # normal noise: 0.00683
+    True
     """
-    if variance > _WIDEST:
-        return None
-    if not moved:
+    if not squares:
         return certain_loss(0)
-    masses, beyond = Gaussian(variance, moved, alike=True).masses
+    if (alike or squares < 4) and variance <= _WIDEST:  # below 4 none moves by 2
+        return composed([(_moved(variance, 1), int(squares))])
+    squares = max(Fraction(squares), variance / _LONGEST)
+    bits = _PART + int(variance).bit_length()
+    spare = min(max(variance / _FINE, bits * _A_BIT), variance / 2)
+    rows = (_PART + int(variance / squares).bit_length()) * _A_BIT * variance / spare
+    steps = math.isqrt(int(rows * squares / (variance - spare))) + 1
+    wide = Fraction(int((variance - spare) * steps**2 / squares * _WIDEST)) / _WIDEST
+    spare = variance - wide * squares / steps**2
+    most = squares * _unlike(spare) + _unlike(spare * wide / variance)
+    if most > 1:
+        return certain_loss(INFINITE)
+    loss, grown = _moved(wide, steps), 1 + 2 * most  # e^κ is less
+    masses = (_ceil(mass * grown) for mass in (*loss.masses, loss.infinite))
+    *finite, infinite = masses
+    return LossDistribution(loss.start + 2 * most, loss.step, tuple(finite), infinite)
+
+
+def _moved(variance: Fraction, steps: int) -> LossDistribution:
+    """One number that moves by so many: at x more than it was it loses (m² - 2 m x) / (2 σ²)."""
+    masses, beyond = masses_of(variance)
     far = min(len(masses) - 1, math.isqrt(math.ceil(2 * BITS * variance)) + 1)
     shift = _GAUSSIAN_BITS - BITS
     sides = [-(-one >> shift) for one in masses[: far + 1]]
     rest = -(-(sum(masses[far + 1 :]) + beyond) >> shift)
     cells = [*sides[:0:-1], *sides]
     cells[0] += rest  # answers so far above lose less than the least that is kept
-    one = LossDistribution((1 - 2 * far) / (2 * variance), 1 / variance, tuple(cells), rest)
-    if len(cells) > MOST_POINTS:
-        one = _regrid(one, _width(one) / (MOST_POINTS - 2))
-    return composed([(one, moved)])
+    start = (steps**2 - 2 * steps * far) / (2 * variance)
+    one = LossDistribution(start, steps / variance, tuple(cells), rest)
+    return one if len(cells) <= MOST_POINTS else _regrid(one, _width(one) / (MOST_POINTS - 2))
 
 
-def loss_by_orders(divergences: Sequence[Loss]) -> LossDistribution:
-    """Any release of which only D_α along the move is known, at each of the orders.
+def _unlike(spare: Fraction) -> Fraction:
+    """The most that ln of a normal law's sum over a grid varies with where the grid lies.
 
-    By Markov's inequality ``Pr[L >= t] <= e^((α - 1)(D_α - t))``: at each level the least of these.
-
-    >>> one = loss_by_orders([Fraction(order, 100) for order in ORDERS])
-    >>> one.delta(1) > gaussian_loss(Fraction(50), moved=1).delta(1)
-    True
+    spare: its variance, in squared steps. Of ``2 q + 2 q^4 + ...``, ``q = e^(-2 π² spare)``, by
+    Poisson's formula; rounded up to a multiple of 2^-64, and 2 where that is nearer 1 than 0.
     """
-    known = [
-        (o - 1, d) for o, d in zip(ORDERS, divergences, strict=True) if isinstance(d, Fraction)
-    ]
-    if not known:
-        return certain_loss(INFINITE)
-    # Where less than 2^-100 is left, and levels in between; a loss is drawn as the next level.
-    top = min(most + Fraction(70, power) for power, most in known)
-    levels = [top * place / _LEVELS for place in range(_LEVELS + 1)]
-    # What is left at each level, in integers over one denominator.
-    whole = math.lcm(levels[1].denominator, *(most.denominator for _, most in known))
-    lines = [(power * int(levels[1] * whole), power * int(most * whole)) for power, most in known]
-
-    def reached(place: int) -> Fraction:
-        least = max(rise * place - most for rise, most in lines)
-        return exp_neg(Fraction(least, whole))[1] if least > 0 else _ONE
-
-    tails = [_ONE, *map(reached, range(1, _LEVELS + 1))]
-    masses = {
-        level: before - after
-        for level, before, after in zip(levels[1:], tails, tails[1:], strict=False)
-    }
-    return from_losses(masses, tails[-1])
+    q = exp_neg(min(spare, _SMOOTH) * _TWO_PI_SQUARED)[1]
+    most = 2 * q / (1 - q) if q < 1 else _ONE
+    return Fraction(_ceil(2 * most / (1 - most) * 2**64), 2**64) if 2 * most < 1 else 2 * _ONE
 
 
-_LEVELS: Final = 1024
+# σ up to 181, some 6,000 places; up to 2^11, some 66,000.
+_WIDEST, _LONGEST = 2**15, 2**22
 _GAUSSIAN_BITS: Final = 256
+# What is given away: r² as a part of the variance; κ, in bits, as one of squares / variance.
+_FINE, _PART = 2**12, 14
+# More than ln 2 / (2 π²), and less than 2 π²; and a spare variance beyond which nothing is gained.
+_A_BIT, _TWO_PI_SQUARED, _SMOOTH = Fraction(36, 1000), Fraction(19739, 1000), Fraction(8)
 
 
 def certain_loss(epsilon: Loss | Number) -> LossDistribution:

@@ -18,6 +18,8 @@ from onesided.linear._margins import (
     best_weights,
     has_margins,
     kept_within,
+    square_shifts,
+    squared,
     tightened,
     whole_cells,
 )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided._english import a, many
-from onesided._numbers import MAX_COUNT, Infinite, Loss, Number, positive, rate
+from onesided._numbers import INFINITE, MAX_COUNT, Infinite, Loss, Number, positive, rate
 from onesided.errors import DataError, OnesidedError, ParameterError
 from onesided.fields import settle
 from onesided.linear import (
@@ -51,7 +51,8 @@ from onesided.linear.kit import (
 from onesided.mechanism._fit import counts_of, rates_over
 from onesided.mechanism._reach import reaches
 from onesided.mechanism.law import CONFIDENCE, shared, tail_bound
-from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
+from onesided.noise import DiscreteGaussian, IntArray, Noise, SecureNoise, TwoSidedGeometric
+from onesided.noise.kit import variance_of
 from onesided.policy import Edge, Policy, Shift
 
 _PROBED: Final = 64
@@ -125,6 +126,9 @@ class Linear:
         is then about moves that leave these totals as they are, and they lose nothing by it;
         :meth:`for_policy` takes those that no move of the policy changes
         (:meth:`onesided.linear.Moves.components`). None tells none.
+    gaussian: the σ² of exact discrete Gaussian noise on each row, in place of both rates. Then no ε
+        holds, and rates are 1 / σ²; divergences follow from how far the answers move in L2
+        (:func:`onesided.linear.kit.square_shifts`, docs/proofs/renyi.md).
     Units: rates in nats per count.
     Source: delta-neighbourhood, section 5, with noise on two sides; Li et al. 2010.
     Errors: ParameterError for rates, or a strategy from which some query cannot be had.
@@ -146,6 +150,7 @@ class Linear:
     shifts: Mapping[Edge, tuple[Shift, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     public: Totals | None = None
+    gaussian: Fraction | None = None
 
     def __init__(
         self,
@@ -158,6 +163,7 @@ class Linear:
         shifts: Mapping[Edge, tuple[Shift, ...]] | None = None,
         notes: Sequence[str] = (),
         public: Totals | ArrayLike | None = None,
+        gaussian: Number | None = None,
     ) -> None:
         ways, asked = _operator(strategy), _operator(workload)
         check_spans(ways, asked)
@@ -167,16 +173,19 @@ class Linear:
                 f"{many(ways.shape[1], 'cell')} need as many labels, got {known.shape[1]:,}.",
                 hint="Label each cell; -1 is in no public total.",
             )
+        wide = None if gaussian is None else variance_of(gaussian, name="gaussian")
+        given = {"upper_rate": upper_rate, "lower_rate": lower_rate}
+        rates = {side: 1 / wide if wide else rate(one, name=side) for side, one in given.items()}
         settle(
             self,
             strategy=ways,
             workload=asked,
-            upper_rate=rate(upper_rate, name="upper_rate"),
-            lower_rate=rate(lower_rate, name="lower_rate"),
             non_negative=bool(non_negative),
             shifts=MappingProxyType(dict(shifts or {})),
             notes=tuple(notes),
             public=known,
+            gaussian=wide,
+            **rates,
         )
 
     @classmethod
@@ -247,6 +256,8 @@ class Linear:
             )
         source = SecureNoise() if noise is None else noise
         answers = np.asarray(self.strategy.apply(counts), dtype=np.int64)
+        if self.gaussian is not None:
+            return answers + source.gaussian(self.gaussian, answers.size)
         return answers + source.two_sided(self.upper_rate, self.lower_rate, answers.size)
 
     def estimate(self, noisy: IntArray, totals: IntArray | None = None) -> LinearAnswers:
@@ -390,6 +401,8 @@ class Linear:
 
     def loss(self, shift: Shift) -> Loss:
         """Exactly ``upper_rate * fall + lower_rate * rise``, for a shift of the strategy's rows."""
+        if self.gaussian is not None:
+            return INFINITE * (shift.rise + shift.fall)
         return self.upper_rate * shift.fall + self.lower_rate * shift.rise
 
     @property
@@ -398,8 +411,10 @@ class Linear:
         return {edge: max(map(self.loss, many)) for edge, many in self.shifts.items()}
 
     @property
-    def distribution(self) -> TwoSidedGeometric:
+    def distribution(self) -> TwoSidedGeometric | DiscreteGaussian:
         """One row's noise."""
+        if self.gaussian is not None:
+            return DiscreteGaussian(self.gaussian)
         return TwoSidedGeometric(self.upper_rate, self.lower_rate)
 
     @cached_property

@@ -21,7 +21,10 @@ Proof. What is bounded on the way is taken off the chance to miss.
    :func:`onesided.mechanism.law.tail_bound` bounds by a fiftieth of the chance.
 5. *Roundings.* A geometric's ``1 - p e^(iy)`` is ``(1 - p) + 2 p sin²(y / 2) - i p sin y``, where
    nothing cancels: its logarithm is off by parts in 2^50 of itself, or, in its angle, of y times
-   the mean. Sums of at most 2^11 such terms are off by less than 2^-40 of the sums of their sizes.
+   the mean. A discrete Gaussian's function is a sum of normal ones, one at each multiple of 2 π,
+   divided by the sum at 0; its logarithm is off by what y is, and that of a sum of noise by less
+   than 2^-40 of 1 and its size together. Sums of at most 2^11 such terms are off by less than
+   2^-40 of the sums of their sizes.
    Terms of the series that are all so small that together they are less than what is spared are
    not summed.
 """
@@ -30,16 +33,17 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import Infinite, Loss
 from onesided.mechanism.law import tail_bound
-from onesided.noise import TwoSidedGeometric
+from onesided.noise import DiscreteGaussian, TwoSidedGeometric
 
 Floats = NDArray[np.float64]
+_Law: TypeAlias = TwoSidedGeometric | DiscreteGaussian
 _PER_OCTAVE: Final = 32
 # A weight that is so many octaves below all of them is left to what is bounded apart.
 _OCTAVES: Final = 14
@@ -54,7 +58,7 @@ _ROUNDED: Final = 2.0**-40
 _AT_ONCE: Final = 2**20
 
 
-def reaches(law: TwoSidedGeometric, weights: NDArray[Any], share: Fraction) -> Floats:
+def reaches(law: _Law, weights: NDArray[Any], share: Fraction) -> Floats:
     """Per row of ``weights``, the h that its sum of centred noise passes so rarely.
 
     See the module for what is promised and why. share: how often at least ``sum <= h``.
@@ -92,7 +96,7 @@ def reaches(law: TwoSidedGeometric, weights: NDArray[Any], share: Fraction) -> F
     return np.minimum(found, _most(law, rows))
 
 
-def _most(law: TwoSidedGeometric, rows: Floats) -> Floats:
+def _most(law: _Law, rows: Floats) -> Floats:
     """What no sum passes at all; infinite but for noise on one side."""
     above, below = np.maximum(rows, 0).sum(axis=1), np.maximum(-rows, 0).sum(axis=1)
     ends = np.zeros(len(rows))
@@ -134,9 +138,7 @@ class _Series:
     smooth: the deviation of what is added to make them smooth; 0 where weights are whole.
     """
 
-    def __init__(
-        self, law: TwoSidedGeometric, miss: float, spare: float, far: float, *, smooth: float
-    ) -> None:
+    def __init__(self, law: _Law, miss: float, spare: float, far: float, *, smooth: float) -> None:
         self.law, self.smooth, self.spare = law, smooth, spare
         if smooth:
             half, low = 2 * far + 10 * smooth, math.sqrt(1.1 * law.variance())
@@ -156,8 +158,7 @@ class _Series:
         """Per row, an h for the sum of so many noises of each size."""
         kinds, kind = np.unique(counts, axis=0, return_inverse=True)
         angles = np.outer(sizes, self.at)
-        above, below = (_log(rate, angles) for rate in (self.law.upper, self.law.lower))
-        depths, turns = above[0] + below[0], above[1] - below[1]
+        depths, turns = _logs(self.law, angles)
         some = max(1, _AT_ONCE // self.at.size)
         parts = [
             self._solved(kinds[first : first + some], sizes, depths, turns)
@@ -168,7 +169,9 @@ class _Series:
     def _solved(self, counts: Floats, sizes: Floats, depths: Floats, turns: Floats) -> Floats:
         depth = counts @ depths
         height = np.exp(depth) * self.part
-        means = _mean(self.law.upper) + _mean(self.law.lower)
+        means = 0.0
+        if isinstance(self.law, TwoSidedGeometric):
+            means = _mean(self.law.upper) + _mean(self.law.lower)
         size = 1 - depth + np.outer(counts @ np.abs(sizes), self.at * means)
         most = self.most - _ROUNDED * np.einsum("ij,ij->i", height, size)
         seen = height.max(axis=0) > self.spare / self.at.size
@@ -189,6 +192,22 @@ class _Series:
 
 def _mean(rate: Loss) -> float:
     return 0.0 if isinstance(rate, Infinite) else math.exp(-rate) / -math.expm1(-rate)
+
+
+def _logs(law: _Law, angles: Floats) -> tuple[Floats, Floats]:
+    """Logarithm of the noise's characteristic function: of its size, and its angle."""
+    if isinstance(law, TwoSidedGeometric):
+        above, below = (_log(rate, angles) for rate in (law.upper, law.lower))
+        return above[0] + below[0], above[1] - below[1]
+    size = float(law.parameter)
+    near = angles - 2 * math.pi * np.rint(angles / (2 * math.pi))
+    depths, norm = -size * near * near / 2, 1.0
+    ratio = np.ones_like(near)
+    for j in range(1, 3 + int(2 / math.sqrt(size))):  # Poisson's formula, over both sums at 0
+        for way in (j, -j):
+            ratio += np.exp(-2 * math.pi * size * way * (near + math.pi * way))
+        norm += 2 * math.exp(-2 * math.pi**2 * size * j * j)
+    return depths + np.log(ratio / norm), np.zeros_like(near)
 
 
 def _log(given: Loss, angles: Floats) -> tuple[Floats, Floats]:

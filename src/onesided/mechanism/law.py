@@ -36,7 +36,7 @@ from onesided.mechanism._fit import (
     rates_over,
     whole_array,
 )
-from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
+from onesided.noise import DiscreteGaussian, IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import Edge, Policy, Shift
 
 _STEPS: Final = 4_000
@@ -45,7 +45,9 @@ _LARGE: Final = 700.0
 _OUTWARDS: Final = 1 + 2**-30
 
 
-def tail_bound(laws: Sequence[tuple[TwoSidedGeometric, float]], share: Fraction) -> float:
+def tail_bound(
+    laws: Sequence[tuple[TwoSidedGeometric | DiscreteGaussian, float]], share: Fraction
+) -> float:
     """The h that a sum of independent noise, centred, passes with chance at most ``1 - share``.
 
     On each side by itself. laws: pairs (noise, weight): a draw of ``noise`` times any number whose
@@ -53,8 +55,9 @@ def tail_bound(laws: Sequence[tuple[TwoSidedGeometric, float]], share: Fraction)
     Proof: let K be the cumulant function of the centred noise with both its geometrics taken to
     the side in question; all cumulants of a geometric are positive, so a factor w gives at most
     K(s |w|) on either side. K(s sqrt(y)) is convex in y and 0 at 0, so many factors give at most
-    K(s sqrt(weight)). By Chernoff's bound exp(sum K - s h) = 1 - share for the h that is returned,
-    whatever s; the least one found is taken.
+    K(s sqrt(weight)). A discrete Gaussian's K(s) is at most s² σ² / 2. By Chernoff's bound
+    exp(sum K - s h) = 1 - share for the h that is returned, whatever s; the least one found is
+    taken.
 
     >>> tail_bound([], Fraction(19, 20))
     0.0
@@ -66,12 +69,15 @@ def tail_bound(laws: Sequence[tuple[TwoSidedGeometric, float]], share: Fraction)
         (float(slope), math.sqrt(weight))
         for law, weight in laws
         for slope in (law.upper, law.lower)
-        if not isinstance(slope, Infinite) and weight > 0
+        if isinstance(law, TwoSidedGeometric) and not isinstance(slope, Infinite) and weight > 0
     ]
-    if not parts:
+    normal = sum(float(one.parameter) * w for one, w in laws if isinstance(one, DiscreteGaussian))
+    if not parts and not normal:
         return 0.0
-    s = np.arange(1, _STEPS) / _STEPS * min(slope / size for slope, size in parts)
-    total = np.zeros_like(s)
+    # Of normal laws alone the least is half-way.
+    half = math.sqrt(-2 * math.log(1 - share) / normal) if normal else 0.0
+    s = np.arange(1, _STEPS) / _STEPS * min((a / b for a, b in parts), default=2 * half)
+    total = s * s * normal / 2
     for slope, size in parts:
         u = s * size
         total += math.log(-math.expm1(-slope)) - np.log(-np.expm1(u - slope))

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from onesided._english import many
 from onesided._numbers import MAX_COUNT, Infinite, Loss, Number, positive, rough
-from onesided.accounting import steps_note
 from onesided.engine.kit import MOST_ROWS
 from onesided.errors import OnesidedError, ParameterError, PolicyError
 from onesided.linear import (
@@ -40,7 +39,7 @@ from onesided.linear.kit import (
     thinned,
 )
 from onesided.mechanism import Linear as Mechanism
-from onesided.mechanism.kit import CONFIDENCE, Chosen, Counted, Steps, rates_over
+from onesided.mechanism.kit import CONFIDENCE, Chosen, Counted, Gaussian, Steps, rates_over
 from onesided.noise import IntArray, Noise, TwoSidedGeometric
 from onesided.policy import Edge, Policy, Shift
 from onesided.session._confidence import Confidence
@@ -315,10 +314,11 @@ def plan_of(
     sides = {"upper": mechanism.lower_rate, "lower": mechanism.upper_rate}
     clear = sums or mechanism.of_cells
     certain = tuple(s for s, rate in sides.items() if clear and isinstance(rate, Infinite))
-    plan = priced(
+    return priced(
         context,
         mechanism,
         choice.shifts,
+        known=choice.steps,
         about=about,
         scope=groups.left_out.numbers(certain, groups.words)
         if groups.words
@@ -328,9 +328,6 @@ def plan_of(
         why=choice.why,
         alternatives=lambda: choice.others,
     )
-    upper, lower = mechanism.upper_rate, mechanism.lower_rate
-    told = {edge.name: corners(some, upper, lower) for edge, some in choice.shifts.items()}
-    return replace(plan, noise=steps_note(told))
 
 
 def corners(shifts: Sequence[Shift], upper: Loss, lower: Loss) -> Steps:
@@ -365,6 +362,8 @@ class Choice:
 
     error: the root of the mean squared error of the queries (of 256 of them if there are more, of
     4 to 32 for strategies without a closed form). public: the totals that answers are held to.
+    gaussian: the σ² of Gaussian noise in place of the rates; squares: how far each edge's moves
+    take its sums in L2, squared.
     """
 
     name: str
@@ -378,8 +377,18 @@ class Choice:
     public: Totals | None = None
     why: str = ""
     others: tuple[PlanOption, ...] = ()
+    gaussian: Fraction | None = None
+    squares: Mapping[Edge, int] = field(default_factory=dict)
 
-    def mechanism(self, non_negative: bool) -> Mechanism:  # noqa: FBT001 - one caller
+    @property
+    def steps(self) -> dict[str, Steps]:
+        """What is known of its loss along each edge."""
+        if self.gaussian is not None:
+            return {edge.name: Gaussian(self.gaussian, one) for edge, one in self.squares.items()}
+        upper, lower = self.upper_rate, self.lower_rate
+        return {edge.name: corners(some, upper, lower) for edge, some in self.shifts.items()}
+
+    def mechanism(self, non_negative: bool = False) -> Mechanism:  # noqa: FBT001, FBT002
         """Noise on its sums. Errors: ParameterError where these would not fit 64 bits."""
         if self.strategy.largest * MOST_ROWS > MAX_COUNT:
             raise ParameterError(
@@ -395,6 +404,7 @@ class Choice:
             non_negative=non_negative,
             shifts=self.shifts,
             public=self.public,
+            gaussian=self.gaussian,
         )
 
 

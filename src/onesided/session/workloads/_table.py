@@ -3,20 +3,24 @@
 Claim: each margin is the sum of its cells, by what it is: of rows, of units of one cell each, or of
 numbers that a unit adds to each of its cells. So what moves a cell by a shift moves each measured
 margin by no more in all, and a strategy of margins with weights w by at most ``sum(w)`` times the
-shift of all cells. Certain bounds travel by :func:`onesided.linear._margins.tightened`: they are
-about those sums, in which everybody who is counted lies in a cell, and nobody else.
+shift of all cells; in L2, squared, by ``sum(w^2) (rise^2 + fall^2)``, or, for units of one cell, as
+:func:`onesided.linear._margins.square_shifts` has it. Certain bounds travel by
+:func:`onesided.linear._margins.tightened`: they are about those sums, in which everybody who is
+counted lies in a cell, and nobody else.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onesided._english import many
 from onesided._numbers import MAX_COUNT, Infinite, Number, positive, rough
@@ -24,19 +28,31 @@ from onesided.engine.kit import MOST_ROWS
 from onesided.errors import DataError, KeysError, ParameterError
 from onesided.fields import one_of
 from onesided.linear import Grid, Identity, Kron, Moves, Operator, kron
-from onesided.linear.kit import Margins, best_weights, kept_within, tightened, whole_cells
+from onesided.linear.kit import (
+    Margins,
+    best_weights,
+    held_factors,
+    kept_within,
+    square_shifts,
+    squared,
+    tightened,
+    whole_cells,
+)
+from onesided.mechanism import GaussianSums
 from onesided.mechanism import Linear as Mechanism
 from onesided.mechanism.kit import CONFIDENCE
-from onesided.noise import IntArray, Noise
+from onesided.noise import DiscreteGaussian, IntArray, Noise
 from onesided.policy import Edge, Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext, Taken
 from onesided.session._fields import Edges
+from onesided.session._gaussian import Law, by_law, with_law
 from onesided.session._groups import RESULT_COLUMNS, Grouped, Groups
-from onesided.session._plan import PlanOption
+from onesided.session._plan import Plan, PlanOption
 from onesided.session._question import Answer, Check, PreparedQuery, all_of
 from onesided.session._release import Release
 from onesided.session._statement import Nouns
+from onesided.session._ways import Way
 from onesided.session.values._moments import asserted as valued
 from onesided.session.values._moments import moments
 from onesided.session.values._row_count import ones, words_of_rows
@@ -79,6 +95,7 @@ class CrossTable(Grouped):
         before any charge, so that a total that no move changes is public.
     strategy: "cells", "margins", "weighted margins" or "levels", or None for the least predicted
         error of all numbers that are published; ``plan`` compares them, and each margin.
+    law: as in :class:`onesided.session.Count`: with Gaussian noise no side is certain.
     A margin is the sum of its cells: a unit that a policy lets into several counts in each, which
     the answer says first.
     Direction and loss: noise on the sums that are measured, where moves need it; the other side is
@@ -106,11 +123,12 @@ class CrossTable(Grouped):
     proportions: bool = False
     outside: Outside = "leave"
     strategy: str | None = None
+    law: Law = "pure"
     confidence: Number = CONFIDENCE
     simultaneous: bool = False
 
     work: ClassVar = 6  # as many counts may take
-    later: ClassVar = ("margins", "hierarchy", "proportions", "outside", "strategy")
+    later: ClassVar = ("margins", "hierarchy", "proportions", "outside", "strategy", "law")
 
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
@@ -120,21 +138,25 @@ class CrossTable(Grouped):
             told = f"Number of {'rows of ' if self.of == 'rows' else ''}{nouns.units}"
         return f"{told}, as parts of the total" if self.proportions else told
 
+    def ways(self, context: QueryContext) -> Iterator[Way]:
+        """This question, and the same with Gaussian noise; for plans."""
+        yield Way("Linear", self, closed=not self.proportions, certain=True)
+        yield from by_law("Linear, Gaussian noise", self, context, closed=not self.proportions)
+
+    def truth(self, public: QueryContext) -> NDArray[Any]:
+        """The numbers that are asked for, of a public table."""
+        counted = self._counted(public)
+        layout = Layout.of(counted.groups, self.hierarchy, self.margins, total=self.proportions)
+        told = layout.asked.apply(np.asarray(self.prepare(public).read()))
+        return told / max(told[0], 1) if self.proportions else told * float(counted.step)
+
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
         self._check()
         counted = self._counted(context)
         layout = Layout.of(counted.groups, self.hierarchy, self.margins, total=self.proportions)
-        epsilon = positive(self.epsilon, name="epsilon")
-        choice = self._choice(context, counted, layout, epsilon)
-        mechanism = Mechanism(
-            choice.strategy,
-            layout.full,
-            choice.upper_rate,
-            choice.lower_rate,
-            shifts=choice.shifts,
-            public=choice.public,
-        )
+        choice, plan = self._planned(context, counted, layout)
+        mechanism: Mechanism = plan.mechanism
         if choice.strategy.largest * MOST_ROWS * counted.most > MAX_COUNT:
             raise ParameterError(
                 "Weighted margins of so large values would not fit 62 bits.",
@@ -143,9 +165,6 @@ class CrossTable(Grouped):
         groups, sure = counted.groups, Confidence(self.confidence, self.simultaneous)
         share = sure.of_each(layout.full.shape[0])
         share = 1 - (1 - share) / 2 if self.proportions else share
-        said = f"{groups.sentence} {_SUMS}"
-        plan = plan_of(context, groups, choice, mechanism, said, sums=True)
-        plan = replace(plan, margins=layout.priced(mechanism, choice, epsilon))
 
         def draw(cells: IntArray, noise: Noise | None) -> Answer:
             totals, noisy = mechanism.totals(cells), mechanism.noisy(cells, noise=noise)
@@ -177,6 +196,63 @@ class CrossTable(Grouped):
             draw=draw,
             result=result,
         )  # fmt: skip
+
+    def _planned(
+        self, context: QueryContext, counted: _Counted, layout: Layout
+    ) -> tuple[Choice, Plan]:
+        """What is measured, with which noise."""
+        epsilon, groups = positive(self.epsilon, name="epsilon"), counted.groups
+        pure, moves = self._choice(context, counted, layout, epsilon)
+
+        def plan(choice: Choice) -> Plan:
+            mechanism = replace(choice, workload=layout.full).mechanism()
+            said = f"{groups.sentence} {_SUMS}"
+            told = plan_of(context, groups, choice, mechanism, said, sums=True)
+            return replace(told, margins=layout.priced(mechanism, choice, epsilon))
+
+        @cache
+        def normal() -> Choice:
+            return self._normal(counted, layout, moves, pure)
+
+        def widened(made: GaussianSums) -> Plan:
+            return plan(_of_variance(normal(), made.variance))
+
+        found = with_law(self.law, plan(pure), GaussianSums(1), widened, context)
+        wide = found.mechanism.gaussian
+        return (pure if wide is None else _of_variance(normal(), wide)), found
+
+    def _normal(self, counted: _Counted, layout: Layout, moves: Moves, pure: Choice) -> Choice:
+        """The strategy of least error at one L2 price, by the loss that each edge has in ``pure``.
+
+        Its error is that at σ = 1.
+        """
+
+        def squares(strategy: Operator) -> dict[Edge, int]:
+            if counted.shifts is None:
+                return square_shifts(strategy, moves)
+            each = _margins_of_a_cell(squared(strategy))
+            return {
+                edge: each * max(s.rise**2 + s.fall**2 for s in some)
+                for edge, some in counted.shifts.items()
+            }
+
+        known = pure.public is not None and pure.public.of_all
+        lost = {edge: step.epsilon for edge, step in pure.steps.items()}
+        found: list[tuple[float, Choice]] = []
+        for name, make in layout.makers(known=known, normal=True).items():
+            if self.strategy in (None, name):
+                strategy = make()
+                moved = squares(strategy)
+                factor = float(np.mean(held_factors(strategy, layout.asked, pure.public)))
+                costs = (
+                    float(one / loss**2)
+                    for edge, one in moved.items()
+                    if isinstance(loss := lost[edge.name], Fraction) and loss
+                )
+                one = replace(pure, name=name, strategy=strategy, squares=moved,
+                              error=math.sqrt(factor), why=_NORMAL)  # fmt: skip
+                found.append((factor * max(costs, default=1.0), one))
+        return min(found, key=lambda pair: pair[0])[1]
 
     def _check(self) -> None:
         """Errors: ParameterError for arguments that have no meaning."""
@@ -281,7 +357,8 @@ class CrossTable(Grouped):
 
     def _choice(
         self, context: QueryContext, counted: _Counted, layout: Layout, epsilon: Fraction
-    ) -> Choice:
+    ) -> tuple[Choice, Moves]:
+        """What is measured at ε, and the moves that it was chosen for."""
         groups, cells = counted.groups, layout.full.shape[1]
         public, moves = None, Moves(cells, context.policy.edges, (), ())
         if counted.shifts is None:
@@ -297,15 +374,13 @@ class CrossTable(Grouped):
         known = public is not None and public.of_all
 
         def shifts(strategy: Operator) -> Mapping[Edge, tuple[Shift, ...]]:
-            first = np.zeros(1, dtype=np.int64)  # a cell adds the same to all sums together
-            meets = strategy.meets(first, first)
-            times = 0 if meets is None else int(np.max(meets.plus_plus))
+            times = _margins_of_a_cell(strategy)
             return {
                 edge: tuple(Shift(rise=times * s.rise, fall=times * s.fall) for s in some)
                 for edge, some in (counted.shifts or {}).items()
             }
 
-        return choose(
+        choice = choose(
             self.strategy,
             moves,
             layout.asked,
@@ -315,6 +390,20 @@ class CrossTable(Grouped):
             makers=layout.makers(known=known),
             shifts=None if counted.shifts is None else shifts,
         )
+        return choice, moves
+
+
+def _margins_of_a_cell(strategy: Operator) -> int:
+    """What a cell adds to all sums together, of which all cells add the same."""
+    first = np.zeros(1, dtype=np.int64)
+    meets = strategy.meets(first, first)
+    return 0 if meets is None else int(np.max(meets.plus_plus))
+
+
+def _of_variance(choice: Choice, variance: Fraction) -> Choice:
+    """The same, with Gaussian noise of such a σ²; its error was that of σ = 1."""
+    spread = DiscreteGaussian(variance).variance()
+    return replace(choice, gaussian=variance, error=choice.error * math.sqrt(spread))
 
 
 class _Counted(NamedTuple):
@@ -342,6 +431,7 @@ class _Told(NamedTuple):
 
 _PARENTS: Final = 'Such as hierarchy={"county": {"state": ["North", "North", "South"]}}.'
 _SUMS: Final = "Each margin is the sum of its cells."
+_NORMAL: Final = "discrete Gaussian noise, at what its sums move by in L2"
 
 
 class Layout(NamedTuple):
@@ -396,15 +486,18 @@ class Layout(NamedTuple):
         full = table.with_margins(dict.fromkeys(whole, 1))
         return cls(tuple(names), tuple(values), asked, full)
 
-    def makers(self, *, known: bool) -> dict[str, Callable[[], Operator]]:
-        """The strategies. known: the total of all cells is public, so that it needs no noise."""
+    def makers(self, *, known: bool, normal: bool = False) -> dict[str, Callable[[], Operator]]:
+        """The strategies. known: the total of all cells is public, so that it needs no noise.
+
+        normal: weights for noise that is priced by L2.
+        """
         table, cells = self.full, self.full.shape[1]
         wanted = {one: 1 for one in self.full.chosen if any(one) or not known}
         found: dict[str, Callable[[], Operator]] = {"cells": lambda: Identity(cells)}
         if table.balanced:
             found["margins"] = lambda: table.with_margins(wanted)
             found["weighted margins"] = lambda: table.with_margins(
-                best_weights(table, self.asked, known=known)
+                best_weights(table, self.asked, known=known, squared=normal)
             )
         else:
             found["levels"] = (
@@ -439,6 +532,9 @@ class Layout(NamedTuple):
             if one in self.asked.chosen:
                 own = epsilon * Fraction(weights.get(one, 0), every)
                 note = f"measured for ε = {rough(float(own))}" if own else "from what is measured"
+                if own and choice.gaussian is not None:
+                    wide = math.sqrt(choice.gaussian) / weights[one]
+                    note = f"measured with a deviation of {rough(wide)}"
                 told.append(
                     PlanOption(name=self.name(one), error=math.sqrt(np.mean(part)), note=note)
                 )
