@@ -90,7 +90,19 @@ def verify(
         for section in sections(found, checks, measured=True):
             if section.rows:
                 Terminal().print(_table(section))
-    _conclude(Terminal(stderr=as_json_text), found, checks)
+    # One line, and the exit code.
+    console = Terminal(stderr=as_json_text)
+    wrong = sum(not one.right for one in found) + sum(not one.right for one in checks)
+    paths = sum(verdict.report.noise_paths for verdict in found)
+    console.print(
+        f"{len(found) + len(checks) - wrong} of {len(found) + len(checks)} verdicts are right "
+        f"({paths:,} noise paths enumerated).",
+        style="bold red" if wrong else "bold",
+        highlight=False,
+        soft_wrap=True,
+    )
+    if wrong:
+        raise typer.Exit(1)
 
 
 def _catalogue(only: str | None, processes: int) -> tuple[list[Verdict], list[CheckResult]]:
@@ -134,21 +146,6 @@ def _write_records(folder: Path, cases: list[Case], found: list[Verdict]) -> Non
         write_text(
             folder / f"{number}-{name}.check.json", case.record(verdict).to_json(), folder=True
         )
-
-
-def _conclude(console: Terminal, found: list[Verdict], checks: list[CheckResult]) -> None:
-    """One line, and the exit code."""
-    wrong = sum(not one.right for one in found) + sum(not one.right for one in checks)
-    paths = sum(verdict.report.noise_paths for verdict in found)
-    console.print(
-        f"{len(found) + len(checks) - wrong} of {len(found) + len(checks)} verdicts are right "
-        f"({paths:,} noise paths enumerated).",
-        style="bold red" if wrong else "bold",
-        highlight=False,
-        soft_wrap=True,
-    )
-    if wrong:
-        raise typer.Exit(1)
 
 
 def _table(section: Section) -> Table:

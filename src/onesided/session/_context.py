@@ -336,7 +336,18 @@ def opened(
     if policy.view is not None:
         require_view(policy.view, table, marks)
     schema = Schema() if declared is None else declared
-    facts, files = _facts(table, policy, unit, declared), table.engine.files
+    facts, files = (
+        {
+            "checked": ["readable", "required", "unit", *(["groups"] if policy.view else [])],
+            "version": [_CHECKS, version("onesided")],
+            "schema": None if declared is None else declared.identity,
+            "policy": policy.identity,
+            "unit": unit,
+            "columns": {name: str(dtype) for name, dtype in table.engine.types.items()},
+            "refused": dict(table.engine.refused),
+        },
+        table.engine.files,
+    )
     known = files is not None and marks is None and files.knows(facts)
     if not known:
         require_fit(table, schema, unit)
@@ -351,21 +362,6 @@ def opened(
     if files is not None and marks is None and not known:
         files.learn(facts)
     return table, marks
-
-
-def _facts(
-    table: Table, policy: Policy, unit: str | None, declared: Schema | None
-) -> dict[str, object]:
-    """What opening holds rows to, as it is kept: no word of it is about rows."""
-    return {
-        "checked": ["readable", "required", "unit", *(["groups"] if policy.view else [])],
-        "version": [_CHECKS, version("onesided")],
-        "schema": None if declared is None else declared.identity,
-        "policy": policy.identity,
-        "unit": unit,
-        "columns": {name: str(dtype) for name, dtype in table.engine.types.items()},
-        "refused": dict(table.engine.refused),
-    }
 
 
 def condition(given: object) -> Predicate | None:
