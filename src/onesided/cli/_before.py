@@ -97,7 +97,18 @@ def plan(wanted: Wanted) -> None:
     if wanted.plot is not None:
         _draw(bought[0].count, wanted.plot, times)
     if wanted.as_json:
-        document = _document(bought, needed, times)
+        first, shared = bought
+        count = first.count
+        document: dict[str, Any] = {
+            "policy": count.guarantee.policy,
+            "certain": list(count.certain),
+            "remarks": list(count.remarks),
+            "one": _told(first),
+            "times": times,
+            "together": {edge: text(loss * times) for edge, loss in count.charge.items()},
+            "each_of_them_sharing": _told(shared),
+            "needed": None if needed is None else {"for": needed[0], "epsilon": text(needed[1])},
+        }
         if daily is not None:
             edges = {e: {k: text(v) for k, v in o._asdict().items()} for e, o in daily.items()}
             document["days"] = {"delta": wanted.delta, "edges": edges}
@@ -212,22 +223,6 @@ def _print(
     console.print(table)
     if needed is not None:
         console.print(f"For {needed[0]}: ε = {readable(needed[1])}.")
-
-
-def _document(
-    bought: Sequence[Bought], needed: tuple[str, Fraction] | None, times: int
-) -> dict[str, Any]:
-    one, shared = bought
-    return {
-        "policy": one.count.guarantee.policy,
-        "certain": list(one.count.certain),
-        "remarks": list(one.count.remarks),
-        "one": _told(one),
-        "times": times,
-        "together": {edge: text(loss * times) for edge, loss in one.count.charge.items()},
-        "each_of_them_sharing": _told(shared),
-        "needed": None if needed is None else {"for": needed[0], "epsilon": text(needed[1])},
-    }
 
 
 def _told(bought: Bought) -> dict[str, Any]:

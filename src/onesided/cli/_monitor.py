@@ -37,13 +37,7 @@ from onesided.cli._tables import (
 from onesided.cli._terminal import Terminal, clean, print_line
 from onesided.engine import Table
 from onesided.engine.kit import Column, beside, position_columns, quoted
-from onesided.errors import (
-    DataError,
-    ParameterError,
-    SchemaError,
-    UnknownColumnError,
-    first_line,
-)
+from onesided.errors import DataError, ParameterError, SchemaError, UnknownColumnError, first_line
 from onesided.ledger import at_delta
 from onesided.monitor import Monitor, MonitorRelease
 from onesided.monitor.kit import (
@@ -452,9 +446,16 @@ class Layout:
         picked += map(quoted, self.deciding)
         named = zip(picked, (*names, *map(quoted, self.deciding)), strict=True)
         try:
-            return _columns_of(
-                relation.project(", ".join(f"{one} AS {name}" for one, name in named))
-            )
+            # All rows in columns: of Arrow where PyArrow is there, of numpy elsewhere.
+            relation = relation.project(", ".join(f"{one} AS {name}" for one, name in named))
+            if find_spec("pyarrow") is not None:
+                table = nw.from_native(relation.to_arrow_table(), eager_only=True)
+                return {name: table[name] for name in table.columns}
+            found = relation.fetchnumpy()
+            return {
+                name: one.tolist() if np.ma.isMaskedArray(one) or one.dtype.kind == "O" else one
+                for name, one in found.items()
+            }
         except duckdb.Error as error:
             raise _damaged(file.path, error) from error
 
@@ -508,18 +509,6 @@ class Layout:
         if not self.scale.dated and self.source != "name":
             return None
         return time_in_name(stem(file.path), self.scale)
-
-
-def _columns_of(relation: duckdb.DuckDBPyRelation) -> dict[str, Column]:
-    """All rows in columns: of Arrow where PyArrow is there, of numpy elsewhere."""
-    if find_spec("pyarrow") is not None:
-        table = nw.from_native(relation.to_arrow_table(), eager_only=True)
-        return {name: table[name] for name in table.columns}
-    found = relation.fetchnumpy()
-    return {
-        name: one.tolist() if np.ma.isMaskedArray(one) or one.dtype.kind == "O" else one
-        for name, one in found.items()
-    }
 
 
 def _refuse_ambiguous(kind: str, file: str, column: str) -> None:

@@ -77,7 +77,16 @@ def verify(
     cases = [] if file is None else cases_in(file)
     found, checks = _own_cases(cases) if cases else _catalogue(only, count)
     if records is not None:
-        _write_records(records, cases, found)
+        if not cases:
+            raise ParameterError(
+                "Records are of mechanisms of your own.",
+                hint="Give the file with your Cases: onesided verify mine.py --records DIR.",
+            )
+        for number, (case, verdict) in enumerate(zip(cases, found, strict=True), start=1):
+            name = re.sub(r"[^A-Za-z0-9]+", "-", verdict.case.name).strip("-") or "case"
+            write_text(
+                records / f"{number}-{name}.check.json", case.record(verdict).to_json(), folder=True
+            )
     if page is not None:
         update(page, markdown(found, checks))
     if junit is not None:
@@ -132,20 +141,6 @@ def _own_cases(cases: list[Case]) -> tuple[list[Verdict], list[CheckResult]]:
             found.append(case.verdict(progress=show))
             bar.remove_task(task)
     return found, []
-
-
-def _write_records(folder: Path, cases: list[Case], found: list[Verdict]) -> None:
-    """One file per case. Errors: ParameterError without cases; OutputError."""
-    if not cases:
-        raise ParameterError(
-            "Records are of mechanisms of your own.",
-            hint="Give the file with your Cases: onesided verify mine.py --records DIR.",
-        )
-    for number, (case, verdict) in enumerate(zip(cases, found, strict=True), start=1):
-        name = re.sub(r"[^A-Za-z0-9]+", "-", verdict.case.name).strip("-") or "case"
-        write_text(
-            folder / f"{number}-{name}.check.json", case.record(verdict).to_json(), folder=True
-        )
 
 
 def _table(section: Section) -> Table:

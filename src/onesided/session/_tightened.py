@@ -59,34 +59,7 @@ def tightest(given: Sequence[Interval], sums: Sequence[Sum]) -> list[Interval]:
             break
     if len(held) > _SMALL or find_spec("scipy") is None or not _cross(sums):
         return held
-    return _programmed(held, sums)
-
-
-def _pass(held: list[Interval], one: Sum) -> None:
-    """From parts to their sum, and from the sum and the others to each part."""
-    parts = [held[at] for at in one.parts]
-    before = list(accumulate(parts, initial=_ZERO))
-    after = list(accumulate(reversed(parts), initial=_ZERO))[::-1]
-    _narrow(held, one.whole, before[-1], lower=one.least, upper=one.most)
-    for place, at in enumerate(one.parts):
-        rest = held[one.whole] + -(before[place] + after[place + 1])
-        _narrow(held, at, rest, lower=one.most, upper=one.least)
-
-
-def _narrow(held: list[Interval], at: int, found: Interval, *, lower: bool, upper: bool) -> None:
-    """Take the sides of ``found`` that follow, where they say more."""
-    told = Interval(found.lower if lower else None, found.upper if upper else None)
-    held[at] = held[at].both(told)
-
-
-def _cross(sums: Sequence[Sum]) -> bool:
-    """Whether some number is a part of two sums of several."""
-    parts = [at for one in sums if len(one.parts) > 1 for at in one.parts]
-    return len(set(parts)) < len(parts)
-
-
-def _programmed(held: list[Interval], sums: Sequence[Sum]) -> list[Interval]:
-    """What the best weights of all inequalities say of each number."""
+    # What the best weights of all inequalities say of each number.
     import numpy as np  # noqa: PLC0415 - as SciPy is
     from scipy.optimize import linprog  # noqa: PLC0415 - optional, and slow to load
 
@@ -121,3 +94,26 @@ def _programmed(held: list[Interval], sums: Sequence[Sum]) -> list[Interval]:
                 total = total + x.times(left) if left else total
             _narrow(found, at, total, lower=sign < 0, upper=sign > 0)
     return found
+
+
+def _pass(held: list[Interval], one: Sum) -> None:
+    """From parts to their sum, and from the sum and the others to each part."""
+    parts = [held[at] for at in one.parts]
+    before = list(accumulate(parts, initial=_ZERO))
+    after = list(accumulate(reversed(parts), initial=_ZERO))[::-1]
+    _narrow(held, one.whole, before[-1], lower=one.least, upper=one.most)
+    for place, at in enumerate(one.parts):
+        rest = held[one.whole] + -(before[place] + after[place + 1])
+        _narrow(held, at, rest, lower=one.most, upper=one.least)
+
+
+def _narrow(held: list[Interval], at: int, found: Interval, *, lower: bool, upper: bool) -> None:
+    """Take the sides of ``found`` that follow, where they say more."""
+    told = Interval(found.lower if lower else None, found.upper if upper else None)
+    held[at] = held[at].both(told)
+
+
+def _cross(sums: Sequence[Sum]) -> bool:
+    """Whether some number is a part of two sums of several."""
+    parts = [at for one in sums if len(one.parts) > 1 for at in one.parts]
+    return len(set(parts)) < len(parts)

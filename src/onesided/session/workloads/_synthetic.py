@@ -403,7 +403,14 @@ class Synthetic:
                 )
             counts = [len(chosen)]
         else:
-            chosen = _fitting(sizes, ones)
+            pairs = sorted(
+                combinations(range(len(sizes)), 2), key=lambda p: (sizes[p[0]] * sizes[p[1]], p)
+            )
+            chosen = []
+            for pair in pairs:
+                largest, every = cells_of(sizes, [*ones, *chosen, pair])
+                if largest <= _MOST_CLIQUE and every <= _MOST_CELLS:
+                    chosen.append(pair)
             counts = list(range(len(chosen) + 1))
         cells = np.array([math.prod(sizes[v] for v in one) for one in chosen])
         unmeasured = math.comb(len(axes), 2) * _DEPENDENT
@@ -436,17 +443,6 @@ def _asked(axes: Sequence[Axis], given: Any) -> list[Margin]:
             )
         found.append(tuple(sorted(place[one] for one in named)))
     return list(dict.fromkeys(found))
-
-
-def _fitting(sizes: Sequence[int], ones: Sequence[Margin]) -> list[Margin]:
-    """Pairs from small to large, as long as a model of them has few cells that hang together."""
-    pairs = sorted(combinations(range(len(sizes)), 2), key=lambda p: (sizes[p[0]] * sizes[p[1]], p))
-    found: list[Margin] = []
-    for pair in pairs:
-        largest, every = cells_of(sizes, [*ones, *found, pair])
-        if largest <= _MOST_CLIQUE and every <= _MOST_CELLS:
-            found.append(pair)
-    return found
 
 
 def _sums(margins: Sequence[Moved]) -> dict[Edge, tuple[Shift, ...]]:
