@@ -16,9 +16,15 @@ from onesided.show._chart import (
     Shape,
     Side,
 )
-from onesided.show._crossed import Crossed, crossed, crossed_html
-from onesided.show._folder import NewFolder, new_folder, unwritable
-from onesided.show._formats import FORMATS, require_formats, require_sheet, write_tables
+from onesided.show._formats import (
+    FORMATS,
+    NewFolder,
+    new_folder,
+    require_formats,
+    require_sheet,
+    unwritable,
+    write_tables,
+)
 from onesided.show._libraries import figure
 from onesided.show._marks import ESTIMATE, GROUND, INK, UNSURE, element, long, text
 from onesided.show._outline import outline_around, read_outline
@@ -27,11 +33,14 @@ from onesided.show._svg import MOST_PLACES, Picture, svg_text
 from onesided.show._table import (
     EMPTY,
     SIDES,
+    Crossed,
     Role,
     RoleColumn,
     RoleTable,
     Shown,
     cell_text,
+    crossed,
+    crossed_html,
     csv_text,
 )
 

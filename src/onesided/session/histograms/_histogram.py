@@ -185,20 +185,7 @@ class Histogram(Count):
             plan = replace(plan, standard_deviation=None, bias=0.0, why=_BEST)
 
         def result(answer: Answer, entry: int | None) -> Release:
-            counts, method = prepared.result(answer, entry), self.method
-            ends = {bin_name(column): (column, one) for column, one in bins.items()}
-            parts: list[RoleColumn] = []
-            for one in counts.table.parts:
-                column, bin_ends = ends.get(one.name, ("", None))
-                if one.role == "estimate" and method == "best":
-                    one = replace(one, values=_pooled(counts, bins))  # noqa: PLW2901 - the same column
-                parts += [one] if bin_ends is None else ends_of(column, bin_ends, one.values)
-            own = {**counts.own, "method": method, "bins": bins, "counts": counts}
-            said = f"{_BEST[0].upper()}{_BEST[1:]}." if method == "best" else counts.summary
-            made = replace(
-                counts, kind="HistogramRelease", told=RoleTable(tuple(parts)), own=own, summary=said
-            )
-            return replace(made, own={**own, "non_negative": np.maximum(made.estimate, 0)})
+            return _in_bins(prepared.result(answer, entry), bins, self.method)
 
         return PreparedQuery(
             detail={**prepared.detail, **binned.detail},
@@ -256,6 +243,23 @@ class Histogram(Count):
                 hint="Pass bins= as edges, or as a number together with bounds=.",
             )
         return {self.column: bins_of(self.bins, self.bounds)}
+
+
+def _in_bins(counts: Release, bins: Mapping[str, BinEdges], method: str) -> Release:
+    """Counts of cells as a histogram, each bin by its ends: ``_from`` is in it, ``_to`` is not."""
+    ends = {bin_name(column): (column, one) for column, one in bins.items()}
+    parts: list[RoleColumn] = []
+    for one in counts.table.parts:
+        column, bin_ends = ends.get(one.name, ("", None))
+        if one.role == "estimate" and method == "best":
+            one = replace(one, values=_pooled(counts, bins))  # noqa: PLW2901 - the same column
+        parts += [one] if bin_ends is None else ends_of(column, bin_ends, one.values)
+    own = {**counts.own, "method": method, "bins": bins, "counts": counts}
+    said = f"{_BEST[0].upper()}{_BEST[1:]}." if method == "best" else counts.summary
+    made = replace(
+        counts, kind="HistogramRelease", told=RoleTable(tuple(parts)), own=own, summary=said
+    )
+    return replace(made, own={**own, "non_negative": np.maximum(made.estimate, 0)})
 
 
 def _unpooled(plan: Plan, groups: Groups) -> str:

@@ -34,10 +34,9 @@ from onesided.mechanism import Linear as Mechanism
 from onesided.mechanism.kit import Together, rates_over
 from onesided.noise import IntArray, Noise, TwoSidedGeometric
 from onesided.policy import Edge, Shift
-from onesided.session._context import QueryContext, Taken
+from onesided.session._context import QueryContext, Taken, left_out
 from onesided.session._fields import Edges
 from onesided.session._groups import Grouped, Groups, OnExcess
-from onesided.session._missing import left_out
 from onesided.session._plan import Plan, PlanOption, priced
 from onesided.session._question import Answer, PreparedQuery, all_of
 from onesided.session._release import Release
