@@ -30,6 +30,14 @@ from onesided.verify import (
 )
 from onesided.verify.kit import Section, sections
 
+WORDS: Final = {
+    "quiet": "Print only the last line.",
+    "only": "Check only lines that mention this text, or those of one distribution: onesided or a "
+    "plug-in's name.",
+    "junit": "Write the verdicts to this file as JUnit XML.",
+    "records": "With FILE: folder for the records that session.release needs.",
+}
+
 
 def verify(
     file: Annotated[
@@ -39,33 +47,22 @@ def verify(
         ),
     ] = None,
     *,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print only the last line.")] = False,
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the tables as Markdown.")
     ] = False,
     page: Annotated[
         Path | None, typer.Option("--update", help="Page whose tables to update.")
     ] = None,
-    only: Annotated[
-        str | None,
-        typer.Option(
-            help="Check only lines that mention this text, or those of one distribution: onesided "
-            "or a plug-in's name."
-        ),
-    ] = None,
+    only: str | None = None,
     as_json_text: Annotated[
         bool, typer.Option("--json", help="Print all verdicts as JSON instead of tables.")
     ] = False,
-    junit: Annotated[
-        Path | None, typer.Option(help="Write the verdicts to this file as JUnit XML.")
-    ] = None,
-    records: Annotated[
-        Path | None,
-        typer.Option(help="With FILE: folder for the records that session.release needs."),
-    ] = None,
+    junit: Path | None = None,
+    records: Path | None = None,
     processes: Annotated[
         int | None, typer.Option(min=1, help="How many processes; by default one per core.")
     ] = None,
+    quiet: bool = False,
 ) -> None:
     """Run the shipped code on every possible noise, for every move of every policy.
 
