@@ -16,8 +16,7 @@ from onesided import policy
 from onesided.errors import DataError, LedgerError, LedgerFormatError, OnesidedError
 from onesided.ledger._entry import canonical
 from onesided.monitor._batch import Batch
-from onesided.monitor._journal import step_keys
-from onesided.monitor._machine import plain_answer
+from onesided.monitor._machine import plain_answer, step_keys
 from onesided.monitor._publish import Folder, Look
 
 PLACES = [f"p{i}" for i in range(40)]

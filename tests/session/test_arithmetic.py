@@ -12,10 +12,8 @@ import pytest
 import onesided as od
 from onesided.errors import ParameterError
 from onesided.session import release_from_json, release_to_json
-from onesided.session._arithmetic import Bounds, Row
+from onesided.session._arithmetic import Bounds, Interval, Row, Sum, tightest
 from onesided.session._confidence import Confidence, miss_of
-from onesided.session._interval import Interval
-from onesided.session._tightened import Sum, tightest
 from onesided.show import EMPTY
 
 ENDS = (-2, -1, 0, 1, 3)

@@ -17,7 +17,7 @@ from onesided.mechanism import Counts
 from onesided.policy import Shift
 from onesided.schema import BOOLEAN, NUMBER, TEXT, bits
 from onesided.session import AtMost, Count, Mean, Several, Sum, TopK
-from onesided.session.several._disjoint import charged_apart
+from onesided.session.several._several import charged_apart
 
 ROWS = pl.DataFrame(
     {"person": [1, 1, 2], "place": ["a", "b", "a"], "age": [10, 40, 40], "home": ["h", "h", "i"]}

@@ -161,7 +161,8 @@ def _loaded(name: str) -> Any:
             room = module.app
         else:
             arguments = getattr(module, own.arguments) if own.arguments else None
-            room.command(name, epilog=EPILOG)(command(getattr(module, name), arguments))
+            words = getattr(module, "WORDS", {})
+            room.command(name, epilog=EPILOG)(command(getattr(module, name), arguments, words))
     elif name in plugins(COMMANDS):
         room = load(COMMANDS, name, Typer)
     else:

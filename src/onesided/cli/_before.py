@@ -18,7 +18,7 @@ from onesided.accounting import NOTE, repeated
 from onesided.bounds import correlation_from_toml
 from onesided.cli._exits import FAILED
 from onesided.cli._matrix import sentences as column_in_sentences
-from onesided.cli._options import AsJson, Config, FromFiles, Printed, Quiet
+from onesided.cli._options import FromFiles, Printed
 from onesided.cli._tables import read_policy, read_schema, read_toml_text, reading, write_text
 from onesided.cli._terminal import Terminal, clean, print_json
 from onesided.errors import OutputError, ParameterError
@@ -46,26 +46,27 @@ class Wanted(Printed):
     epsilon: Annotated[str, typer.Option(help="Privacy loss of one publication.")] = "1"
     max_groups: int | None = None
     at_most: int | None = None
-    times: Annotated[int, typer.Option(help="Number of publications about the same people.")] = (
-        _DAYS
-    )
-    days: Annotated[
-        int | None,
-        typer.Option(help="Say what so many daily answers lose together at --delta, three ways."),
-    ] = None
-    delta: Annotated[str, typer.Option(help="The δ that --days is told at.")] = _DELTA
-    error: Annotated[str | None, typer.Option(help="Find the ε that is enough for this error.")] = (
-        None
-    )
-    certified: Annotated[
-        str | None,
-        typer.Option(help="Find the ε that certifies this share of groups with --at units."),
-    ] = None
-    at: Annotated[int, typer.Option(help="True count that --certified is about.")] = 0
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Draw the error against ε into this .html, .png or .svg file."),
-    ] = None
+    times: int = _DAYS
+    days: int | None = None
+    delta: str = _DELTA
+    error: str | None = None
+    certified: str | None = None
+    at: int = 0
+    plot: Path | None = None
+
+
+WORDS: Final = {
+    "times": "Number of publications about the same people.",
+    "days": "Say what so many daily answers lose together at --delta, three ways.",
+    "delta": "The δ that --days is told at.",
+    "error": "Find the ε that is enough for this error.",
+    "certified": "Find the ε that certifies this share of groups with --at units.",
+    "at": "True count that --certified is about.",
+    "plot": "Draw the error against ε into this .html, .png or .svg file.",
+    "out": "Draw the kinds and moves into this SVG.",
+    "correlation": "TOML file of what an attacker may know about several records together.",
+    "toml": "Print the policy as TOML instead.",
+}
 
 
 def plan(wanted: Wanted) -> None:
@@ -97,7 +98,18 @@ def plan(wanted: Wanted) -> None:
     if wanted.plot is not None:
         _draw(bought[0].count, wanted.plot, times)
     if wanted.as_json:
-        document = _document(bought, needed, times)
+        first, shared = bought
+        count = first.count
+        document: dict[str, Any] = {
+            "policy": count.guarantee.policy,
+            "certain": list(count.certain),
+            "remarks": list(count.remarks),
+            "one": _told(first),
+            "times": times,
+            "together": {edge: text(loss * times) for edge, loss in count.charge.items()},
+            "each_of_them_sharing": _told(shared),
+            "needed": None if needed is None else {"for": needed[0], "epsilon": text(needed[1])},
+        }
         if daily is not None:
             edges = {e: {k: text(v) for k, v in o._asdict().items()} for e, o in daily.items()}
             document["days"] = {"delta": wanted.delta, "edges": edges}
@@ -214,22 +226,6 @@ def _print(
         console.print(f"For {needed[0]}: ε = {readable(needed[1])}.")
 
 
-def _document(
-    bought: Sequence[Bought], needed: tuple[str, Fraction] | None, times: int
-) -> dict[str, Any]:
-    one, shared = bought
-    return {
-        "policy": one.count.guarantee.policy,
-        "certain": list(one.count.certain),
-        "remarks": list(one.count.remarks),
-        "one": _told(one),
-        "times": times,
-        "together": {edge: text(loss * times) for edge, loss in one.count.charge.items()},
-        "each_of_them_sharing": _told(shared),
-        "needed": None if needed is None else {"for": needed[0], "epsilon": text(needed[1])},
-    }
-
-
 def _told(bought: Bought) -> dict[str, Any]:
     return {
         "charge": {edge: text(loss) for edge, loss in bought.count.charge.items()},
@@ -294,25 +290,19 @@ def explain(
     epsilon: Annotated[str, typer.Option(help="ε at which to state the odds.")] = "1",
     max_groups: int | None = None,
     sensitive: str | None = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Draw the kinds and moves into this SVG.")
-    ] = None,
-    correlation: Annotated[
-        Path | None,
-        typer.Option(help="TOML file of what an attacker may know about several records together."),
-    ] = None,
-    toml: Annotated[bool, typer.Option("--toml", help="Print the policy as TOML instead.")] = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    config: Config = None,  # noqa: ARG001 - it fills the others
+    out: Path | None = None,
+    correlation: Path | None = None,
+    toml: bool = False,
+    printed: Printed,
 ) -> None:
     """Say what a policy protects, what it does not, and how well; or what a schema declares.
 
     Example: onesided explain presence --max-groups 3
     """
+    as_json = printed.as_json
     if toml and as_json:
         raise ParameterError("--toml and --json exclude each other.", hint="Choose one.")
-    console = Terminal(quiet=quiet or as_json)
+    console = Terminal(quiet=printed.quiet or as_json)
     known = None
     if correlation is not None:
         known = correlation_from_toml(read_toml_text(correlation, "correlation"))

@@ -6,13 +6,10 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from onesided.cli._ask import LEDGER, Publish, perform, say
 from onesided.cli._city import write_city
-from onesided.cli._options import AsJson, Config, Quiet
+from onesided.cli._options import Printed
 from onesided.cli._terminal import Terminal
 from onesided.errors import OutputError
 from onesided.schema import Schema, column
@@ -31,10 +28,8 @@ _SCHEMA = Schema(
 
 def demo(
     *,
-    out: Annotated[Path, typer.Option(help="Folder to make for the results.")] = Path("demo-out"),
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    config: Config = None,  # noqa: ARG001 - it fills the others
+    out: Path = Path("demo-out"),
+    printed: Printed,
 ) -> None:
     """Generate a city with a week of visits, publish which places are safe, write a report.
 
@@ -45,6 +40,7 @@ def demo(
         raise OutputError(
             f"The output folder {str(out)!r} exists already.", hint="Choose another name."
         )
+    as_json, quiet = printed.as_json, printed.quiet
     console = Terminal(quiet=quiet or as_json)
     with scratch() as folder:
         visits, places = write_city(folder)

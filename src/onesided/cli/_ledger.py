@@ -19,7 +19,7 @@ from rich.text import Text
 from onesided._english import many
 from onesided._numbers import Loss, round_down, round_up, shown, text
 from onesided.accounting import charge_divergences, total_of
-from onesided.cli._options import AsJson, Config, Quiet
+from onesided.cli._options import Printed, command
 from onesided.cli._terminal import Terminal, clean, print_json
 from onesided.errors import ParameterError, PolicyError, PolicyMismatchError
 from onesided.ledger import PURE, Balance, Entry, Ledger
@@ -46,25 +46,16 @@ _MOST_LINES: Final = 6
 Accounts: TypeAlias = Mapping[str, Balance]
 
 
-@app.command()
 def show(
     ledger: Location,
     *,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    config: Config = None,  # noqa: ARG001 - it fills the others
-    as_csv: Annotated[
-        bool, typer.Option("--csv", help="Print one line per entry and edge, for a spreadsheet.")
-    ] = False,
+    printed: Printed,
+    as_csv: bool = False,
     last: Annotated[
         int | None, typer.Option(help="List only this many of the latest charges.", min=0)
     ] = None,
-    delta: Annotated[
-        str | None, typer.Option(help="Say what the charges lose together at this δ, such as 1e-6.")
-    ] = None,
-    by: Annotated[
-        str | None, typer.Option(help="Only 'cohort': what each date spent and has left.")
-    ] = None,
+    delta: str | None = None,
+    by: str | None = None,
 ) -> None:
     """Show each account's budget, who charged what to it and when, and what is left.
 
@@ -72,6 +63,7 @@ def show(
     "sensitive -> open". Rows are shown as stored; 'onesided ledger check' verifies
     them.
     """
+    as_json, quiet = printed.as_json, printed.quiet
     if as_json and as_csv:
         raise ParameterError("--json and --csv exclude each other.", hint="Choose one.")
     if by is not None and (by != "cohort" or as_csv):
@@ -96,14 +88,11 @@ def show(
         _write(csv_text(_CSV, lines), end="")
 
 
-@app.command()
 def check(
     ledger: Location,
     *,
-    head: Annotated[str | None, typer.Option(help="A head hash that you kept elsewhere.")] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    config: Config = None,  # noqa: ARG001 - it fills the others
+    head: str | None = None,
+    printed: Printed,
 ) -> None:
     """Recompute every hash, sum and answer; exit 4 and name the first bad row if one fails.
 
@@ -112,7 +101,7 @@ def check(
     """
     with Ledger.open(ledger, create=False) as opened:
         report = opened.check(head=head, laws=charge_divergences)
-    if as_json:
+    if printed.as_json:
         print_json({**asdict(report), "kept_head": head is not None})
         return
     table = Table.grid(padding=(0, 2))
@@ -132,20 +121,17 @@ def check(
             table.add_row(name, f"{many(len(numbers), counted)} ({told}): {why}")
     kept = "not given, so rows cut from the end would not show" if head is None else "in the chain"
     table.add_row("kept head", kept)
-    console = Terminal(quiet=quiet)
+    console = Terminal(quiet=printed.quiet)
     console.print(Text("Intact: every row, sum and stored answer holds.", style="bold"))
     console.print(_indented(table))
     # On a line of its own, so that 64 digits are copied whole from a narrow window.
     console.print(f"Head: {report.head}", soft_wrap=True)
 
 
-@app.command()
 def create(
     ledger: Location,
     *,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    config: Config = None,  # noqa: ARG001 - it fills the others
+    printed: Printed,
 ) -> None:
     """Make an empty ledger. Otherwise the first charge makes it.
 
@@ -157,18 +143,14 @@ def create(
         _tell(
             {"ledger": opened.name},
             f"{clean(opened.name)} is ready. It has no account and no budget yet.",
-            as_json=as_json,
-            quiet=quiet,
+            printed,
         )
 
 
-@app.command()
 def head(
     ledger: Location,
     *,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    config: Config = None,  # noqa: ARG001 - it fills the others
+    printed: Printed,
 ) -> None:
     """Print the head hash. Keep it elsewhere: it shows later whether rows were removed.
 
@@ -176,13 +158,22 @@ def head(
     """
     with Ledger.open(ledger, create=False) as opened:
         found = opened.head()
-    _tell({"head": found}, found, as_json=as_json, quiet=quiet)
+    _tell({"head": found}, found, printed)
 
 
-def _tell(document: Mapping[str, str], words: str, *, as_json: bool, quiet: bool) -> None:
-    if as_json:
+_OWN: Final = {
+    "delta": "Say what the charges lose together at this δ, such as 1e-6.",
+    "by": "Only 'cohort': what each date spent and has left.",
+    "head": "A head hash that you kept elsewhere.",
+}
+for _one in (show, check, create, head):
+    app.command(_one.__name__)(command(_one, words=_OWN))
+
+
+def _tell(document: Mapping[str, str], words: str, printed: Printed) -> None:
+    if printed.as_json:
         print_json(document)
-    elif not quiet:
+    elif not printed.quiet:
         typer.echo(words)
 
 

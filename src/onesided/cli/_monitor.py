@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import duckdb
 import narwhals as nw
@@ -37,13 +37,7 @@ from onesided.cli._tables import (
 from onesided.cli._terminal import Terminal, clean, print_line
 from onesided.engine import Table
 from onesided.engine.kit import Column, beside, position_columns, quoted
-from onesided.errors import (
-    DataError,
-    ParameterError,
-    SchemaError,
-    UnknownColumnError,
-    first_line,
-)
+from onesided.errors import DataError, ParameterError, SchemaError, UnknownColumnError, first_line
 from onesided.ledger import at_delta
 from onesided.monitor import Monitor, MonitorRelease
 from onesided.monitor.kit import (
@@ -80,59 +74,57 @@ Unknown: TypeAlias = Literal["error", "ignore"]
 class Job(Printed):
     """Which folder is followed, and how. Command line and configuration fill this."""
 
-    input: Annotated[Path, typer.Option(help="Folder of .parquet or .csv batches.")]
-    epsilon: Annotated[
-        str, typer.Option(help="Privacy loss that hides any --max-groups visits of a person.")
-    ]
-    at_most: Annotated[int, typer.Option(help="Certify places with at most this many people.")]
-    window: Annotated[
-        str, typer.Option(help="How long a visit counts: 90s, 5m, 2h, 14d, or a whole number.")
-    ]
-    state: Annotated[str, typer.Option(help="State file, or a PostgreSQL URL.")]
-    out: Annotated[Path, typer.Option(help="Folder for the page and its data.")]
+    input: Path
+    epsilon: str
+    at_most: int
+    window: str
+    state: str
+    out: Path
     keys: Path | None = None
     schema: Path | None = None
-    every: Annotated[str, typer.Option(help="How often to look for new batches.")] = "5s"
-    at_least: Annotated[
-        int | None,
-        typer.Option(help="Also tell, certainly, where at least this many open people were."),
-    ] = None
+    every: str = "5s"
+    at_least: int | None = None
     policy: str = "presence"
-    sensitive: Annotated[
-        str | None, typer.Option(help="SQL that is true for visits that are not open.")
-    ] = None
-    max_groups: Annotated[
-        int | None, typer.Option(help="Visits of a person that ε hides together.")
-    ] = None
-    charges: Annotated[
-        int, typer.Option(help="How many answers above the threshold a record may be charged for.")
-    ] = 1
-    person: Annotated[
-        str | None,
-        typer.Option(help="Column that says whose visit it is; the schema's unit, or 'person'."),
-    ] = None
-    place: Annotated[str, typer.Option(help="Column of the place; also in the keys.")] = "place"
-    time: Annotated[str | None, typer.Option(help="Column of event times.")] = None
-    batch_time: Annotated[
-        BatchTime, typer.Option(help="Where a batch's public time comes from; see docs/monitor.md.")
-    ] = "auto"
-    unknown_places: Annotated[
-        Unknown, typer.Option(help="Rows at other places: an error, or left out.")
-    ] = "error"
-    ledger: Annotated[
-        str | None,
-        typer.Option(envvar="ONESIDED_LEDGER", help="Ledger; by default beside the state."),
-    ] = None
+    sensitive: str | None = None
+    max_groups: int | None = None
+    charges: int = 1
+    person: str | None = None
+    place: str = "place"
+    time: str | None = None
+    batch_time: BatchTime = "auto"
+    unknown_places: Unknown = "error"
+    ledger: str | None = None
     budget: str | None = None
-    ahead: Annotated[str, typer.Option(help="How far a batch may be ahead of the clock.")] = "5m"
-    title: Annotated[str, typer.Option(help="Title of the page.")] = "Monitor"
+    ahead: str = "5m"
+    title: str = "Monitor"
     outline: Path | None = None
-    once: Annotated[
-        bool, typer.Option("--once", help="Process the files that are there, and stop.")
-    ] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each step.")] = (
-        False
-    )
+    once: bool = False
+    as_json: bool = False
+
+
+WORDS: Final = {
+    "input": "Folder of .parquet or .csv batches.",
+    "epsilon": "Privacy loss that hides any --max-groups visits of a person.",
+    "at_most": "Certify places with at most this many people.",
+    "window": "How long a visit counts: 90s, 5m, 2h, 14d, or a whole number.",
+    "state": "State file, or a PostgreSQL URL.",
+    "out": "Folder for the page and its data.",
+    "every": "How often to look for new batches.",
+    "at_least": "Also tell, certainly, where at least this many open people were.",
+    "sensitive": "SQL that is true for visits that are not open.",
+    "max_groups": "Visits of a person that ε hides together.",
+    "charges": "How many answers above the threshold a record may be charged for.",
+    "person": "Column that says whose visit it is; the schema's unit, or 'person'.",
+    "place": "Column of the place; also in the keys.",
+    "time": "Column of event times.",
+    "batch_time": "Where a batch's public time comes from; see docs/monitor.md.",
+    "unknown_places": "Rows at other places: an error, or left out.",
+    "ledger": "Ledger; by default beside the state.",
+    "ahead": "How far a batch may be ahead of the clock.",
+    "title": "Title of the page.",
+    "once": "Process the files that are there, and stop.",
+    "as_json": "Print a line of JSON for each step.",
+}
 
 
 def monitor(job: Job) -> None:
@@ -452,9 +444,16 @@ class Layout:
         picked += map(quoted, self.deciding)
         named = zip(picked, (*names, *map(quoted, self.deciding)), strict=True)
         try:
-            return _columns_of(
-                relation.project(", ".join(f"{one} AS {name}" for one, name in named))
-            )
+            # All rows in columns: of Arrow where PyArrow is there, of numpy elsewhere.
+            relation = relation.project(", ".join(f"{one} AS {name}" for one, name in named))
+            if find_spec("pyarrow") is not None:
+                table = nw.from_native(relation.to_arrow_table(), eager_only=True)
+                return {name: table[name] for name in table.columns}
+            found = relation.fetchnumpy()
+            return {
+                name: one.tolist() if np.ma.isMaskedArray(one) or one.dtype.kind == "O" else one
+                for name, one in found.items()
+            }
         except duckdb.Error as error:
             raise _damaged(file.path, error) from error
 
@@ -508,18 +507,6 @@ class Layout:
         if not self.scale.dated and self.source != "name":
             return None
         return time_in_name(stem(file.path), self.scale)
-
-
-def _columns_of(relation: duckdb.DuckDBPyRelation) -> dict[str, Column]:
-    """All rows in columns: of Arrow where PyArrow is there, of numpy elsewhere."""
-    if find_spec("pyarrow") is not None:
-        table = nw.from_native(relation.to_arrow_table(), eager_only=True)
-        return {name: table[name] for name in table.columns}
-    found = relation.fetchnumpy()
-    return {
-        name: one.tolist() if np.ma.isMaskedArray(one) or one.dtype.kind == "O" else one
-        for name, one in found.items()
-    }
 
 
 def _refuse_ambiguous(kind: str, file: str, column: str) -> None:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from types import UnionType
+from types import MappingProxyType, UnionType
 from typing import (
     Annotated,
     Any,
@@ -91,42 +91,50 @@ _WORDS: Final = {
 
 
 def command(
-    perform: Callable[..., None], arguments: Mapping[str, Argument] | None = None
+    perform: Callable[..., None],
+    arguments: Mapping[str, Argument] | None = None,
+    words: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[..., None]:
-    """``perform`` as a command: its options are its own parameters, or a dataclass's fields.
+    """``perform`` as a command: its options are its parameters, of dataclasses their fields.
 
     arguments: those of questions that it takes, too; what is given is the field ``said``.
+    words: what options mean that are this command's own, or mean something else here.
     """
     hints, asked = get_type_hints(perform, include_extras=True), arguments or {}
-    options: Any = next((hint for hint in hints.values() if is_dataclass(hint)), None)
+    plain = inspect.signature(perform).parameters
+    kinds: dict[str, Any] = {name: hints[name] for name in plain if is_dataclass(hints[name])}
     own = {OTHERWISE.get(name, name): name for name in asked}
+    found: list[tuple[str, Any, Any]] = []
+    for name, one in plain.items():
+        if name in kinds:
+            inner = get_type_hints(kinds[name], include_extras=True)
+            found += [
+                (
+                    field.name,
+                    inner[field.name],
+                    _REQUIRED if field.default is MISSING else field.default,
+                )
+                for field in fields(kinds[name])
+                if field.name != "said"
+            ]
+        else:
+            found.append((name, hints[name], one.default))
 
     def run(**given: Any) -> None:
-        if options is None:
-            perform(**given)
-            return
         said = {name: given.pop(option) for option, name in own.items()}
         said = {n: asked[n].read(value) for n, value in said.items() if value is not None}
-        perform(options(**given, **({"said": said} if asked else {})))
+        for name, kind in kinds.items():
+            held = {one.name: given.pop(one.name) for one in fields(kind) if one.name in given}
+            given[name] = kind(**held, **({"said": said} if asked else {}))
+        perform(**given)
 
     run.__doc__ = perform.__doc__
-    if options is None:
-        plain = inspect.signature(perform).parameters.values()
-        found = [(one.name, hints[one.name], one.default) for one in plain]
-    else:
-        hints = get_type_hints(options, include_extras=True)
-        found = [
-            (
-                field.name,
-                hints[field.name],
-                _REQUIRED if field.default is MISSING else field.default,
-            )
-            for field in fields(options)
-            if field.name != "said"
-        ]
-    parameters = [_parameter(name, _option_of(name, hint), value) for name, hint, value in found]
+    parameters = [
+        _parameter(name, _option_of(name, hint, words), value) for name, hint, value in found
+    ]
     parameters += [_parameter(option, asked[name].option, None) for option, name in own.items()]
-    parameters.sort(key=lambda one: one.name in _LAST)
+    if len(plain) == len(kinds):
+        parameters.sort(key=lambda one: one.name in _LAST)
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     # What Typer reads.
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -142,7 +150,9 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     )
 
 
-def _option_of(name: str, hint: Any, **more: Any) -> Any:
+def _option_of(
+    name: str, hint: Any, words: Mapping[str, str] = MappingProxyType({}), **more: Any
+) -> Any:
     """What Typer is told of an option that says nothing of itself."""
     if get_origin(hint) is Annotated:
         return hint
@@ -151,7 +161,7 @@ def _option_of(name: str, hint: Any, **more: Any) -> Any:
     names = () if plain else (flag,)
     if name == "ledger":
         more["envvar"] = "ONESIDED_LEDGER"
-    return Annotated[hint, typer.Option(*names, help=_WORDS[name], **more)]
+    return Annotated[hint, typer.Option(*names, help=words.get(name, _WORDS.get(name)), **more)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
-
-import typer
+from typing import Any, Final
 
 from onesided.cli._ask import OF_COUNTS, Charged, session_of
 from onesided.cli._options import arguments
@@ -26,10 +24,16 @@ OF_ROWS: Final = {
 class MadeUp(Charged):
     """Which rows are made. Command line and configuration fill this."""
 
-    column: Annotated[list[str], typer.Option(help="A column of the rows; repeat for several.")]
-    records: Annotated[int, typer.Option(help="How many rows to make.")]
+    column: list[str]
+    records: int
     epsilon: str
     out: Path | None = None
+
+
+WORDS: Final = {
+    "column": "A column of the rows; repeat for several.",
+    "records": "How many rows to make.",
+}
 
 
 def synthetic(asked: MadeUp) -> None:

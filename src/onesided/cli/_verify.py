@@ -30,6 +30,14 @@ from onesided.verify import (
 )
 from onesided.verify.kit import Section, sections
 
+WORDS: Final = {
+    "quiet": "Print only the last line.",
+    "only": "Check only lines that mention this text, or those of one distribution: onesided or a "
+    "plug-in's name.",
+    "junit": "Write the verdicts to this file as JUnit XML.",
+    "records": "With FILE: folder for the records that session.release needs.",
+}
+
 
 def verify(
     file: Annotated[
@@ -39,33 +47,22 @@ def verify(
         ),
     ] = None,
     *,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print only the last line.")] = False,
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the tables as Markdown.")
     ] = False,
     page: Annotated[
         Path | None, typer.Option("--update", help="Page whose tables to update.")
     ] = None,
-    only: Annotated[
-        str | None,
-        typer.Option(
-            help="Check only lines that mention this text, or those of one distribution: onesided "
-            "or a plug-in's name."
-        ),
-    ] = None,
+    only: str | None = None,
     as_json_text: Annotated[
         bool, typer.Option("--json", help="Print all verdicts as JSON instead of tables.")
     ] = False,
-    junit: Annotated[
-        Path | None, typer.Option(help="Write the verdicts to this file as JUnit XML.")
-    ] = None,
-    records: Annotated[
-        Path | None,
-        typer.Option(help="With FILE: folder for the records that session.release needs."),
-    ] = None,
+    junit: Path | None = None,
+    records: Path | None = None,
     processes: Annotated[
         int | None, typer.Option(min=1, help="How many processes; by default one per core.")
     ] = None,
+    quiet: bool = False,
 ) -> None:
     """Run the shipped code on every possible noise, for every move of every policy.
 
@@ -77,7 +74,16 @@ def verify(
     cases = [] if file is None else cases_in(file)
     found, checks = _own_cases(cases) if cases else _catalogue(only, count)
     if records is not None:
-        _write_records(records, cases, found)
+        if not cases:
+            raise ParameterError(
+                "Records are of mechanisms of your own.",
+                hint="Give the file with your Cases: onesided verify mine.py --records DIR.",
+            )
+        for number, (case, verdict) in enumerate(zip(cases, found, strict=True), start=1):
+            name = re.sub(r"[^A-Za-z0-9]+", "-", verdict.case.name).strip("-") or "case"
+            write_text(
+                records / f"{number}-{name}.check.json", case.record(verdict).to_json(), folder=True
+            )
     if page is not None:
         update(page, markdown(found, checks))
     if junit is not None:
@@ -90,7 +96,19 @@ def verify(
         for section in sections(found, checks, measured=True):
             if section.rows:
                 Terminal().print(_table(section))
-    _conclude(Terminal(stderr=as_json_text), found, checks)
+    # One line, and the exit code.
+    console = Terminal(stderr=as_json_text)
+    wrong = sum(not one.right for one in found) + sum(not one.right for one in checks)
+    paths = sum(verdict.report.noise_paths for verdict in found)
+    console.print(
+        f"{len(found) + len(checks) - wrong} of {len(found) + len(checks)} verdicts are right "
+        f"({paths:,} noise paths enumerated).",
+        style="bold red" if wrong else "bold",
+        highlight=False,
+        soft_wrap=True,
+    )
+    if wrong:
+        raise typer.Exit(1)
 
 
 def _catalogue(only: str | None, processes: int) -> tuple[list[Verdict], list[CheckResult]]:
@@ -120,35 +138,6 @@ def _own_cases(cases: list[Case]) -> tuple[list[Verdict], list[CheckResult]]:
             found.append(case.verdict(progress=show))
             bar.remove_task(task)
     return found, []
-
-
-def _write_records(folder: Path, cases: list[Case], found: list[Verdict]) -> None:
-    """One file per case. Errors: ParameterError without cases; OutputError."""
-    if not cases:
-        raise ParameterError(
-            "Records are of mechanisms of your own.",
-            hint="Give the file with your Cases: onesided verify mine.py --records DIR.",
-        )
-    for number, (case, verdict) in enumerate(zip(cases, found, strict=True), start=1):
-        name = re.sub(r"[^A-Za-z0-9]+", "-", verdict.case.name).strip("-") or "case"
-        write_text(
-            folder / f"{number}-{name}.check.json", case.record(verdict).to_json(), folder=True
-        )
-
-
-def _conclude(console: Terminal, found: list[Verdict], checks: list[CheckResult]) -> None:
-    """One line, and the exit code."""
-    wrong = sum(not one.right for one in found) + sum(not one.right for one in checks)
-    paths = sum(verdict.report.noise_paths for verdict in found)
-    console.print(
-        f"{len(found) + len(checks) - wrong} of {len(found) + len(checks)} verdicts are right "
-        f"({paths:,} noise paths enumerated).",
-        style="bold red" if wrong else "bold",
-        highlight=False,
-        soft_wrap=True,
-    )
-    if wrong:
-        raise typer.Exit(1)
 
 
 def _table(section: Section) -> Table:

@@ -62,7 +62,7 @@ def source_of(mechanism: object) -> str:
     return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _told(value: Any) -> Iterator[str]:  # noqa: C901 - a branch for each kind of value
+def _told(value: Any) -> Iterator[str]:
     """What a value is, as lines of text that differ where values do."""
     kind = type(value)
     if kind in _PLAIN:

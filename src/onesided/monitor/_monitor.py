@@ -32,18 +32,21 @@ from onesided.monitor._batch import (
     refuse_deciding,
     stored_batch,
 )
-from onesided.monitor._journal import (
+from onesided.monitor._machine import (
     Header,
     Kept,
+    Machine,
+    MonitorRelease,
     Step,
+    Visits,
     chained,
     check_chain,
+    decode,
     new_key,
     proof_of,
     proves,
     step_keys,
 )
-from onesided.monitor._machine import Machine, MonitorRelease, Visits, decode
 from onesided.monitor._publish import Chain, PublishedSteps, refuse_other
 from onesided.monitor._rules import FORMAT, Guarantees, Rules, duration, length_text, rules_for
 from onesided.noise import FreshNoise, KeyedNoise, Noise

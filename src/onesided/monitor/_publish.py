@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.errors import DataError, LedgerFormatError, OutputError
-from onesided.monitor._journal import Step
-from onesided.monitor._machine import MonitorRelease
+from onesided.monitor._machine import MonitorRelease, Step
 from onesided.monitor._rules import Guarantees, Rules, length_words
 from onesided.noise import IntArray
 from onesided.show import fill, outline_around, resource

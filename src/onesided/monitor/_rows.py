@@ -29,7 +29,7 @@ from onesided.noise import IntArray
 # usual one for multisets, would need a key, and Spark writes what it computes with into its plans.)
 #
 # It is as secret as the rows: whoever has it can confirm a guess at all of them. It is kept
-# nowhere; what is kept is keyed by a secret (:mod:`onesided.monitor._journal`).
+# nowhere; what is kept is keyed by a secret (:mod:`onesided.monitor._machine`).
 
 Person = int | str
 Leaf = tuple[int, bytes]

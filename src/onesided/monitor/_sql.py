@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from onesided.errors import LedgerError, LedgerFormatError, LedgerUnavailableError
-from onesided.monitor._journal import Header, Kept, Step
+from onesided.monitor._machine import Header, Kept, Step
 from onesided.store.database import Kind
 from onesided.store.tables import Tables
 

@@ -3,8 +3,6 @@
 Needs httpx (``pip install "onesided[client]"``), which is loaded when a server is first asked.
 """
 
-from onesided.remote._connect import connect
-from onesided.remote._plan import RemotePlan
-from onesided.remote._session import RemoteSession
+from onesided.remote._session import RemotePlan, RemoteSession, connect
 
 __all__ = ["RemotePlan", "RemoteSession", "connect"]

@@ -3,21 +3,152 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final, Self
 from urllib.parse import quote
 
-from onesided._numbers import readable
+from onesided._numbers import Loss, Number, from_text, readable
 from onesided.errors import ParameterError, ServiceError
 from onesided.policy import Policy, from_toml
-from onesided.remote._plan import RemotePlan, RemoteSuggestion, plain, plan_of, suggestion_of
-from onesided.remote._server import Server
+from onesided.remote._server import Server, address_of
 from onesided.schema import Schema
-from onesided.session import Release, Statement, question_to_json, release_from_json, statement_of
+from onesided.session import (
+    Release,
+    Statement,
+    question_from_json,
+    question_to_json,
+    release_from_json,
+    statement_of,
+)
 from onesided.session.kit import Asks, frame_of, question_of, require_question
+
+# What a question would cost and give, as a server says it.
+
+
+Planned = Callable[[Number], "RemotePlan"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemotePlan:
+    """What a question would cost and give; nothing was charged. ``print`` shows it.
+
+    charge, delta: the exact loss per edge. remaining: what is left for you on each edge. error: the
+    predicted root mean square error; None where it depends on the data. due: seconds until an
+    answer would leave, by the public clock. told: all that the server said, such as what the
+    answer promises, and the same question in ``python``, ``sql`` and ``shell``.
+
+    >>> charge, left = {"present -> not present": Fraction(1, 2)}, {"present -> not present": 3}
+    >>> plan = RemotePlan(charge=charge, delta={}, remaining=left, error=1.98, due=2, told={})
+    >>> print(plan)
+    Charge -- present -> not present: 1/2 of 3 left.
+    Predicted error (r.m.s.): 1.98.
+    The answer leaves 2 s after the question, at the next public tick.
+    """
+
+    charge: Mapping[str, Loss]
+    delta: Mapping[str, Fraction]
+    remaining: Mapping[str, Fraction]
+    error: float | None
+    due: float
+    told: Mapping[str, Any] = field(repr=False)
+    planned: Planned | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def affordable(self) -> bool:
+        """Whether every edge has that much ε left for you."""
+        return all(loss <= self.remaining.get(edge, 0) for edge, loss in self.charge.items())
+
+    def at(self, epsilon: Number) -> RemotePlan:
+        """The plan of the same question at another ε. Errors: ParameterError."""
+        if self.planned is None:
+            raise ParameterError(
+                "This plan is not of one question with one ε.",
+                hint="Ask session.plan(question) for each ε.",
+            )
+        return self.planned(epsilon)
+
+    def __str__(self) -> str:
+        edges = ", ".join(
+            f"{edge}: {readable(loss)} of {readable(self.remaining.get(edge, Fraction(0)))} left"
+            for edge, loss in self.charge.items()
+        )
+        error = "depends on the data" if self.error is None else f"{self.error:.3g}"
+        return "\n".join(
+            [
+                f"Charge -- {edges}.{'' if self.affordable else ' More than is left.'}",
+                f"Predicted error (r.m.s.): {error}.",
+                f"The answer leaves {self.due:g} s after the question, at the next public tick.",
+            ]
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteSuggestion:
+    """A question with the parameters that were looked for, and its plan; nothing was charged.
+
+    question: ready to be asked. epsilon: the least that is enough. error: predicted, root mean
+    square; relative: to the guess. compared: by ``max_groups``, the errors that were weighed.
+    """
+
+    question: Any
+    epsilon: Fraction
+    plan: RemotePlan
+    error: float | None
+    relative: float | None
+    compared: Mapping[int, float]
+
+    def __str__(self) -> str:
+        return f"ε = {readable(self.epsilon)}.\n{self.plan}"
+
+
+def suggestion_of(told: Any, *, remaining: Mapping[str, Fraction]) -> RemoteSuggestion:
+    """A server's suggestion. Errors: ServiceError for another form."""
+    try:
+        return RemoteSuggestion(
+            question=question_from_json(json.dumps(told["question"])),
+            epsilon=Fraction(told["epsilon"]),
+            plan=plan_of(told["plan"], remaining=remaining, planned=None),
+            error=told["error"],
+            relative=told["relative"],
+            compared={int(most): error for most, error in told["compared"].items()},
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ServiceError(
+            "The server's suggestion has another form.",
+            hint="Install the version of onesided that the server runs.",
+        ) from error
+
+
+def plain(value: Any) -> Any:
+    """A wanted number as JSON takes it: whole ones, texts and tables of whole ones as they are."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def plan_of(told: Any, *, remaining: Mapping[str, Fraction], planned: Planned | None) -> RemotePlan:
+    """A server's plan. Errors: ServiceError for another form."""
+    try:
+        error = told["error"]
+        return RemotePlan(
+            charge={edge: from_text(loss) for edge, loss in told["charge"].items()},
+            delta={edge: Fraction(loss) for edge, loss in told["delta"].items()},
+            remaining=remaining,
+            error=None if error is None else float(error),
+            due=float(Fraction(str(told["due_seconds"]))),
+            told=told,
+            planned=planned,
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ServiceError(
+            "The server's plan has another form.",
+            hint="Install the version of onesided that the server runs.",
+        ) from error
+
 
 Tables = Callable[[Mapping[str, Any]], Any]
 _FACTS: Final = {"name", "open", "policy", "unit", "schema"}
@@ -33,7 +164,7 @@ class RemoteSession(Asks):
 
     >>> import onesided as od
     >>> help(od.connect)  # doctest: +ELLIPSIS
-    Help on function connect in module onesided.remote._connect:
+    Help on function connect in module onesided.remote._session:
     ...
     """
 
@@ -203,3 +334,66 @@ class RemoteSession(Asks):
 
 def _body(question: Any) -> dict[str, Any]:
     return {"question": json.loads(question_to_json(question))}
+
+
+# Opening a session on a server.
+
+
+TOKEN: Final = "ONESIDED_TOKEN"  # noqa: S105 - the name of a variable
+_WAIT: Final = 300.0
+
+
+def connect(
+    url: str,
+    *,
+    token: str | None = None,
+    dataset: str | None = None,
+    tables: Callable[[Mapping[str, Any]], Any] | None = None,
+    plain_http: bool = False,
+    wait: float = _WAIT,
+    transport: Any = None,
+) -> RemoteSession:
+    """A session on a server: the methods of :class:`onesided.Session`, and rows that stay there.
+
+    token: yours; None takes that of the environment variable ``ONESIDED_TOKEN``.
+    dataset: its name; None takes the only one that you may see.
+    tables: makes ``release.frame`` of columns, such as ``pandas.DataFrame``; None is the first that
+        is installed of Polars, pandas and PyArrow.
+    plain_http: True allows an address without TLS that is not this machine's own.
+    wait: seconds for one response; an answer leaves on the server's public clock.
+    transport: an httpx transport, for proxies of your own and for tests.
+    Errors: ParameterError; ServiceError; MissingDependencyError without httpx.
+
+    >>> connect("http://statistics.example.org", token="of mine", dataset="visits")
+    Traceback (most recent call last):
+    onesided.errors.ParameterError: http:// carries the token and all answers in the clear.
+    Hint: Use https://, or pass plain_http=True on a network that nobody else reads.
+    """
+    address = address_of(url, plain_http=plain_http)
+    secret = os.environ.get(TOKEN) if token is None else token
+    if secret is not None and not (secret.isascii() and secret.isprintable() and secret.strip()):
+        raise ParameterError(
+            "The token holds characters that no token has.", hint="Paste it again, as it was given."
+        )
+    if not 0 < wait < float("inf"):
+        raise ParameterError(f"wait={wait!r} is no time in seconds.", hint="Leave it out.")
+    server = Server(address, secret, wait=wait, transport=transport)
+    try:
+        name = _only(server) if dataset is None else dataset
+        return RemoteSession(server, name, tables=tables)
+    except BaseException:
+        server.close()
+        raise
+
+
+def _only(server: Server) -> str:
+    """The one dataset that may be seen. Errors: ParameterError."""
+    names = [str(one["name"]) for one in server.get("/datasets")]
+    if len(names) != 1:
+        raise ParameterError(
+            f"{len(names)} datasets may be seen with this token.",
+            hint=f"Pass dataset=, one of {', '.join(map(repr, names))}."
+            if names
+            else "Ask the curator for a role in one.",
+        )
+    return names[0]

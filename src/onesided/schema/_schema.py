@@ -327,29 +327,25 @@ class Schema:
             name=_called(self.name),
         )
         if self.cohort is not None:
-            self._require_cohort()
-
-    def _require_cohort(self) -> None:
-        """Errors: SchemaError for what names no column of dates."""
-        given = self.cohort
-        facts = dict(given) if isinstance(given, Mapping) else {"column": given}
-        if not facts.keys() <= _COHORT or not isinstance(facts.get("column"), str):
-            raise wrong(
-                f"cohort is {shortened(given)}.",
-                'Write cohort = "day", or a table [cohort] with column, schedule, ends, '
-                "max_cohorts and complete.",
-                "cohort",
-            )
-        name = str(facts["column"])
-        _require_name(name, "cohort")
-        held = self.columns.get(name)
-        if held is None or held.type != "date":
-            raise wrong(
-                f"cohort is {shortened(name)}, which is not declared as a date.",
-                f'Write [columns.{name}] with type = "date".',
-                "cohort",
-            )
-        settle(self, cohort=facts if isinstance(given, Mapping) else given)
+            given = self.cohort
+            facts = dict(given) if isinstance(given, Mapping) else {"column": given}
+            if not facts.keys() <= _COHORT or not isinstance(facts.get("column"), str):
+                raise wrong(
+                    f"cohort is {shortened(given)}.",
+                    'Write cohort = "day", or a table [cohort] with column, schedule, ends, '
+                    "max_cohorts and complete.",
+                    "cohort",
+                )
+            name = str(facts["column"])
+            _require_name(name, "cohort")
+            held = self.columns.get(name)
+            if held is None or held.type != "date":
+                raise wrong(
+                    f"cohort is {shortened(name)}, which is not declared as a date.",
+                    f'Write [columns.{name}] with type = "date".',
+                    "cohort",
+                )
+            settle(self, cohort=facts if isinstance(given, Mapping) else given)
 
     @classmethod
     def from_toml(cls, text: str, *, folder: str | os.PathLike[str] | None = None) -> Schema:

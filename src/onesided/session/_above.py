@@ -27,7 +27,6 @@ from onesided.mechanism import (
 )
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray, Noise
-from onesided.session._at_once import drawn_at_once, moves_of, why_at_once
 from onesided.session._confidence import UNDECIDED, Likely, certified_shares, likely_confidence
 from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, deviation, reason, residual_bias
@@ -36,6 +35,7 @@ from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._question import Answer, FormLine, PreparedQuery
 from onesided.session._release import Release, of_groups, sides
 from onesided.session._statement import Nouns
+from onesided.session._ways import drawn_at_once, moves_of, why_at_once
 
 COLUMN: Final = "compound"
 # By whether noise is below the truth: of compounds, what is certified, and what is else.
@@ -61,7 +61,7 @@ class NamedCompounds:
         rows = dict.fromkeys(row for one in self.of for row in one.rows)
         return PublicKeys.of(self.of[0].names, list(rows))
 
-    def over(self, keys: PublicKeys) -> Compounds:
+    def placed(self, keys: PublicKeys) -> Compounds:
         """The places of their groups among ``keys``. Errors: KeysError for one that is missing."""
         places = keys.places()
         for one in self.of:
@@ -138,7 +138,7 @@ class Above(Grouped):
             self.confidence, simultaneous=self.simultaneous, groups=groups.told.size
         )
         keys = groups.keys if named is None else named.keys
-        compounds = None if named is None else named.over(groups.keys)
+        compounds = None if named is None else named.placed(groups.keys)
         counts = replace(groups, query=replace(groups.query, several_units=True))
         if compounds is None and self.max_answers is None:  # then as under a view
             groups = counts

@@ -15,19 +15,201 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
+from importlib.util import find_spec
 from itertools import accumulate, chain, count, permutations, product
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from onesided._numbers import Number, exact, readable
 from onesided.errors import ConditionError, ParameterError
 from onesided.session._confidence import miss_of
-from onesided.session._context import condition
-from onesided.session._interval import Interval
-from onesided.session._missing import respelled, sideless
+from onesided.session._context import condition, respelled, sideless
 from onesided.session._release import Release, frame_of
 from onesided.session._statement import Statement
-from onesided.session._tightened import Sum, tightest
 from onesided.show import SIDES, Card, RoleColumn, RoleTable
+
+# Intervals that a number lies in, in fractions. Every operation keeps order: of narrower intervals
+# it makes one that is no wider. So what is certain is computed from certain intervals alone, and
+# what is likely from the narrowest, by one function.
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Bounds of a number, None where there is none.
+
+    >>> one = Interval(Fraction(1), Fraction(2))
+    >>> (one + -one).lower, one.over(one).upper
+    (Fraction(-1, 1), Fraction(2, 1))
+    """
+
+    lower: Fraction | None
+    upper: Fraction | None
+
+    def __neg__(self) -> Interval:
+        return self.times(Fraction(-1))
+
+    def __add__(self, other: Interval) -> Interval:
+        return Interval(
+            None if self.lower is None or other.lower is None else self.lower + other.lower,
+            None if self.upper is None or other.upper is None else self.upper + other.upper,
+        )
+
+    def times(self, factor: Fraction) -> Interval:
+        """Each bound times a public number; a negative one turns the sides."""
+        if not factor:
+            return Interval(factor, factor)
+        low, up = (None if end is None else end * factor for end in (self.lower, self.upper))
+        return Interval(low, up) if factor > 0 else Interval(up, low)
+
+    def over(self, other: Interval) -> Interval:
+        """The ratio; without bounds where the denominator may be 0.
+
+        Where 0 ≤ x and 0 < l ≤ y ≤ u, x / y lies in [lower / u, upper / l]; where x may be
+        negative, on the corners.
+        """
+        if other.upper is not None and other.upper < 0 and not other.crossed:
+            return (-self).over(-other)
+        if other.lower is None or other.lower <= 0 or other.crossed:
+            return Interval(None, None)
+        return Interval(
+            _end(self.lower, other.lower, other.upper, falls=True),
+            _end(self.upper, other.lower, other.upper, falls=False),
+        )
+
+    def both(self, other: Interval) -> Interval:
+        """What follows from two intervals about one number."""
+        lower = [end for end in (self.lower, other.lower) if end is not None]
+        upper = [end for end in (self.upper, other.upper) if end is not None]
+        return Interval(max(lower, default=None), min(upper, default=None))
+
+    @property
+    def crossed(self) -> bool:
+        """Whether no number lies in it."""
+        return self.lower is not None and self.upper is not None and self.lower > self.upper
+
+
+def _end(
+    bound: Fraction | None, least: Fraction, most: Fraction | None, *, falls: bool
+) -> Fraction | None:
+    """One side of a ratio to a denominator within least and most.
+
+    A lower bound is least where a numerator of at least 0 is over the most, or a negative one over
+    the least; an upper bound the other way round.
+    """
+    if bound is None:
+        return None
+    if (bound >= 0) != falls or not bound:
+        return bound / least
+    return Fraction(0) if most is None else bound / most
+
+
+# What bounds on several numbers say of each other, where some are sums of the others.
+#
+# Each step is an exact consequence: a sum's bound is the sum of its parts' bounds, and a part's the
+# sum's less those of the other parts, again and again until nothing moves. Where sums cross, as in
+# a table with both margins, more follows: for weights y ≥ 0 and the inequalities A x ≤ 0,
+# x_j ≤ x_j - y A x = r x, and r x is bounded by the bounds of each x_i. That holds for *any* y, so
+# y may come from a linear programme in floats: it is made a fraction, and the bound computed from
+# it is exact and rests on what it used alone.
+
+_ROUNDS: Final = 100
+_SMALL: Final = 200  # numbers, for a programme for each side of each
+_FINE: Final = 10**6
+_ZERO: Final = Interval(Fraction(0), Fraction(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Parts, by their places, that add up to no more than the whole, or to no less.
+
+    >>> Sum(whole=0, parts=(1, 2), least=True, most=False).parts
+    (1, 2)
+    """
+
+    whole: int
+    parts: tuple[int, ...]
+    least: bool
+    most: bool
+
+
+def tightest(given: Sequence[Interval], sums: Sequence[Sum]) -> list[Interval]:
+    """The bounds that follow.
+
+    least, of a sum: its parts together are at most the whole. most: the whole is at most its parts
+    together. Without SciPy, or with many numbers, a table's crossing sums may leave more to say.
+
+    >>> five, two = (Interval(Fraction(n), Fraction(n)) for n in (5, 2))
+    >>> given = [five, two, Interval(Fraction(0), None)]
+    >>> tightest(given, [Sum(0, (1, 2), least=True, most=False)])[2].upper
+    Fraction(3, 1)
+    """
+    held = list(given)
+    for _ in range(_ROUNDS):
+        before = list(held)
+        for one in sums:
+            _pass(held, one)
+        if before == held:
+            break
+    if len(held) > _SMALL or find_spec("scipy") is None or not _cross(sums):
+        return held
+    # What the best weights of all inequalities say of each number.
+    import numpy as np  # noqa: PLC0415 - as SciPy is
+    from scipy.optimize import linprog  # noqa: PLC0415 - optional, and slow to load
+
+    rows = []
+    for one in sums:
+        signs = ([1] if one.least else []) + ([-1] if one.most else [])
+        for sign in signs:  # parts - whole ≤ 0, or whole - parts ≤ 0
+            row = [0] * len(held)
+            for at in one.parts:
+                row[at] = sign
+            row[one.whole] -= sign
+            rows.append(row)
+    limits = [tuple(None if e is None else float(e) for e in (x.lower, x.upper)) for x in held]
+    found = list(held)
+    for at in range(len(held)):
+        for sign in (1, -1):  # from above, then from below
+            aim = np.zeros(len(held))
+            aim[at] = -sign
+            told = linprog(aim, A_ub=np.array(rows), b_ub=np.zeros(len(rows)), bounds=limits)
+            if told.status != 0:
+                continue
+            weights = [
+                max(Fraction(-float(y)).limit_denominator(_FINE), Fraction(0))
+                for y in told.ineqlin.marginals
+            ]
+            total = _ZERO
+            for place, x in enumerate(held):
+                used = sum(
+                    (y * row[place] for y, row in zip(weights, rows, strict=True)), Fraction()
+                )
+                left = Fraction(place == at) - sign * used
+                total = total + x.times(left) if left else total
+            _narrow(found, at, total, lower=sign < 0, upper=sign > 0)
+    return found
+
+
+def _pass(held: list[Interval], one: Sum) -> None:
+    """From parts to their sum, and from the sum and the others to each part."""
+    parts = [held[at] for at in one.parts]
+    before = list(accumulate(parts, initial=_ZERO))
+    after = list(accumulate(reversed(parts), initial=_ZERO))[::-1]
+    _narrow(held, one.whole, before[-1], lower=one.least, upper=one.most)
+    for place, at in enumerate(one.parts):
+        rest = held[one.whole] + -(before[place] + after[place + 1])
+        _narrow(held, at, rest, lower=one.most, upper=one.least)
+
+
+def _narrow(held: list[Interval], at: int, found: Interval, *, lower: bool, upper: bool) -> None:
+    """Take the sides of ``found`` that follow, where they say more."""
+    told = Interval(found.lower if lower else None, found.upper if upper else None)
+    held[at] = held[at].both(told)
+
+
+def _cross(sums: Sequence[Sum]) -> bool:
+    """Whether some number is a part of two sums of several."""
+    parts = [at for one in sums if len(one.parts) > 1 for at in one.parts]
+    return len(set(parts)) < len(parts)
+
 
 _Side: TypeAlias = Literal["lower", "upper"]
 _ROWS: Final = 20

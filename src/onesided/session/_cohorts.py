@@ -30,13 +30,17 @@ from onesided.errors import DataError, ParameterError
 from onesided.ledger import PURE, UNBOUNDED, Calendar, Cohorts, Span
 from onesided.policy import Policy
 from onesided.schema import Schema
-from onesided.session._context import QueryContext
+from onesided.session._context import QueryContext, counted_where
 from onesided.session._count import Count
 from onesided.session._groups import Grouped
-from onesided.session._missing import counted_where
 from onesided.session._plan import Plan
-from onesided.session.several._disjoint import comes_or_goes, ends_of, in_proportion, types_in
-from onesided.session.several._several import Several
+from onesided.session.several._several import (
+    Several,
+    comes_or_goes,
+    ends_of,
+    in_proportion,
+    types_in,
+)
 
 _EPOCH: Final = dt.date(1970, 1, 1).toordinal()
 _ALL: Final = "no condition or key on {column!r} says which dates it is about"

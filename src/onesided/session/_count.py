@@ -23,7 +23,6 @@ from onesided.mechanism import (
 from onesided.mechanism.kit import CONFIDENCE, Correction
 from onesided.noise import IntArray, Noise
 from onesided.policy import Cells, GroupCount, bounded
-from onesided.session._at_once import drawn_at_once, moves_of, why_at_once
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._gaussian import WHY, Law, by_law, with_law
@@ -32,7 +31,7 @@ from onesided.session._plan import Plan, PlanOption
 from onesided.session._question import Answer, FormLine, PreparedQuery
 from onesided.session._release import Release, of_groups, sides
 from onesided.session._statement import Nouns
-from onesided.session._ways import MOST_CELLS, Floats, Way
+from onesided.session._ways import MOST_CELLS, Floats, Way, drawn_at_once, moves_of, why_at_once
 from onesided.session.workloads._linear import LinearQuery
 
 _OF_SUMS: Final = {

@@ -19,11 +19,17 @@ from onesided.mechanism import UnknownKeys
 from onesided.mechanism.kit import open_kinds
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount
-from onesided.session._context import QueryContext, Taken
+from onesided.session._context import (
+    LeftOut,
+    QueryContext,
+    Taken,
+    counted_where,
+    left_out,
+    unsure_kinds,
+)
 from onesided.session._enclosed import with_delta
 from onesided.session._fields import Condition, Counted, IfUnknown
 from onesided.session._groups import group_count, kinds_of, names_of, refuse_clashes
-from onesided.session._missing import LeftOut, counted_where, left_out, unsure_kinds
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Packed, PreparedQuery
 from onesided.session._release import Release

@@ -44,8 +44,7 @@ from onesided.linear import Operator
 from onesided.mechanism import Mechanism
 from onesided.mechanism.kit import source_of
 from onesided.noise import IntArray
-from onesided.session._context import QueryContext, condition
-from onesided.session._missing import Unknown, left_out
+from onesided.session._context import QueryContext, Unknown, condition, left_out
 
 Form: TypeAlias = Mapping[str, Any]
 _MOST_VALUES: Final = 10**7

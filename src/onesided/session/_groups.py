@@ -15,9 +15,16 @@ from onesided.engine.kit import Lazy, check_types
 from onesided.errors import ContributionError, KeysError, ParameterError
 from onesided.noise import IntArray, Noise
 from onesided.policy import Cells, GroupCount, Policy, Predicate
-from onesided.session._context import QueryContext, Taken
+from onesided.session._context import (
+    NOTHING,
+    LeftOut,
+    QueryContext,
+    Taken,
+    counted_where,
+    left_out,
+    unsure_kinds,
+)
 from onesided.session._fields import Condition, Counted, IfUnknown, Keys
-from onesided.session._missing import NOTHING, LeftOut, counted_where, left_out, unsure_kinds
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Check, PreparedQuery, Result
 from onesided.session._statement import Nouns

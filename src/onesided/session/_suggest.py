@@ -117,7 +117,24 @@ def suggested(
     given = {"error": error, "relative": relative, "certified": certified}
     wanted = [name for name, one in given.items() if one is not None]
     others = [one for one in (groups_of_units, look, like) if one is not None]
-    _refuse_unclear(question, wanted, others=len(others), looks=look is not None)
+    # Refuse an invalid question, before anything is looked at.
+    require_question(question)
+    if hasattr(question, "questions") or "epsilon" not in {one.name for one in fields(question)}:
+        raise ParameterError(
+            f"{type(question).__name__} has no ε of its own to look for.",
+            hint="Ask about each of its questions.",
+        )
+    if len(wanted) > 1 or not (wanted or others):
+        raise ParameterError(
+            f"{len(wanted)} things are wanted of the answer: {', '.join(wanted) or 'none'}.",
+            hint="Give one of error=, relative= (with guess=) or certified= (with count=), or "
+            "groups_of_units=, like= or look=.",
+        )
+    if look is not None and (wanted or len(others) > 1):
+        raise ParameterError(
+            "A look takes its part of the question's ε, and goes with nothing else.",
+            hint="Ask for ε first, without look=.",
+        )
     enough = _enough(error, relative, size, certified, count) if wanted else None
     compared, looked = None, None
     if like is not None:  # with bounds or ``max_groups`` that err least on public rows
@@ -141,27 +158,6 @@ def suggested(
         compared=compared,
         look=looked,
     )
-
-
-def _refuse_unclear(question: Any, wanted: list[str], *, others: int, looks: bool) -> None:
-    """Refuse an invalid question, before anything is looked at. Errors: ParameterError."""
-    require_question(question)
-    if hasattr(question, "questions") or "epsilon" not in {one.name for one in fields(question)}:
-        raise ParameterError(
-            f"{type(question).__name__} has no ε of its own to look for.",
-            hint="Ask about each of its questions.",
-        )
-    if len(wanted) > 1 or not (wanted or others):
-        raise ParameterError(
-            f"{len(wanted)} things are wanted of the answer: {', '.join(wanted) or 'none'}.",
-            hint="Give one of error=, relative= (with guess=) or certified= (with count=), or "
-            "groups_of_units=, like= or look=.",
-        )
-    if looks and (wanted or others > 1):
-        raise ParameterError(
-            "A look takes its part of the question's ε, and goes with nothing else.",
-            hint="Ask for ε first, without look=.",
-        )
 
 
 def looked_at(plan_of: PlanOf, ask: Ask, question: Any, look: Number) -> tuple[Any, Release]:

@@ -17,7 +17,6 @@ from onesided.mechanism import Counts, NoisyTopK, PeeledTopK, TopKAnswer
 from onesided.mechanism import TopK as Mechanism
 from onesided.mechanism.kit import CONFIDENCE, Correction, confident, shared
 from onesided.noise import IntArray, Noise, TwoSidedGeometric
-from onesided.session._at_once import moves_of
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._count import Count, certain_sides
@@ -25,7 +24,7 @@ from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._question import Answer, FormLine, PreparedQuery
 from onesided.session._release import Release, of_groups, sides
 from onesided.session._statement import Nouns
-from onesided.session._ways import Floats, Way, estimates
+from onesided.session._ways import Floats, Way, estimates, moves_of
 from onesided.show import SIDES
 
 _ONE_BY_ONE: Final = (

@@ -16,13 +16,14 @@ from onesided.show._chart import (
     Shape,
     Side,
 )
-from onesided.show._crossed import Crossed, crossed, crossed_html
-from onesided.show._folder import NewFolder, new_folder, unwritable
 from onesided.show._formats import (
     FORMATS,
+    NewFolder,
+    new_folder,
     require_formats,
     require_sheet,
     require_structure,
+    unwritable,
     write_tables,
 )
 from onesided.show._libraries import figure
@@ -33,11 +34,14 @@ from onesided.show._svg import MOST_PLACES, Picture, svg_text
 from onesided.show._table import (
     EMPTY,
     SIDES,
+    Crossed,
     Role,
     RoleColumn,
     RoleTable,
     Shown,
     cell_text,
+    crossed,
+    crossed_html,
     csv_text,
 )
 

@@ -381,7 +381,7 @@ def _several() -> Iterator[Line]:
 
 
 def _parts() -> Iterator[Line]:
-    """Disjoint parts at ε of their own; ``session/several/_disjoint.py`` says what they cost."""
+    """Disjoint parts at ε of their own; ``session/several/_several.py`` says what they cost."""
     kind = policies.sensitive("kind = 'sensitive'")
     for policy in (policies.addition_only(), policies.unbounded(), policies.removal_only()):
         rows = _of_single_rows(policy)

@@ -33,11 +33,10 @@ from onesided.mechanism.kit import Chosen, shared
 from onesided.noise import Noise
 from onesided.policy import Edge, Shift
 from onesided.session._confidence import Confidence
-from onesided.session._context import QueryContext
+from onesided.session._context import LeftOut, QueryContext, left_out
 from onesided.session._count import Count, certain_sides
 from onesided.session._gaussian import WHY, Law, by_law, told_squares, with_law
 from onesided.session._groups import Groups
-from onesided.session._missing import LeftOut, left_out
 from onesided.session._plan import Plan, PlanOption, priced
 from onesided.session._question import Answer, FormLine, PreparedQuery
 from onesided.session._release import Release, of_groups

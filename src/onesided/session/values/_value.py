@@ -27,9 +27,8 @@ from onesided.engine.kit import Lazy, is_wide
 from onesided.errors import DataError, ParameterError
 from onesided.fields import one_of, settle
 from onesided.mechanism import Interval
-from onesided.session._context import QueryContext
+from onesided.session._context import LeftOut, QueryContext, left_out
 from onesided.session._groups import names_of
-from onesided.session._missing import LeftOut, left_out
 
 Floats = NDArray[np.float64]
 Missing = Literal["refuse", "drop"]

@@ -456,24 +456,7 @@ def choose(
                 slow[name] = strategy
         except OnesidedError:  # cannot be worked out at this size: another will do
             continue
-    found.extend(_compared(slow, found, moves, workload, sized))
-    if not found:
-        raise ParameterError(
-            "No standard strategy can be worked out for this many cells and this policy.",
-            hint="Give a strategy, use larger cells, or a smaller radius.",
-        )
-    found.sort(key=lambda one: one.error)
-    return _told(found)
-
-
-def _compared(
-    slow: Mapping[str, Operator],
-    found: Sequence[Choice],
-    moves: Moves,
-    workload: Operator,
-    sized: Callable[..., Choice],
-) -> list[Choice]:
-    """Those that are slow to predict: by few queries, as a multiple of the best of the others."""
+    # Those that are slow to predict: by few queries, as a multiple of the best of the others.
     few = thinned(workload, _probes(moves.cells))
     best = min(found, key=lambda one: one.error, default=None)
     made: list[Choice] = []
@@ -486,7 +469,14 @@ def _compared(
             made.append(replace(own, workload=workload))
         except OnesidedError:
             continue
-    return made
+    found.extend(made)
+    if not found:
+        raise ParameterError(
+            "No standard strategy can be worked out for this many cells and this policy.",
+            hint="Give a strategy, use larger cells, or a smaller radius.",
+        )
+    found.sort(key=lambda one: one.error)
+    return _told(found)
 
 
 def _probes(cells: int) -> int:

@@ -201,7 +201,24 @@ class RangeQuery:
         elif isinstance(self.column, str):
             given = {self.column: bins_of(self.bins, self.bounds)}
         else:
-            given = self._of_two(tuple(self.column))
+            names = tuple(self.column)
+            pairs: list[tuple[object, ...]] = []
+            for what, part in (("bins", self.bins), ("bounds", self.bounds)):
+                one = (None,) * len(names) if part is None and what == "bounds" else part
+                if isinstance(one, int) and not isinstance(one, bool):
+                    one = (one,) * len(names)
+                if not isinstance(one, Sequence) or isinstance(one, str) or len(one) != len(names):
+                    raise ParameterError(
+                        f"{what} must have one part for each of {many(len(names), 'column')}, got "
+                        f"{one!r}.",
+                        hint="For example bins=(64, 64), bounds=((0, 1), (0, 1)).",
+                        value=one,
+                    )
+                pairs.append(tuple(one))
+            if len(set(names)) != len(names):
+                raise ParameterError("A column is named twice.", hint="Name two columns.")
+            every = zip(names, *pairs, strict=True)
+            given = {name: bins_of(bins, bounds) for name, bins, bounds in every}
         if len(given) not in (1, 2):
             raise ParameterError(
                 f"Ranges are over one column or two, got {len(given)}.",
@@ -210,25 +227,6 @@ class RangeQuery:
         if self.outside == "clamp":
             return {name: _Drawn(one.edges) for name, one in given.items()}
         return given
-
-    def _of_two(self, names: tuple[str, ...]) -> dict[str, BinEdges]:
-        pairs: list[tuple[object, ...]] = []
-        for what, part in (("bins", self.bins), ("bounds", self.bounds)):
-            one = (None,) * len(names) if part is None and what == "bounds" else part
-            if isinstance(one, int) and not isinstance(one, bool):
-                one = (one,) * len(names)
-            if not isinstance(one, Sequence) or isinstance(one, str) or len(one) != len(names):
-                raise ParameterError(
-                    f"{what} must have one part for each of {many(len(names), 'column')}, got "
-                    f"{one!r}.",
-                    hint="For example bins=(64, 64), bounds=((0, 1), (0, 1)).",
-                    value=one,
-                )
-            pairs.append(tuple(one))
-        if len(set(names)) != len(names):
-            raise ParameterError("A column is named twice.", hint="Name two columns.")
-        every = zip(names, *pairs, strict=True)
-        return {name: bins_of(bins, bounds) for name, bins, bounds in every}
 
 
 def workload_of(ranges: object, bins: Mapping[str, BinEdges]) -> Workload:

@@ -34,21 +34,15 @@ from onesided.mechanism import Linear as Mechanism
 from onesided.mechanism.kit import Together, rates_over
 from onesided.noise import IntArray, Noise, TwoSidedGeometric
 from onesided.policy import Edge, Shift
-from onesided.session._context import QueryContext, Taken
+from onesided.session._context import QueryContext, Taken, left_out
 from onesided.session._fields import Counted, Edges
 from onesided.session._groups import Grouped, Groups, OnExcess
-from onesided.session._missing import left_out
 from onesided.session._plan import Plan, PlanOption, priced
 from onesided.session._question import Answer, PreparedQuery, all_of
 from onesided.session._release import Release
 from onesided.session._sample import SampleRelease
 from onesided.session._statement import Nouns, Statement, statement_of
-from onesided.session.histograms._binned import (
-    BinEdges,
-    bin_name,
-    bins_of,
-    context_with_bins,
-)
+from onesided.session.histograms._binned import BinEdges, bin_name, bins_of, context_with_bins
 from onesided.session.workloads._linear import SEVERAL, corners
 from onesided.show import RoleTable
 from onesided.store import read_json
@@ -408,7 +402,14 @@ class Synthetic:
                 )
             counts = [len(chosen)]
         else:
-            chosen = _fitting(sizes, ones)
+            pairs = sorted(
+                combinations(range(len(sizes)), 2), key=lambda p: (sizes[p[0]] * sizes[p[1]], p)
+            )
+            chosen = []
+            for pair in pairs:
+                largest, every = cells_of(sizes, [*ones, *chosen, pair])
+                if largest <= _MOST_CLIQUE and every <= _MOST_CELLS:
+                    chosen.append(pair)
             counts = list(range(len(chosen) + 1))
         cells = np.array([math.prod(sizes[v] for v in one) for one in chosen])
         unmeasured = math.comb(len(axes), 2) * _DEPENDENT
@@ -441,17 +442,6 @@ def _asked(axes: Sequence[Axis], given: Any) -> list[Margin]:
             )
         found.append(tuple(sorted(place[one] for one in named)))
     return list(dict.fromkeys(found))
-
-
-def _fitting(sizes: Sequence[int], ones: Sequence[Margin]) -> list[Margin]:
-    """Pairs from small to large, as long as a model of them has few cells that hang together."""
-    pairs = sorted(combinations(range(len(sizes)), 2), key=lambda p: (sizes[p[0]] * sizes[p[1]], p))
-    found: list[Margin] = []
-    for pair in pairs:
-        largest, every = cells_of(sizes, [*ones, *found, pair])
-        if largest <= _MOST_CLIQUE and every <= _MOST_CELLS:
-            found.append(pair)
-    return found
 
 
 def _sums(margins: Sequence[Moved]) -> dict[Edge, tuple[Shift, ...]]:
@@ -541,25 +531,8 @@ class _Made:
         facts: Mapping[str, Any],
     ) -> Release:
         """Rows, by values and by places, as a release."""
-        quality = self._quality(rows, wanted, self.deviation / total)
-        off = max(one for one in quality.columns()["off"] if one is not None)
-        made = columns[ORIGIN].count("made")
-        words = f"{many(made, 'row')} made, {len(rows) - made:,} true"
-        names, result = [a.column for a in self.layout.axes], self.context.table.result
-        return Release(
-            kind="SyntheticRelease",
-            told=RoleTable.of(columns, roles=dict.fromkeys(columns, "row")),
-            summary=f"{words}; measured margins are off by {rough(off)} of all rows at most.",
-            own={"quality": quality, **own},
-            **{**facts, "_make_frame": lambda told: result(told, like=names)},
-        )
-
-    def _quality(self, rows: IntArray, wanted: list[FloatArray], noise: float) -> RoleTable:
-        """Each column and pair: its noise, and how far the rows are from what was measured.
-
-        As parts of all rows: ``noise`` of all cells together, half of the sum of their differences
-        on average; ``off`` half the sum of differences. Null where a pair was not measured.
-        """
+        # Each column and pair: its noise, and how far the rows are from what was measured.
+        noise = self.deviation / total
         told = self.layout.counts(rows)
         by = {
             one: (
@@ -573,7 +546,7 @@ class _Made:
         sizes = range(len(self.layout.axes))
         every: list[Margin] = [*((v,) for v in sizes), *combinations(sizes, 2)]
         found = [by.get(one, (None, None)) for one in every]
-        return RoleTable.of(
+        quality = RoleTable.of(
             {
                 "margin": [self.layout.name(one) for one in every],
                 "measured": [one in by for one in every],
@@ -581,6 +554,17 @@ class _Made:
                 "off": [one[1] for one in found],
             },
             roles={"measured": "fact", "noise": "fact", "off": "fact"},
+        )
+        off = max(one for one in quality.columns()["off"] if one is not None)
+        made = columns[ORIGIN].count("made")
+        words = f"{many(made, 'row')} made, {len(rows) - made:,} true"
+        names, result = [a.column for a in self.layout.axes], self.context.table.result
+        return Release(
+            kind="SyntheticRelease",
+            told=RoleTable.of(columns, roles=dict.fromkeys(columns, "row")),
+            summary=f"{words}; measured margins are off by {rough(off)} of all rows at most.",
+            own={"quality": quality, **own},
+            **{**facts, "_make_frame": lambda told: result(told, like=names)},
         )
 
 
