@@ -70,7 +70,6 @@ MEANT = (
     "onesided.policy._intersection",
     "onesided.conditions._truths",
     "onesided.policy._base",
-    "onesided.policy._cells",
     "onesided.policy._presence",
     "onesided.policy._shift",
     "onesided.policy._guarantee",
@@ -236,13 +235,12 @@ PRICED = {
         "Policy.moves",
         "Policy.one_value_shifts",
     ),
-    "onesided.policy._graph": ("Graph.shifts",),
     "onesided.policy._kinds": (
         "KindPolicy._truths",
         "KindPolicy.shifts",
     ),
-    "onesided.policy._neighbourhood": ("Neighbourhood.moves_along",),
-    "onesided.policy._view": (
+    "onesided.policy._neighbourhood": ("Graph.shifts", "Neighbourhood.moves_along"),
+    "onesided.policy._presence": (
         "View.decides",
         "View.shifts",
     ),

@@ -210,7 +210,18 @@ def _check_meaning(row: Row, *, policies: dict[str, _Policy], answers: Mapping[i
     if row.kind == OPEN:
         if row.policy_id in policies:
             raise tampered(row.number, "it opens an account for the second time")
-        policies[row.policy_id] = _new(row)
+        budget = budget_of(row)
+        spent = budget.nothing()
+        texts = spent.texts()
+        calendar = calendar_in(row.number, detail_of(row))
+        policies[row.policy_id] = _Policy(
+            budget=budget,
+            spent=spent,
+            texts=texts,
+            nothing=texts,
+            unit=unit_of(row),
+            cells=None if calendar is None else Cells(budget, calendar),
+        )
     state = policies.get(row.policy_id)
     if state is None:
         raise tampered(row.number, "its policy was never opened")
@@ -241,21 +252,6 @@ def _check_law(entry: Entry, laws: Laws | None) -> None:
     for edge, least in due.items():
         if any(told < one for told, one in zip(entry.divergences[edge], least, strict=True)):
             raise tampered(entry.number, "its divergences are less than those of its noise")
-
-
-def _new(opening: Row) -> _Policy:
-    budget = budget_of(opening)
-    spent = budget.nothing()
-    texts = spent.texts()
-    calendar = calendar_in(opening.number, detail_of(opening))
-    return _Policy(
-        budget=budget,
-        spent=spent,
-        texts=texts,
-        nothing=texts,
-        unit=unit_of(opening),
-        cells=None if calendar is None else Cells(budget, calendar),
-    )
 
 
 def _check_unit(row: Row, *, state: _Policy) -> None:
@@ -378,7 +374,26 @@ class Ledger:
         if isinstance(where, str) and DatabaseUrl.is_for(where):
             # From here on no frame of ours holds the password, whatever a traceback shows.
             where = DatabaseUrl(where)
-        return cls(_opened(where, timeout=seconds, create=create), who=name)
+        # The store at a place; what is there already is looked at now.
+        from onesided.ledger._places import (  # noqa: PLC0415 - SQLAlchemy loads on use
+            FilePlace,
+            MemoryPlace,
+            PostgresPlace,
+        )
+        from onesided.ledger._store import Store  # noqa: PLC0415
+
+        if where is None:
+            store = Store(MemoryPlace())
+        elif isinstance(where, DatabaseUrl):
+            store = Store(PostgresPlace(where, timeout=seconds, create=create))
+        else:
+            store = Store(FilePlace(_path_of(where), timeout=seconds, create=create))
+        try:
+            store.look()
+        except BaseException:
+            store.close()
+            raise
+        return cls(store, who=name)
 
     def __enter__(self) -> Self:
         return self
@@ -610,29 +625,6 @@ def _path_of(where: object) -> Path:
             value=name,
         )
     return Path(name)
-
-
-def _opened(where: str | Path | DatabaseUrl | None, *, timeout: float, create: bool) -> Store:
-    """The store at a place; what is there already is looked at now."""
-    from onesided.ledger._places import (  # noqa: PLC0415 - SQLAlchemy loads on use
-        FilePlace,
-        MemoryPlace,
-        PostgresPlace,
-    )
-    from onesided.ledger._store import Store  # noqa: PLC0415
-
-    if where is None:
-        store = Store(MemoryPlace())
-    elif isinstance(where, DatabaseUrl):
-        store = Store(PostgresPlace(where, timeout=timeout, create=create))
-    else:
-        store = Store(FilePlace(_path_of(where), timeout=timeout, create=create))
-    try:
-        store.look()
-    except BaseException:
-        store.close()
-        raise
-    return store
 
 
 def _told(amounts: Mapping[str, Loss]) -> str:

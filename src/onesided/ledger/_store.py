@@ -302,7 +302,10 @@ class Store:
             with database.transaction(write=True) as connection:
                 rows = decide(View(connection, seen=seen))
                 if rows:
-                    connection.execute(insert(entries), [_values(row) for row in rows])
+                    connection.execute(
+                        insert(entries),
+                        [{name: getattr(row, name) for name in COLUMNS} for row in rows],
+                    )
                     _require_kept(connection, rows)
                 if payload is not None:
                     _insert_payload(connection, *payload)
@@ -379,10 +382,6 @@ def version_table_found(connection: Connection, *, schema: str | None = None) ->
             missing=tuple(missing),
         )
     return versions.name in found
-
-
-def _values(row: Row) -> dict[str, object]:
-    return {name: getattr(row, name) for name in COLUMNS}
 
 
 def _require_kept(connection: Connection, rows: Iterable[Row]) -> None:

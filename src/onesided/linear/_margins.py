@@ -123,16 +123,12 @@ class Margins(Operator):
 
     @property
     def determined(self) -> bool:
-        return self._finest in self.chosen
+        return tuple(len(axis) - 1 for axis in self.levels) in self.chosen
 
     @property
     def solvable(self) -> bool:
         small = len(self.levels) == 1 and self.shape[1] <= _MOST_SOLVED
         return self.determined and (self.balanced or small)
-
-    @property
-    def _finest(self) -> Level:
-        return tuple(len(axis) - 1 for axis in self.levels)
 
     @cached_property
     def balanced(self) -> bool:
@@ -488,7 +484,24 @@ def whole_cells(
         cells = _with_total(cells, room, total - float(least.sum()))
     found = _rounded(cells)
     if len(table.grid) == 2:
-        found = _mended(cells, found, table.grid)
+        # Columns' sums drawn to what they were: one up, one down in a row leaves the row's sum.
+        wanted, told = cells.reshape(table.grid), found.reshape(table.grid).copy()
+        due = _rounded(wanted.sum(axis=0))
+        up, down = (
+            told > wanted,
+            told < wanted,
+        )  # those that were rounded so, and may be turned round
+        for _ in range(2 * table.grid[1]):
+            much = told.sum(axis=0) - due
+            first, last = int(np.argmax(much)), int(np.argmin(much))
+            many = min(int(much[first]), -int(much[last]))
+            rows = np.flatnonzero(up[:, first] & down[:, last])[:many]
+            if not rows.size:
+                break
+            told[rows, first] -= 1
+            told[rows, last] += 1
+            up[rows, first] = down[rows, last] = False
+        found = told.reshape(-1)
     return np.asarray(np.clip(found + least, least, np.minimum(most, _MOST)), dtype=np.int64)
 
 
@@ -520,24 +533,6 @@ def _with_total(cells: Array, room: Array, total: float) -> Array:
 def _rounded(cells: Array) -> Array:
     """Whole numbers of which every running sum is off by half at most."""
     return np.diff(np.floor(np.cumsum(cells) + 0.5 - 1e-9), prepend=0).astype(np.int64)
-
-
-def _mended(cells: Array, found: Array, grid: tuple[int, ...]) -> Array:
-    """Columns' sums drawn to what they were: one up, one down in a row leaves the row's sum."""
-    wanted, told = cells.reshape(grid), found.reshape(grid).copy()
-    due = _rounded(wanted.sum(axis=0))
-    up, down = told > wanted, told < wanted  # those that were rounded so, and may be turned round
-    for _ in range(2 * grid[1]):
-        much = told.sum(axis=0) - due
-        first, last = int(np.argmax(much)), int(np.argmin(much))
-        many = min(int(much[first]), -int(much[last]))
-        rows = np.flatnonzero(up[:, first] & down[:, last])[:many]
-        if not rows.size:
-            break
-        told[rows, first] -= 1
-        told[rows, last] += 1
-        up[rows, first] = down[rows, last] = False
-    return told.reshape(-1)
 
 
 def kept_within(

@@ -579,7 +579,13 @@ def consistent(
     >>> consistent(levels, [1.0, 0.0], branching=2).tolist()
     [2.0, 3.0]
     """
-    _refuse(levels, variances)
+    good = all(v >= 0 for v in variances) and len(variances) == len(levels) and bool(variances)
+    if not good or np.isinf(variances[0]):
+        raise ParameterError(
+            f"{len(levels)} levels need as many variances of at least 0, finite for the cells, "
+            f"got {list(variances)!r}.",
+            hint="Give the variance of each level's noise, from the cells up.",
+        )
     best = np.asarray(levels[0], dtype=np.float64)
     spread: FloatArray = np.full(levels[0].size, variances[0], dtype=np.float64)
     below: list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]] = []
@@ -606,16 +612,6 @@ def _gather(values: NDArray[Any], branching: int) -> NDArray[Any]:
 def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:
     """``top / bottom``, and 0 where nothing is left to share out."""
     return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
-
-
-def _refuse(levels: Sequence[FloatArray], variances: Sequence[float]) -> None:
-    good = all(v >= 0 for v in variances) and len(variances) == len(levels) and bool(variances)
-    if not good or np.isinf(variances[0]):
-        raise ParameterError(
-            f"{len(levels)} levels need as many variances of at least 0, finite for the cells, "
-            f"got {list(variances)!r}.",
-            hint="Give the variance of each level's noise, from the cells up.",
-        )
 
 
 # Counts of at least 0 over a tree, whose sums stay those that the tree knows well.

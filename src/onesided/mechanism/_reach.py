@@ -90,7 +90,11 @@ def reaches(law: _Law, weights: NDArray[Any], share: Fraction) -> Floats:
         far = tail_bound([(law, 1.1)], 1 - Fraction(spare))
         series = _Series(law, miss * (1 - _APART), spare, far, smooth=far * _SMOOTH)
         scaled = rows[rest] / lengths[rest, None]
-        sizes, counts, left = _counted(scaled, _octaves(scaled))
+        # Equal numbers for weights of one sign that differ by a fiftieth; 0 for the least.
+        with np.errstate(divide="ignore"):
+            octaves = np.floor(np.log2(np.abs(scaled)) * _PER_OCTAVE) + _OCTAVES * _PER_OCTAVE
+        code = np.where(scaled > 0, 1, 1 + (_OCTAVES + 1) * _PER_OCTAVE) + octaves
+        sizes, counts, left = _counted(scaled, np.asarray(np.where(octaves < 0, 0, code)))
         wide = tail_bound([(law, 1.0)], 1 - Fraction(miss * _APART)) * np.sqrt(left)
         found[rest] = (series.reaches(sizes, counts) + wide) * lengths[rest]
     return np.minimum(found, _most(law, rows))
@@ -103,14 +107,6 @@ def _most(law: _Law, rows: Floats) -> Floats:
     for rate, weight in ((law.upper, above), (law.lower, below)):
         ends[(weight > 0) & (not isinstance(rate, Infinite))] = np.inf
     return np.asarray(ends + (below - above) * law.mean())
-
-
-def _octaves(scaled: Floats) -> Floats:
-    """Equal numbers for weights of one sign that differ by a fiftieth; 0 for the least."""
-    with np.errstate(divide="ignore"):
-        octaves = np.floor(np.log2(np.abs(scaled)) * _PER_OCTAVE) + _OCTAVES * _PER_OCTAVE
-    code = np.where(scaled > 0, 1, 1 + (_OCTAVES + 1) * _PER_OCTAVE) + octaves
-    return np.asarray(np.where(octaves < 0, 0, code))
 
 
 def _counted(rows: Floats, codes: Floats) -> tuple[Floats, Floats, Floats]:

@@ -140,7 +140,14 @@ class EachRate:
         """Itself, after a look at every rate. Errors: ParameterError."""
         if isinstance(self.source, np.ndarray):
             for start in range(0, len(self.source), _ARRAY_PIECE):
-                self._check_numbers(self.source[start : start + _ARRAY_PIECE])
+                part = self.source[start : start + _ARRAY_PIECE]
+                # To 64 bits first: the limits would be rounded to a narrower type, but not to this.
+                numbers = part.astype(np.float64)
+                good = (numbers >= float(MIN_RATE)) & (numbers <= float(MAX_RATE))
+                if not good.all():
+                    # Worded, and decided, by the one who knows.
+                    for i in np.flatnonzero(~good):
+                        _numbers.rate(part[i].item(), name=self.name)
             return self
         if len(self.source) <= _LIST_PIECE:
             # Told apart once, for the check and for the draws.
@@ -156,15 +163,6 @@ class EachRate:
         if isinstance(self.source, np.ndarray):
             return self._array_pieces(self.source)
         return self._list_pieces()
-
-    def _check_numbers(self, part: NDArray[Any]) -> None:
-        # To 64 bits first: the limits would be rounded to a narrower type, but not to this.
-        numbers = part.astype(np.float64)
-        good = (numbers >= float(MIN_RATE)) & (numbers <= float(MAX_RATE))
-        if not good.all():
-            # Worded, and decided, by the one who knows.
-            for i in np.flatnonzero(~good):
-                _numbers.rate(part[i].item(), name=self.name)
 
     def _array_pieces(self, source: NDArray[Any]) -> Iterator[Piece]:
         for start in range(0, len(source), _ARRAY_PIECE):

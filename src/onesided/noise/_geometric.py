@@ -201,7 +201,9 @@ class Bulk:
         cells = lanes(bits, (len(out) + 1) // 2)
         pairs = looked_up(self.table, cells)
         far = self._divide(np.flatnonzero(cells >= self.answered), pairs, bits)
-        drawn: NDArray[Any] = pairs.view(self._half)[: len(out)]
+        drawn: NDArray[Any] = pairs.view(
+            np.int8 if self.table.itemsize == _PAIR_BYTES else np.int16
+        )[: len(out)]
         if self.parts:
             drawn += self.parts[-1].draw(len(out), bits)
         out[:] = drawn
@@ -214,10 +216,6 @@ class Bulk:
         for place, draw in far:
             if place < len(out):
                 out[place] += draw << self.shift
-
-    @property
-    def _half(self) -> type[np.int8 | np.int16]:
-        return np.int8 if self.table.itemsize == _PAIR_BYTES else np.int16
 
     def _divide(
         self, open_ones: IntArray, pairs: NDArray[Any], bits: Bits

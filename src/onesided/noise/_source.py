@@ -266,17 +266,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_wipe_all)
 
 
-def _new_stream() -> _Stream:
-    try:
-        seed = os.urandom(_KEY_BYTES + _BLOCK_BYTES)
-        cipher = Cipher(AES256(seed[:_KEY_BYTES]), CTR(seed[_KEY_BYTES:])).encryptor()
-    except Exception as error:
-        raise NoiseError(
-            f"The operating system gave no random key: {error}.", hint=_NO_BITS_HINT
-        ) from error
-    return _Stream(cipher, this_process(), _BYTES_PER_KEY)
-
-
 class SecureBits:
     """Unpredictable bits, a stream of its own for each thread and process.
 
@@ -329,6 +318,13 @@ class SecureBits:
         """This thread's stream with ``wanted`` bytes still to give, re-keyed if need be."""
         stream: _Stream | None = getattr(self._local, "stream", None)
         if stream is None or stream.left < wanted or stream.process != this_process():
-            stream = self._local.stream = _new_stream()
+            try:
+                seed = os.urandom(_KEY_BYTES + _BLOCK_BYTES)
+                cipher = Cipher(AES256(seed[:_KEY_BYTES]), CTR(seed[_KEY_BYTES:])).encryptor()
+            except Exception as error:
+                raise NoiseError(
+                    f"The operating system gave no random key: {error}.", hint=_NO_BITS_HINT
+                ) from error
+            stream = self._local.stream = _Stream(cipher, this_process(), _BYTES_PER_KEY)
         stream.left -= wanted
         return stream

@@ -1,10 +1,24 @@
 """Policies: who must be able to pass as whom, in which direction, and how well."""
 
 from onesided.fields import Field
-from onesided.policy._attributes import Attributes, attributes
-from onesided.policy._base import CellMoves, Policy, Widened, joint_records, possible_pairs
-from onesided.policy._cells import Cells, GroupCount
-from onesided.policy._families import (
+from onesided.policy._attributes import Attributes, Local, attributes, local
+from onesided.policy._base import (
+    CellMoves,
+    Cells,
+    GroupCount,
+    GroupRule,
+    Policy,
+    Predicate,
+    Rule,
+    Widened,
+    joint_records,
+    possible_pairs,
+)
+from onesided.policy._family import Family, Option, families, from_toml
+from onesided.policy._guarantee import Guarantee, Path, data_distance, path, paths_from, together
+from onesided.policy._intersection import Intersection
+from onesided.policy._kinds import (
+    KindPolicy,
     addition_only,
     bounded,
     custom,
@@ -15,20 +29,24 @@ from onesided.policy._families import (
     tiers,
     unbounded,
 )
-from onesided.policy._family import Family, Option, families, from_toml
-from onesided.policy._graph import Graph, graph
-from onesided.policy._guarantee import Guarantee, together
-from onesided.policy._implications import Addition, implied_places
-from onesided.policy._intersection import Intersection
-from onesided.policy._kinds import KindPolicy
-from onesided.policy._local import Local, local
-from onesided.policy._neighbourhood import EARTH_RADIUS, Neighbourhood, neighbourhood
-from onesided.policy._paths import Path, data_distance, path, paths_from
-from onesided.policy._predicate import GroupRule, Predicate, Rule
-from onesided.policy._presence import Presence, presence
-from onesided.policy._sensitive_presence import SensitivePresence, sensitive_presence
-from onesided.policy._shift import ABSENT, Edge, Record, Shift, relaxed_before
-from onesided.policy._view import View, view
+from onesided.policy._neighbourhood import EARTH_RADIUS, Graph, Neighbourhood, graph, neighbourhood
+from onesided.policy._presence import (
+    Presence,
+    SensitivePresence,
+    View,
+    presence,
+    sensitive_presence,
+    view,
+)
+from onesided.policy._shift import (
+    ABSENT,
+    Addition,
+    Edge,
+    Record,
+    Shift,
+    implied_places,
+    relaxed_before,
+)
 
 __all__ = [
     "ABSENT", "EARTH_RADIUS", "Addition", "Attributes", "CellMoves", "Cells", "Edge", "Family",

@@ -4,24 +4,308 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from math import ceil
-from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import tomli_w
 
 from onesided._english import many
-from onesided._numbers import INFINITE, Loss, positive
-from onesided.errors import PolicyError
-from onesided.policy._cells import GroupCount
-from onesided.policy._implications import Addition, Chains, chains
-from onesided.policy._picture import draw
-from onesided.policy._predicate import GroupRule, Rule
-from onesided.policy._shift import ABSENT, Edge, Record, Shift, decide, listed, require_records
+from onesided._numbers import INFINITE, Loss, positive, whole
+from onesided.conditions import ANY, Condition, Truth
+from onesided.errors import ConditionError, PolicyError
+from onesided.policy._shift import (
+    ABSENT,
+    Addition,
+    Chains,
+    Edge,
+    Record,
+    Shift,
+    chains,
+    decide,
+    draw,
+    listed,
+    require_records,
+)
 from onesided.show import Card
+
+# Conditions on rows, in the language of :mod:`onesided.conditions`.
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A condition on a row. Unknown counts as true: who cannot be placed is protected.
+
+    text: as it was written, which identifies it in stored policies. condition: what it means;
+    None for one that is on record and not in the language, which counts in totals and decides no
+    row. sql: whether it was text, and not an expression, as some of 0.1.0 were.
+
+    >>> from onesided.policy import Predicate
+    >>> Predicate.of("age < 18").negated().text
+    'NOT (age < 18)'
+    """
+
+    text: str
+    condition: Condition | None = field(compare=False, repr=False)
+    sql: bool = field(default=True, repr=False)
+
+    @classmethod
+    def of(cls, condition: object) -> Predicate:
+        """From a condition's text, or a Predicate.
+
+        Errors: ConditionError, showing the place, for what is not in the language.
+        """
+        if isinstance(condition, Predicate):
+            return condition
+        parsed = Condition.parse(condition)
+        return cls(parsed.text, parsed)
+
+    @classmethod
+    def on_record(cls, text: str, *, sql: bool = True) -> Predicate:
+        """As it was stored, whether or not the language has it."""
+        try:
+            return cls(text, Condition.parse(text) if sql else None, sql)
+        except ConditionError:
+            return cls(text, None, sql)
+
+    def readable(self) -> Condition:
+        """What it means. Errors: ConditionError if it is on record alone."""
+        if self.condition is None:
+            raise ConditionError(
+                f"The condition {self.text!r} was written for an earlier version, and is not in "
+                "the language of conditions.",
+                hint="What was charged for it counts in totals. For new answers write the "
+                "condition anew (docs/conditions.md), as a policy of its own.",
+            )
+        return self.condition
+
+    def negated(self) -> Predicate:
+        """Where this is false; unknown stays unknown, so it counts as true here too."""
+        return Predicate.on_record(f"NOT ({self.text})", sql=self.sql)
+
+    @property
+    def about_missing(self) -> str:
+        """What is said where the condition itself may take what is missing for no; "" elsewhere.
+
+        >>> print(Predicate.of("COALESCE(age < 18, FALSE)").about_missing)
+        A row without a value of 'age' may count as open: COALESCE(age < 18, FALSE) says so.
+        """
+        named = () if self.condition is None else self.condition.settled
+        either = " or ".join(map(repr, named))
+        return (
+            f"A row without a value of {either} may count as open: {self} says so." if named else ""
+        )
+
+    def or_unknown(self) -> Predicate:
+        """Where this is true or unknown.
+
+        >>> Predicate.of("age < 18").or_unknown().text
+        'COALESCE(age < 18, TRUE)'
+        """
+        return Predicate(f"COALESCE({self.text}, TRUE)", self.readable().or_unknown(), self.sql)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A unit is of ``kind`` if every condition is true or null for some row of its own.
+
+    ``also``: further conditions, each of which some row must meet -- the same row or another.
+
+    >>> from onesided import policy
+    >>> policy.sensitive("minor").rules[0].kind
+    'sensitive'
+    """
+
+    kind: str
+    condition: Predicate
+    also: tuple[Predicate, ...] = ()
+
+    @property
+    def predicates(self) -> tuple[Predicate, ...]:
+        """All the conditions."""
+        return (self.condition, *self.also)
+
+    @property
+    def predicate(self) -> Predicate:
+        """The one condition.
+
+        Errors: PolicyError if there are several: whoever reads one would protect too few.
+        """
+        if self.also:
+            raise PolicyError(
+                f"The kind {self.kind!r} needs {len(self.predicates)} conditions to hold.",
+                hint="Count under one of the policies that were combined; or count all kinds.",
+            )
+        return self.condition
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRule:
+    """A unit is sensitive if its group is marked; docs/views.md.
+
+    condition: marks the group of each row for which it is true or unknown. over: the column that
+    groups units. members: larger groups are marked as they are. table: whose rows mark groups; None
+    for the data's own.
+
+    >>> from onesided import policy
+    >>> policy.view("age < 18", over="household", members=6).view.over
+    'household'
+    """
+
+    condition: Predicate
+    over: str
+    members: int
+    table: str | None = None
+
+
+# The cells that a question counts units in, and how far one move can take their numbers.
+#
+# Claim. A question asks for a vector of numbers, one for each of its *cells*: how many units of the
+# kinds counted, with rows that meet the condition, are in each. For each edge a policy tells shifts
+# ``(rise, fall)`` so that every move along it goes no further, both ways, than one of them.
+#
+# A unit is in a set of the cells before the move and in another one after: ``p`` and ``q`` of them.
+# It changes each number by one at most, and what is in both sets changes nothing. So
+# ``rise = q - o`` and ``fall = p - o``, where at least ``o >= p + q - size`` cells are in both.
+# :meth:`GroupCount.between` takes the largest over all p and q that units of both kinds can have.
+# How many these are is what is proved of a kind: none, if it is not counted, is absent, or no row
+# of such a unit can make the condition true; exactly one, if everything is one cell and each of its
+# rows is sure to make the condition true. Rows are decided by :func:`onesided.conditions.truths`,
+# which takes each comparison that is written in another way for independent, and tries unknown as a
+# value.
+#
+# What is wider than that is said where a policy decides it: kinds of a view, conditions and columns
+# beside the values that a policy names, and units with several rows of which a kind needs one only.
+
+_MOST_TOLD: Final = 16
+_NOTHING: Final[Mapping[str, frozenset[Truth]]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cells:
+    """The cells of a question, as much of them as a policy must know.
+
+    size: how many there are. everything: whether they are one cell, of no column. where: which rows
+    count; None if all do. rows: whether each row is a unit. column, keys: the one column that tells
+    cells apart and their values, where a policy that names values may read them; else "" and ().
+    alone: whether no other column can be the one that a policy means which names none.
+
+    >>> Cells(size=1, everything=True).rows
+    False
+    """
+
+    size: int
+    everything: bool = False
+    where: Condition | None = None
+    rows: bool = False
+    column: str = ""
+    keys: AbstractSet[Hashable] = frozenset()
+    alone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCount:
+    """A count of units per group, as much of it as a policy must know.
+
+    max_groups: the most groups that one unit can be counted in. None is what the policy itself
+        assumes: presence counts every group and covers ``max_groups`` of them by its noise; any
+        other policy takes one group per unit, as in a histogram. Of an intersection it is what
+        presence assumes, if presence is among its parts.
+    counted: the kinds that are counted; None counts every kind.
+    truncated: units in more groups are cut down to ``max_groups`` of them. What is kept may
+        then change when something is dropped, and the policy has to price that.
+    several_units: the asker's price goes by the total change of all counts, so that it holds where
+        one move changes several units, as under a view. False: each count changes by 1 at most.
+    cells: which groups these are; None where that is not known, and any number of them may be.
+    columns: all that tell groups apart or pick rows; None where these are not known, or one may be
+        made of others.
+
+    >>> from onesided.policy import GroupCount
+    >>> GroupCount(counted=frozenset({"open"})).counts("sensitive")
+    False
+    """
+
+    max_groups: int | None = None
+    counted: frozenset[str] | None = None
+    truncated: bool = False
+    several_units: bool = False
+    cells: Cells | None = None
+    columns: frozenset[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_groups is not None:
+            whole(self.max_groups, name="max_groups", least=1)
+
+    def counts(self, kind: str) -> bool:
+        """Whether records of ``kind`` can add to an answer."""
+        return kind != ABSENT and (self.counted is None or kind in self.counted)
+
+    def at_most(self, groups: int) -> int:
+        """So many groups, or as many as there are."""
+        return groups if self.cells is None else min(groups, self.cells.size)
+
+    def between(
+        self, source: str, target: str, where: Mapping[str, frozenset[Truth]] = _NOTHING
+    ) -> tuple[Shift, ...]:
+        """The largest shifts where a unit of one kind may become any unit of another.
+
+        No move rises and falls further than each of them; of too many, what is larger than all.
+        where: what the condition can be for a row of each kind; all of it for those left out.
+
+        >>> one, two = (GroupCount(cells=Cells(size=n)) for n in (1, 2))
+        >>> one.between("record", "record")
+        (Shift(rise=0, fall=1), Shift(rise=1, fall=0))
+        >>> two.between("record", "record")
+        (Shift(rise=1, fall=1),)
+        """
+        few, many = self._span(source, where.get(source, ANY))
+        fewer, more = self._span(target, where.get(target, ANY))
+        size = many + more if self.cells is None else self.cells.size
+        rise, fall = min(more, size - few), min(many, size - fewer)
+        told = range(size - fall, rise + 1)
+        if rise + fall <= size or len(told) > _MOST_TOLD:
+            return (Shift(rise=rise, fall=fall),)
+        return tuple(Shift(rise=up, fall=size - up) for up in told)
+
+    def _span(self, kind: str, found: frozenset[Truth]) -> tuple[int, int]:
+        """In how many cells, at least and at most, a unit of the kind is."""
+        if not self.counts(kind):
+            return 0, 0
+        if self.cells is None:
+            return 0, self.max_groups or 1
+        if self.cells.where is not None and True not in found:
+            return 0, 0
+        sure = self.cells.where is None or found == {True}
+        return int(self.cells.everything and sure), self.at_most(self.max_groups or 1)
+
+    @property
+    def values(self) -> AbstractSet[Hashable]:
+        """The cells' values, for a policy that names values; none if it must not know them.
+
+        A unit that is cut down to one of several cells may be kept in another one after a move.
+        """
+        cells = self.cells
+        return frozenset() if cells is None or (self.truncated and cells.size > 1) else cells.keys
+
+
+def extremes(moves: Iterable[tuple[bool, bool]]) -> tuple[Shift, ...]:
+    """Of moves of one value, each by whether a cell rises and whether one falls; none is none.
+
+    >>> extremes([(False, False), (False, True)])
+    (Shift(rise=0, fall=1),)
+    """
+    found = set(moves)
+    most = found & {(True, True)} or found - {(False, False)} or {(False, False)}
+    return tuple(Shift(rise=int(rise), fall=int(fall)) for rise, fall in sorted(most))
+
 
 VERSION: Final = 1
 _SHOWN: Final = 4
@@ -79,6 +363,13 @@ class Policy(ABC):
     (True, False)
     """
 
+    of_kinds: ClassVar[bool] = False
+    """Whether kinds decide moves: along an edge any record of one may pass as any other's."""
+    between_values: ClassVar[bool] = False
+    """Whether a move leads from a value to certain others, which cells must be named by."""
+    by_distance: ClassVar[bool] = False
+    """Whether moves depend on where cells lie, which their names and number do not tell."""
+
     @property
     @abstractmethod
     def name(self) -> str:
@@ -130,6 +421,20 @@ class Policy(ABC):
         return False
 
     @property
+    def reads_columns(self) -> bool:
+        """Whether prices rest on which columns a count looks at."""
+        return False
+
+    @property
+    def other_values(self) -> Literal["replaced", "dropped"] | None:
+        """What a move does to a unit's values beside its groups.
+
+        "replaced": all of them, with the record. "dropped": rows of groups go, others stay as they
+        are. None: the policy says nothing of them, so that sums of them have no price.
+        """
+        return None
+
+    @property
     def excess_modes(self) -> tuple[str, ...]:
         """What may be done with units in more groups than the noise covers; the default first.
 
@@ -144,37 +449,8 @@ class Policy(ABC):
         return False
 
     @property
-    def reads_columns(self) -> bool:
-        """Whether prices rest on which columns a count looks at."""
-        return False
-
-    @property
     def covers(self) -> int | None:
         """How many groups of one unit a move takes, where the policy says so by itself."""
-        return None
-
-    @property
-    def of_kinds(self) -> bool:
-        """Whether kinds decide moves: along an edge any record of one may pass as any other's."""
-        return False
-
-    @property
-    def between_values(self) -> bool:
-        """Whether a move leads from a value to certain others, which cells must be named by."""
-        return False
-
-    @property
-    def by_distance(self) -> bool:
-        """Whether moves depend on where cells lie, which their names and number do not tell."""
-        return False
-
-    @property
-    def other_values(self) -> Literal["replaced", "dropped"] | None:
-        """What a move does to a unit's values beside its groups.
-
-        "replaced": all of them, with the record. "dropped": rows of groups go, others stay as they
-        are. None: the policy says nothing of them, so that sums of them have no price.
-        """
         return None
 
     def ends(self, edge: Edge) -> tuple[str, str]:
@@ -443,6 +719,16 @@ def joint_records(
         for one, two in product(ours, theirs)
         if (one.kind, two.kind) in pairs - {(ABSENT, ABSENT)} and one.value == two.value
     ) + (((Record(ABSENT), Record(ABSENT)),) if absent else ())
+
+
+def over_groups(kinds: Iterable[str], groups: Sequence[str], max_groups: int) -> tuple[Record, ...]:
+    """A record of each kind in each set of at most so many of the groups."""
+    return tuple(
+        Record(kind, frozenset(chosen))
+        for kind in kinds
+        for size in range(max_groups + 1)
+        for chosen in combinations(groups, size)
+    )
 
 
 def _present(policy: Policy) -> list[str]:

@@ -13,14 +13,13 @@ from typing import Any, Final
 
 from onesided.errors import OnesidedError, PolicyError
 from onesided.fields import Field, Fields, inside, is_number, is_text, listing, of, read
-from onesided.policy._base import VERSION, Policy
-from onesided.policy._predicate import Predicate
+from onesided.policy._base import VERSION, Policy, Predicate
 from onesided.store import toml_document
 
 # What a family of policies tells of itself: its file, its options, an example.
 #
-# A family is one file of this folder; its ``FAMILY`` is found by :mod:`onesided.policy._family`,
-# which policy files, the command line, the gallery and the tests of all families read.
+# A family stands in a file of this folder, whose ``FAMILIES`` are found here; policy files, the
+# command line, the gallery and the tests of all families read them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +57,14 @@ class Family:
     options: Mapping[str, Option] | None = None
 
 
-def edges(example: str, **more: Any) -> Field[Any, Any]:
+def edge_list(example: str, **more: Any) -> Field[Any, Any]:
     """Moves, each as a list; the weight may be left out."""
     row = "[source, target] or [source, target, weight]"
     one = listing(is_number, row, least=2, most=3)
     return Field(listing(one, f"a list of {row}"), example=example, **more)
 
 
-def names(example: str, **more: Any) -> Field[Any, Any]:
+def name_list(example: str, **more: Any) -> Field[Any, Any]:
     """A list of texts."""
     return Field(listing(is_text, "a list of names"), example=example, **more)
 
@@ -87,12 +86,10 @@ _FOLDER: Final = str(Path(__file__).parent)
 
 @cache
 def _families() -> Mapping[str, Family]:
-    """What the files of this folder hold as ``FAMILY`` or ``FAMILIES``, in the files' order."""
+    """What the files of this folder hold as ``FAMILIES``, in the files' order."""
     found: list[Family] = []
     for file in iter_modules([_FOLDER]):
-        module = import_module(f"onesided.policy.{file.name}")
-        found += getattr(module, "FAMILIES", ())
-        found += [module.FAMILY] if hasattr(module, "FAMILY") else []
+        found += getattr(import_module(f"onesided.policy.{file.name}"), "FAMILIES", ())
     return MappingProxyType({family.name: family for family in found})
 
 

@@ -12,10 +12,8 @@ from typing import Final, Literal, TypeVar
 from onesided._english import many
 from onesided.errors import PolicyError
 from onesided.fields import Field, listing
-from onesided.policy._base import Policy, possible_pairs, reaches_absence
-from onesided.policy._cells import GroupCount
+from onesided.policy._base import GroupCount, Policy, Rule, possible_pairs, reaches_absence
 from onesided.policy._family import Family, part_of
-from onesided.policy._predicate import Rule
 from onesided.policy._shift import ABSENT, COMMON, Edge, Record, Shift, likely
 
 Value = TypeVar("Value")
@@ -360,14 +358,16 @@ def _read(*, parts: Sequence[Policy]) -> Policy:
     return reduce(intersect, parts)
 
 
-FAMILY: Final = Family(
-    "intersection",
-    _read,
-    {"parts": Field(listing(part_of, "a list of policies"))},
-    example={
-        "parts": [
-            {"family": "bounded"},
-            {"family": "sensitive", "parameters": {"predicate": "minor"}},
-        ]
-    },
+FAMILIES: Final = (
+    Family(
+        "intersection",
+        _read,
+        {"parts": Field(listing(part_of, "a list of policies"))},
+        example={
+            "parts": [
+                {"family": "bounded"},
+                {"family": "sensitive", "parameters": {"predicate": "minor"}},
+            ]
+        },
+    ),
 )

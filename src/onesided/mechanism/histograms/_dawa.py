@@ -110,7 +110,18 @@ def cheapest(cells: IntArray, intervals: Iterable[IntArray], prices: Prices) -> 
         merged.append(keep)
         # An interval without a neighbour goes up as it is.
         best = np.concatenate([np.where(keep, own, pairs), best[2 * noisy.size :]])
-    return _starts(merged, cells.size)
+    # From the top: the first merged interval on the way down is a bucket; else each cell is.
+    starts = np.zeros(cells.size, dtype=np.bool_)
+    covered = np.zeros(1, dtype=np.bool_)
+    for level in range(len(merged), 0, -1):
+        width = 1 << level
+        keep = np.zeros(covered.size, dtype=np.bool_)
+        keep[: merged[level - 1].size] = merged[level - 1]
+        starts[np.flatnonzero(keep & ~covered) * width] = True
+        below = -(-cells.size // (width // 2))
+        covered = np.repeat(covered | keep, 2)[:below]
+    starts[~covered] = True
+    return starts
 
 
 def least(cells: int, intervals: Iterable[IntArray], prices: Prices) -> int:
@@ -130,21 +141,6 @@ def least(cells: int, intervals: Iterable[IntArray], prices: Prices) -> int:
         own = prices.deviation * deviation + prices.interval
         best = np.concatenate([np.minimum(own, pairs), best[2 * deviation.size :]])
     return int(best.sum())
-
-
-def _starts(merged: list[BoolArray], size: int) -> BoolArray:
-    """From the top: the first merged interval on the way down is a bucket; else each cell is."""
-    starts = np.zeros(size, dtype=np.bool_)
-    covered = np.zeros(1, dtype=np.bool_)
-    for level in range(len(merged), 0, -1):
-        width = 1 << level
-        keep = np.zeros(covered.size, dtype=np.bool_)
-        keep[: merged[level - 1].size] = merged[level - 1]
-        starts[np.flatnonzero(keep & ~covered) * width] = True
-        below = -(-size // (width // 2))
-        covered = np.repeat(covered | keep, 2)[:below]
-    starts[~covered] = True
-    return starts
 
 
 @lru_cache(maxsize=256)

@@ -174,7 +174,7 @@ def public_totals(
 
     Where a policy names values: those of cells that no moves join, if the cells' columns are the
     only ones that it can be about. Elsewhere the number of all units, each in exactly one cell, if
-    the policy's own shifts of that one number are 0 (:mod:`onesided.policy._cells`).
+    the policy's own shifts of that one number are 0 (:mod:`onesided.policy._base`).
     """
     labels = moves.components()
     if not (labels >= 0).any():
