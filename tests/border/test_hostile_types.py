@@ -115,6 +115,18 @@ def test_a_surrogate_that_is_no_character_is_nobody_and_no_place():
     refused(count, frame, keys=("\ud800",))
 
 
+@pytest.mark.parametrize("make", [lambda t: t, pl.from_arrow, lambda t: pl.from_arrow(t).lazy()])
+def test_narrow_columns_and_empty_ones_are_read_alike(make):
+    half = pa.array(np.array([1.5, np.nan, -0.0], dtype=np.float16))
+    data = make(pa.table({"person": ["a", "b", "c"], "half": half, "none": pa.nulls(3)}))
+    session = od.Session(data, unit="person", policy=P.sensitive("half > 1"), budget=999)
+    for where, people in (("half = 1.5", 1), ("half IS NULL", 1), ("none IS NULL", 3)):
+        assert session.count(where=where, epsilon=90).value == people
+    kept = session.sample(epsilon=90).frame
+    kept = kept.collect() if isinstance(kept, pl.LazyFrame) else kept
+    assert kept.shape == (1, 3)
+
+
 def test_bytes_that_are_no_text_are_unknown():
     bad = pa.array([b"gym", b"\xff", b"gym"]).view(pa.string())
     table = pa.table({"person": ["a", "b", "c"], "place": bad})

@@ -261,13 +261,41 @@ def test_what_is_damaged_or_packed_to_fill_the_machine_is_refused(tmp_path, monk
 
 
 @pytest.mark.parametrize(
-    ("name", "way"), [("v.xlsx", "CSV UTF-8"), ("v.json", ".jsonl"), ("v.tsv", "Rename it")]
+    ("name", "data", "way"),
+    [
+        ("v.xlsx", b"x", "CSV UTF-8"),
+        ("v.json", b"x", ".jsonl"),
+        ("v.tsv", b"x", "Rename it"),
+        ("v.ndjson", b"x", "Rename it to .jsonl"),
+        ("v.csv.zip", b"x", "Unpack it"),
+        ("v.csv", gzip.compress(b"a\n1\n"), "Add .gz"),
+        ("v.csv", b"PK\x03\x04...", "CSV UTF-8"),
+        ("v.jsonl", b"PAR1\x15\x04", "Call it .parquet"),
+        ("v.csv", "person,place\n1,a\n".encode("utf-16-le"), 'encoding = "utf-16"'),
+    ],
 )
-def test_a_file_of_another_kind_is_refused_with_the_way_out(name, way, tmp_path):
-    (tmp_path / name).write_bytes(b"x")
+def test_a_file_of_another_kind_is_refused_with_the_way_out(name, data, way, tmp_path):
+    (tmp_path / name).write_bytes(data)
     with pytest.raises(DataError) as caught, reading([tmp_path / name]):
         pass
     assert way in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["b.ndjson", "b.csv.zip", "b.gz", "b.XLSX"])
+def test_no_rows_of_a_folder_are_left_out(name, tmp_path):
+    (tmp_path / "a.csv").write_text("person\n1\n")
+    (tmp_path / "README.txt").touch()
+    assert expanded(str(tmp_path)) == (tmp_path / "a.csv",)
+    (tmp_path / name).touch()
+    with pytest.raises(DataError, match="not one of"):
+        expanded(str(tmp_path))
+
+
+def test_nan_is_nobody_in_lines_of_json(tmp_path):
+    path = tmp_path / "v.jsonl"
+    path.write_text('{"person": NaN, "height": 1.80}\n{"person": "NaN", "height": Infinity}\n')
+    with reading([path]) as (table,):
+        assert table.fetchall() == [(None, "1.80"), ("NaN", "Infinity")]
 
 
 def test_folders_called_name_and_value_give_a_column(tmp_path):

@@ -81,7 +81,11 @@ COLUMNS = [
         ),
     ),
     (od.column("number", decimal=","), number(r"[+-]?(\d+(,\d*)?|,\d+)", [(",", ".")], float)),
-    (od.column("integer", thousands="'"), number(r"[+-]?(\d{1,3}('\d{3})+|\d+)", [("'", "")], int)),
+    *(
+        (od.column("integer", thousands=mark), number(form, [(mark, "")], int))
+        for mark in "'."
+        for form in [rf"[+-]?(\d{{1,3}}([{mark}]\d{{3}})+|\d+)"]
+    ),
     (od.column("date", date="%d/%m/%Y"), day("%d/%m/%Y")),
     (od.column("date", date="%Y%m%d"), lambda t: day("%Y%m%d")(t) if len(t) == 8 else None),
     (od.column("datetime", date="%d.%m.%Y %H:%M"), moment("%d.%m.%Y %H:%M")),

@@ -30,7 +30,7 @@ VALUES = {
 
 FORMS = {
     "number": [{}, {"decimal": ","}, {"decimal": ",", "thousands": "."}],
-    "integer": [{}, {"thousands": "'"}],
+    "integer": [{}, {"thousands": "'"}, {"thousands": "."}],
     "boolean": [{}, {"true": ("ja", "j"), "false": ("nein",)}],
     "date": [{}, {"date": "%d/%m/%Y"}],
     "datetime with zone": [{}, {"zone": "Europe/Zurich"}],
@@ -216,7 +216,7 @@ AGE = '[columns.age]\ntype = "integer"\n'
         ('[columns.x]\ntype = "date"\nkeys = [2008-02-29T07:30:00]', 3, "no value of type date"),
         ('[columns.x]\ntype = "datetime"\nkeys = [2008-02-29T07:30:00Z]', 3, "no value of"),
         (f'{AGE}decimal = ","', 3, "type integer has no decimal"),
-        (f'{AGE}thousands = "."', 3, "thousands and decimal are both '.'"),
+        ('[columns.x]\ntype = "number"\nthousands = "."', 3, "thousands and decimal are both '.'"),
         (f'{AGE}thousands = "x"', 3, "thousands is 'x'"),
         (f"{AGE}thousands = 1", 3, "thousands is 1"),
         (f'{AGE}date = "%d"', 3, "type integer has no date"),

@@ -84,6 +84,7 @@ def test_what_is_proposed_is_read():
         ("number", ["1,5", "2"], 'decimal = ","'),
         ("number", ["1,200", "3,400", "15"], ""),
         ("integer", ["1,200", "3,400", "15"], 'thousands = ","'),
+        ("integer", ["1.200", "3.400", "15"], 'thousands = "."'),
         ("integer", ["31.0", "40.0"], ""),
         ("boolean", ["ja", "nein"], 'true = ["ja"]\nfalse = ["nein"]'),
         ("boolean", ["si", "no"], 'true = ["si"]\nfalse = ["no"]'),

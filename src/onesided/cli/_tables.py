@@ -175,13 +175,27 @@ _AT_ONCE: Final = 2**20
 _ONE_BYTE: Final = ("cp1252", "latin-1")
 _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MISSING_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
-_WAYS_OUT: Final = {
-    ".xlsx": "Save the sheet as 'CSV UTF-8' in Excel, one file for each sheet.",
-    ".xls": "Save the sheet as 'CSV UTF-8' in Excel, one file for each sheet.",
+_SHEET: Final = "Save the sheet as 'CSV UTF-8' in Excel, one file for each sheet."
+_PACKED: Final = "Unpack it, or pack it by gzip as .csv.gz or .jsonl.gz."
+# In a folder of tables, these would be rows that nobody reads.
+_ROWS: Final = {
+    ".xlsx": _SHEET,
+    ".xls": _SHEET,
     ".ods": "Save the sheet as CSV in UTF-8, one file for each sheet.",
-    ".json": "Write one object a line and call it .jsonl, or convert it to CSV or Parquet.",
     ".tsv": "Rename it to .csv: tabs may stand between its columns.",
+    ".ndjson": "Rename it to .jsonl.",
+    **dict.fromkeys((".gz", ".zip", ".bz2", ".xz", ".zst"), _PACKED),
+}
+_WAYS_OUT: Final = {
+    **_ROWS,
+    ".json": "Write one object a line and call it .jsonl, or convert it to CSV or Parquet.",
     ".txt": "If it is CSV, rename it to .csv.",
+}
+# How files begin whose name says that they are text.
+_SIGNS: Final = {
+    b"\x1f\x8b": ("packed by gzip", "Add .gz to its name."),
+    b"PK\x03\x04": ("a workbook of Excel, or packed", f"{_SHEET} {_PACKED}"),
+    b"PAR1\x15": ("Parquet", "Call it .parquet."),
 }
 
 
@@ -269,7 +283,10 @@ def plain_csv(path: Path, made: Path, *, encoding: str | None) -> None:
     lines = path.name.lower().endswith((".jsonl", ".jsonl.gz"))
     packed = path.name.lower().endswith(".gz")
     with path.open("rb") as file:
-        start = file.read(3)
+        start = file.read(5)
+    for sign, (what, way) in _SIGNS.items():
+        if start.startswith(sign) and not packed:
+            raise DataError(f"{str(path)!r} is no text: it is {what}.", hint=way)
     plain = _chosen(start, encoding) in ("utf-8", "utf-8-sig")
     if plain and not (lines or packed):
         made.symlink_to(path.resolve())
@@ -279,8 +296,8 @@ def plain_csv(path: Path, made: Path, *, encoding: str | None) -> None:
         with made.open("w", encoding="utf-8", newline="") as out:
             if lines:
                 # Objects of JSON, one a line, as rows of text. The first one names the columns.
-                # Numbers keep their digits, null and a name that is left out are missing. Errors:
-                # DataError.
+                # Numbers keep their digits; null, NaN and a name that is left out are missing.
+                # Errors: DataError.
                 rows = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
                 names: list[str] | None = None
                 for number, line in enumerate(_lines(pieces), start=1):
@@ -376,7 +393,11 @@ def _lines(pieces: Iterator[str]) -> Iterator[str]:
 def _object(path: Path, line: str, number: int) -> dict[str, Any]:
     try:
         row = json.loads(
-            line, parse_int=str, parse_float=str, parse_constant=str, object_pairs_hook=_pairs
+            line,
+            parse_int=str,
+            parse_float=str,
+            parse_constant=lambda name: None if name == "NaN" else name,
+            object_pairs_hook=_pairs,
         )
     except (ValueError, RecursionError) as error:
         raise _no_row(path, number, f"it is no JSON ({first_line(error)})") from None
@@ -495,7 +516,7 @@ def _below(folder: Path) -> Iterator[Path]:
             )
         if path.is_dir():
             yield from _below(path)
-        elif path.suffix.lower() in (".tsv", ".xlsx", ".xls", ".ods"):
+        elif path.suffix.lower() in _ROWS and not is_table(path):
             require_table(path)
         else:
             yield path

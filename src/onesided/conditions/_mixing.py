@@ -87,6 +87,7 @@ _HINTS: Final = {
     "integer": "Write numbers without quotes.",
     "number": "Write numbers without quotes.",
 }
+_MOVED: Final = "Moments move by intervals: write a > b + INTERVAL '3' DAY for a - b > 3."
 
 
 class Refuse(Protocol):
@@ -254,7 +255,8 @@ def arithmetic(node: Arithmetic, left: Node, right: Node, refuse: Refuse) -> Nod
     if "duration" in kinds and kinds[0] != kinds[1]:
         return _later(node, left, right, refuse)
     if not set(kinds) <= {"integer", "number"}:
-        raise _mixture(node.op, left.type, right.type, refuse)
+        hint = _MOVED if {"date", "datetime"}.intersection(kinds) else _HINTS["text"]
+        raise refuse(f"{node.op} cannot take {left.type} and {right.type} together.", hint)
     if "number" in kinds:
         if node.op in "/%":
             raise refuse(

@@ -195,20 +195,21 @@ def forms_of(kind: str, **given: Any) -> dict[str, Any]:
     both = set(words.get("true", ())) & set(words.get("false", ()))
     if both:
         raise wrong(f"{shortened(min(both))} is true and false.", "List each text once.", "true")
-    return found | _numbers(found) | words | _times(kind, found)
+    _check_marks(kind, found)
+    return found | words | _times(kind, found)
 
 
-def _numbers(found: dict[str, Any]) -> dict[str, Any]:
+def _check_marks(kind: str, found: dict[str, Any]) -> None:
     marks = {"decimal": DECIMALS, "thousands": THOUSANDS}
     for name in marks.keys() & found.keys():
         one_of(found[name], marks[name], name)
-    if "thousands" in found and found["thousands"] == found.get("decimal", "."):
+    point = found.get("decimal", ".") if kind == "number" else None
+    if "thousands" in found and found["thousands"] == point:
         raise wrong(
             f"thousands and decimal are both {shortened(found['thousands'])}.",
             'Declare the other one, too: decimal = ",".',
             "thousands",
         )
-    return {}
 
 
 def _times(kind: str, found: dict[str, Any]) -> dict[str, Any]:

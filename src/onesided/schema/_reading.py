@@ -472,8 +472,7 @@ def heading_of(path: Path, *, called: Path | None = None) -> Heading:
         text = file.read(_LONGEST)
     said = _SAID.match(text)
     line = _first_record(text if said is None else text[said.end() :])
-    if len(line) == _LONGEST:
-        raise _unclear(told, f"its first line is longer than {_LONGEST:,} characters")
+    _refuse_line(line, told)
     marks = {mark for mark, inside in _marks(line) if mark in _DELIMITERS and not inside}
     found = marks if said is None else {said[1]}
     if len(found) > 1:
@@ -493,7 +492,7 @@ def heading_of(path: Path, *, called: Path | None = None) -> Heading:
     for place, name in enumerate(names, start=1):
         if not name and place in (1, len(names)) and len(names) > 1:
             continue  # a row's number, or a separator at the end of each line
-        if not name.strip() or "\x00" in name:
+        if not name.strip():
             raise _unclear(told, f"column {place} has no name")
         if "\n" in name or "\r" in name:
             raise _unclear(told, f"the name of column {place} goes over several lines")
@@ -502,6 +501,16 @@ def heading_of(path: Path, *, called: Path | None = None) -> Heading:
         seen.add(name.casefold())
     _refuse_quotes_after_blanks(path, delimiter, told)
     return Heading(names, delimiter, 0 if said is None else 1)
+
+
+def _refuse_line(line: str, told: Path) -> None:
+    if len(line) == _LONGEST:
+        raise _unclear(told, f"its first line is longer than {_LONGEST:,} characters")
+    if "\x00" in line:
+        raise DataError(
+            f"Cannot read {str(told)!r}: its first line has NUL characters, as UTF-16 has.",
+            hint='Declare encoding = "utf-16" in the schema, or save it as UTF-8.',
+        )
 
 
 def _first_record(text: str) -> str:

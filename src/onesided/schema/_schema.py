@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -221,7 +222,11 @@ def proposals(kind: str) -> Iterator[dict[str, Any]]:
     {'decimal': ','}
     """
     if kind in ("integer", "number"):
-        yield from _numbers(decimals=(None, ",") if kind == "number" else (None,))
+        points = (None, ",") if kind == "number" else ("",)
+        for mark, point in product(_MARKS, points):
+            found = {"decimal": point or None, "thousands": mark}
+            if any(found.values()) and mark != ("." if point is None else point):
+                yield {name: one for name, one in found.items() if one is not None}
     elif kind == "boolean":
         for pair in _WORDS:
             for change in (str.lower, str.title, str.upper):
@@ -230,14 +235,6 @@ def proposals(kind: str) -> Iterator[dict[str, Any]]:
     elif kind in ("date", "datetime"):
         clocks = ("",) if kind == "date" else (f" {clock}" for clock in _CLOCKS)
         yield from ({"date": f"{form}{clock}"} for clock in clocks for form in _DATES)
-
-
-def _numbers(*, decimals: tuple[str | None, ...]) -> Iterator[dict[str, Any]]:
-    for mark in _MARKS:
-        for decimal in decimals:
-            given = {"decimal": decimal, "thousands": mark}
-            if (decimal or ".") != mark and any(given.values()):
-                yield {name: one for name, one in given.items() if one is not None}
 
 
 # Public facts about a table as one value: declared by the curator, never inferred from rows.

@@ -58,7 +58,7 @@ class PolarsRows(Rows):
         made = _anew(pl.concat([empty, *parts], rechunk=True))
         kinds = {place: self._callers[name] for place, name in self.names.items()}
         listed = [place for place, kind in kinds.items() if kind in (pl.Categorical, pl.Enum)]
-        spans = [(place, kind) for place, kind in kinds.items() if kind == pl.Duration]
+        spans = [(place, kind) for place, kind in kinds.items() if kind in (pl.Duration, *_READ_AS)]
         made = made.with_columns(
             pl.col(listed).cast(pl.Categorical), *(pl.col(n).cast(kind) for n, kind in spans)
         )
@@ -83,6 +83,8 @@ def _anew(frame: Any) -> Any:
 
 # A table in Polars, eager or lazy.
 
+# Types that are read as others, as from Arrow.
+_READ_AS: Final = {pl.Null: pl.String, pl.Float16: pl.Float32}
 _PLACE: Final = "onesided_place"
 _COUNT: Final = "onesided_count"
 # Bits of a unit's own order, at least, beside those that tell its groups apart.
@@ -126,6 +128,7 @@ class PolarsEngine(SteppedEngine):
             return held.cast(pl.String)
         if kind == pl.Duration:  # as from Arrow: whole numbers of its unit
             return held.to_physical()
+        held = held.cast(_READ_AS[kind]) if kind in _READ_AS else held
         return held.fill_nan(None) if kind.is_float() and not how.records else held
 
     def _taken(self, columns: Sequence[str], *, rows: bool) -> Any:
