@@ -127,6 +127,15 @@ class Candidates:
     listed: IntArray | None
 
     @property
+    def sentence(self) -> str:
+        """Which numbers the answer is about."""
+        if self.listed is None:
+            return self.value.sentence
+        points = [int(one) * self.value.step for one in self.listed[[0, -1]].tolist()]
+        more = {"higher": "as the last", "step": self.value.step}
+        return counted_as(self.value.column, points, self.number, **more)
+
+    @property
     def number(self) -> int:
         """How many there are."""
         return self.value.high - self.value.low + 1 if self.listed is None else self.listed.size
@@ -377,6 +386,21 @@ def candidates_of(context: QueryContext, question: Any) -> Candidates:
                 step=size,
             )
     return Candidates(value, np.array([int(one) for one in steps], dtype=np.int64))
+
+
+def counted_as(
+    column: str, points: Sequence[Fraction], number: int, *, higher: str, step: Fraction | None
+) -> str:
+    """Which of so many candidates, from the first of ``points`` to the last, a value counts as.
+
+    >>> given = {"higher": "as the last", "step": None}
+    >>> print(counted_as("age", [Fraction(10), Fraction(50)], 3, **given))
+    Values of 'age' count as the next candidate up, of 3 from 10 to 50; higher ones as the last.
+    """
+    rounded = "" if step is None else f"are rounded to steps of {text(step)} and "
+    ends = f"{number:,} from {text(points[0])} to {text(points[-1])}"
+    counts = f"{rounded}count as the next candidate up, of {ends}; higher ones {higher}."
+    return f"Values of {column!r} {counts}"
 
 
 def _common(points: Sequence[Fraction]) -> Fraction:

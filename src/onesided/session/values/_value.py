@@ -290,7 +290,7 @@ def ends_of_rows(value: Value, most: int | None) -> tuple[int, int]:
     return min(value.low, number * value.low), max(value.high, number * value.high)
 
 
-def words_of(context: QueryContext, value: Value, most: int | None) -> str:
+def words_of(context: QueryContext, value: Any, most: int | None) -> str:
     """Which numbers count: rows as they are, each unit's own mean, or so many rows of each."""
     if context.unit is None:
         return value.sentence
