@@ -40,7 +40,7 @@ from onesided.session._release import of_groups
 from onesided.session.histograms._binned import edges_of
 from onesided.session.values._moments import own_values
 from onesided.session.values._shifts import values_move
-from onesided.session.values._value import Value, value_of
+from onesided.session.values._value import Value, require_numbers, value_of
 
 Floats = NDArray[np.float64]
 FINEST: Final = 10**6
@@ -356,6 +356,7 @@ def candidates_of(context: QueryContext, question: Any) -> Candidates:
     column, listed, step = question.column, question.candidates, question.step
     bounds, missing = question.bounds, question.missing
     context.table.require(column)
+    require_numbers(column, context.schema)
     if (listed is None) == (bounds is None):
         raise ParameterError(
             f"Which candidates for values of {column!r}? Give bounds= and step=, or candidates=, "

@@ -46,6 +46,7 @@ from onesided.session.values._value import (
     most_rows,
     of_numbers,
     refuse_own_groups,
+    require_numbers,
     settle_grid,
     words_of,
 )
@@ -490,6 +491,8 @@ class Quantile(Grouped):
 
     def binned(self, context: QueryContext) -> Binned:
         """The question over groups alone, with the runs between candidates among them."""
+        context.table.require(self.column)
+        require_numbers(self.column, context.schema)
         if self.candidates is None or self.bounds is not None or self.step is not None:
             raise ParameterError(
                 f"Cumulative counts of {self.column!r} need candidates=, numbers in rising order.",
