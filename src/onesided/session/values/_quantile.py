@@ -428,6 +428,7 @@ class Quantile(Grouped):
             standard_deviation=mechanism.mean_variance**0.5,
             why=f"{mechanism.levels} sizes of runs; {reason(mechanism)}",
         )
+        plan = replace(plan, guarantee=replace(plan.guarantee, scope=""))
         rows = groups.keys.rows[:: len(points) + 1]
         keys = PublicKeys.of(names, tuple(row[:-1] for row in rows))
         sure = Confidence(self.confidence, self.simultaneous)
