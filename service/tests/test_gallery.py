@@ -42,6 +42,9 @@ def test_the_gallery_shows_each_with_sentence_picture_and_files(service):
     name = published(service, HOSTILE)
     page = service.get("/published", None).text
     assert "Number of units (person) by place." in page
+    first = "Rows without a value of &#39;place&#39; are in no group. A certain upper bound"
+    assert page.index(first) < page.index("<svg")  # before any number
+    assert first.replace("&#39;", "'") in service.get("/published.atom", None).text
     assert page.count("<svg xmlns=") == 2
     assert HOSTILE not in page
     for kind in ("csv", "json", "xlsx"):

@@ -185,6 +185,11 @@ def test_a_map_has_the_places_that_are_somewhere():
     assert type(grid.shape()).__name__ == "Heat"
 
 
+def test_the_group_of_all_others_is_called_so():
+    release = session().count(by="place", keys=["a"], others=True, epsilon=60)
+    assert release.shape().labels == ["a", "all others"]
+
+
 def test_fields_are_named_by_both_ends_of_their_bins():
     asked = {"max_groups": 1, "on_excess": "truncate", "epsilon": 60}
     bins = {"age": list(range(0, 40, 10)), "pay": [0, 5, 10, 20, 30]}

@@ -83,7 +83,47 @@ def test_shares_may_be_floats():
     asked = session(pl.DataFrame(COLUMNS))
     told = asked.quantile("age", [0.2, 0.8, 0.1 + 0.2], bounds=(0, 99), epsilon=BIG)
     assert [str(q) for q in told.q] == ["1/5", "4/5", "3/10"]
-    assert "Quantile 1/5, 4/5, 3/10" in told.title
+    assert "Quantiles 1/5, 4/5, 3/10" in told.title
+    assert "candidate" not in told.cut  # they are the steps within the bounds
+    listed = asked.median("age", candidates=[10, 20, 50], epsilon=BIG)
+    said = "count as the next candidate up, of 3 from 10 to 50; higher ones as the last."
+    assert said in listed.cut
+    cumulative = asked.median("age", candidates=[10, 20, 50], method="cumulative", epsilon=BIG)
+    assert "higher ones as above all." in cumulative.cut
+
+
+@pytest.mark.parametrize("policy", [od.policy.unbounded(), od.policy.bounded()], ids=str)
+def test_the_smallest_and_the_largest_are_the_tables_own_where_records_move_whole(engine, policy):
+    """A unit's largest row counts, not one of its rows by a hash; no row of it is cut."""
+    asked = session(engine(COLUMNS), policy, ledger=None)
+    steps = {"candidates": [-5, 10, 21, 33, 40, 70, 99], "epsilon": BIG}
+    top, least = asked.maximum("pay", **steps), asked.minimum("pay", **steps)
+    assert (top.value, least.value) == (70, -5)
+    # The largest of 1 to 5: 21, 30.6, -5, 70, 33; the smallest: 10, 30.6, -5, 40, 33.
+    assert np.rint(top.estimates[0]).tolist() == [1, 1, 2, 4, 4, 5, 5, 5]
+    assert np.rint(least.estimates[0]).tolist() == [1, 2, 2, 4, 5, 5, 5, 5]
+    assert "Each 'person' counts once, with its largest row." in top.cut
+    assert "may have been cut" not in top.cut + least.cut
+    assert set(top.guarantee.epsilon.values()) == {BIG}  # of one value of each unit
+    with pytest.raises(errors.ParameterError, match="cut to some of their values"):
+        least.certified_share(99, of=5)  # of nobody's largest value
+    by = {"by": "place", "keys": ["a", "b"], "max_groups": 2, "on_excess": "truncate"}
+    told = asked.maximum("pay", **steps, **by)
+    assert told.estimate.tolist() == [33, 70]
+
+
+def test_an_answer_about_rows_by_a_hash_is_not_told_again_as_one_about_the_largest(monkeypatch):
+    asked = session(pl.DataFrame(COLUMNS))
+    steps = {"candidates": [33, 70], "epsilon": BIG, "id": "top"}
+    with monkeypatch.context() as before:
+        before.setattr(Quantile, "_one_row", lambda *_: "")
+        asked.maximum("pay", **steps)
+    with pytest.raises(errors.ReleaseExistsError, match="another question") as refused:
+        asked.maximum("pay", **steps, again=True)
+    assert "its smallest or largest counts now" in refused.value.hint
+    one_each = session(pl.DataFrame(COLUMNS), od.policy.presence(max_groups=2))
+    one_each.maximum("pay", **steps)
+    assert one_each.maximum("pay", **steps, again=True).told_again
 
 
 def test_the_smallest_and_largest_are_counted_and_keep_their_certain_side():

@@ -1,5 +1,6 @@
 """Where values in sessions once said too much, or failed without a word of ours."""
 
+import datetime as dt
 import re
 import subprocess
 import sys
@@ -128,3 +129,14 @@ def test_halves_are_rounded_alike_everywhere(engine):
     session = od.Session(made, unit="person", noise=NotPrivateSeededNoise(7), **given)
     told = session.sum("pay", of="units", total_bounds=(-100, 100), epsilon=10**5)
     assert told.interval.upper.tolist() == [1 + 2 + 3 + 0 - 1 + 31]
+
+
+@pytest.mark.parametrize("kind", ["Sum", "Mean", "Variance", "Quantile"])
+@pytest.mark.parametrize("column", ["place", "day"])
+def test_what_holds_no_numbers_is_not_asked_for_their_bounds(kind, column):
+    data = pl.DataFrame({"place": ["a"], "day": [dt.date(2026, 1, 1)]})
+    own = od.Session(data, policy=od.policy.bounded(), budget=1)
+    ends = [{"q": 1}, {"q": "1/2"}] if kind == "Quantile" else [{}]
+    for more in ends:
+        with pytest.raises(errors.DataError, match="not numbers"):
+            own.plan(getattr(od.session, kind)(column, epsilon=1, **more))

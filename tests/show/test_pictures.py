@@ -31,7 +31,7 @@ LONG = "a place with a very long name, the Sports Hall of the Municipality of Ne
 ELEMENTS = {"svg", "g", "line", "circle", "rect", "text", "title", "desc", "polyline", "path"}
 WORDS = {
     "title": "Number of people with a positive test by place and all others, where week = 47",
-    "value_name": "number of people",
+    "value_name": "quantiles 1/4, 1/2, 3/4 of the time between visits (minutes)",
     "first": ("Rows without a value of 'place' are in no group.",),
     "caption": "Under the policy 'presence' -- present -> not present: ε = 1. About the data.",
 }
@@ -218,7 +218,7 @@ def test_title_and_caption_are_left_to_a_page_that_has_them():
     chart = Chart(shape=KINDS["dots"](5, np.random.default_rng(7)), **WORDS)
     said = [box[4] for box in texts(root_of(svg_text(chart, words=False)))]
     assert not [line for line in said if "positive test" in line or "policy" in line]
-    assert "number of people" in said
+    assert WORDS["value_name"] in said
 
 
 def test_certain_and_unsure_bounds_differ_in_shape_and_colour():
@@ -266,7 +266,19 @@ def test_a_panel_tells_certain_bounds_from_likely_ones():
 def test_what_is_cut_stands_whole_in_a_title():
     shape = Dots(labels=[LONG], estimate=np.array([3.0]))
     cut = [one for one in root_of(drawn(shape, 360)).iter() if one.text and one.text.endswith("…")]
-    assert [one[0].text for one in cut] == [LONG]
+    assert {one[0].text for one in cut} == {LONG, WORDS["value_name"]}
+
+
+def test_of_names_of_several_parts_the_longest_is_cut():
+    """Else rows that differ in their last part alone look alike."""
+    shape = Dots(labels=[f"{LONG} · f", f"{LONG} · m"], estimate=np.array([3.0, 4.0]))
+    names = [one.text for one in root_of(drawn(shape, 360)).iter() if "… · " in (one.text or "")]
+    assert [name.rpartition("… · ")[2] for name in names] == ["f", "m"]
+
+
+def test_a_row_of_bounds_alone_says_what_it_is_too():
+    shape = Dots(labels=["gym"], estimate=np.array([np.nan]), upper=side([4], certain=True))
+    assert "<title>gym: at most 4 (certain)</title>" in drawn(shape)
 
 
 def test_a_bound_is_told_rounded_outwards_alone():

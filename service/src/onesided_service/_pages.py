@@ -421,9 +421,12 @@ def shown(release: Release, *, made_up: bool = False) -> dict[str, Any]:
         chart = None
     # As it stands beside the word "about"; of all data as they are, there is nothing to say.
     about = release.guarantee.about.removeprefix("About ").removeprefix("the data as they are.")
+    heading, under = release.asked.headed()
     return {
         "release": replace(release, entry=None) if made_up else release,
         "made_up": made_up,
+        "heading": heading,
+        "under": under,
         "heads": heads,
         "rows": list(zip(*(one.cells for one in heads), strict=True)),
         "picture": None if chart is None else drawn_twice(chart),

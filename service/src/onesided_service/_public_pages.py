@@ -109,7 +109,8 @@ def _atom(service: Service) -> str:
 
 
 def _entry(one: Published, address: str) -> str:
-    said = " ".join(view["asked"] for view in views_of(one.text))
+    views = views_of(one.text)
+    said = " ".join(w for view in views for w in (*view["release"].warnings, view["asked"]))
     return (
         f"<entry><title>{_xml(one.title)}</title><id>{_xml(address)}</id>"
         f"<updated>{_xml(one.time)}</updated><link href={quoteattr(address)}/>"

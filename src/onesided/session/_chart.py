@@ -175,7 +175,7 @@ def _label(columns: Columns, names: Sequence[str], row: int, called: str = "") -
     for name in names:
         if name.endswith("_to") and f"{name[:-3]}_from" in names:
             continue
-        value = _word(columns[name][row])
+        value = "all others" if columns[name][row] is None else _word(columns[name][row])
         end = f"{name[:-5]}_to" if name.endswith("_from") else ""
         parts.append(f"{value} to {_word(columns[end][row])}" if end in names else value)
     return " · ".join(parts) or "all"

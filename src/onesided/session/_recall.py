@@ -77,7 +77,8 @@ def told_of(question: Any, context: QueryContext) -> dict[str, object]:
         )
         if value != usual:
             told[name] = _short(value)
-    return {**told, **getattr(question, "meaning", {})}
+    meaning = getattr(question, "meaning", {})
+    return {**told, **(meaning(context) if callable(meaning) else meaning)}
 
 
 def _short(value: object) -> object:

@@ -28,7 +28,7 @@ from onesided.errors import OnesidedError, ParameterError
 from onesided.mechanism import Interval
 from onesided.policy import Guarantee
 from onesided.session._chart import left_out, outlined, shape_of
-from onesided.session._statement import UNSAID, Statement
+from onesided.session._statement import UNSAID, Statement, unsaid
 from onesided.show import (
     EMPTY,
     SIDES,
@@ -360,11 +360,9 @@ class Release:
         """What the numbers are, for an axis."""
         measure, units = self.asked.measure, self.asked.units
         first = measure.rpartition(", over ")[0] or measure
-        if self.kind.startswith("Quantile"):
-            return measure or "value"
         if self.kind in _COUNTED:
             return _COUNTED[self.kind]
-        if self.kind == "Estimates":
+        if self.kind == "Estimates" or self.kind.startswith("Quantile"):
             return f"{first[:1].lower()}{first[1:]}"
         return f"number of {units}" if units else "count"
 
@@ -394,7 +392,7 @@ class Release:
             value_name=self.counted,
             first=self.warnings,
             notes=left_out(shape),
-            caption=self.guarantee.promise,
+            caption=self._promise,
         )
 
     def plot(
@@ -501,8 +499,13 @@ class Release:
             rows=(shown, len(table)),
         )
 
+    @property
+    def _promise(self) -> str:
+        """What it promises, without what was said before any number."""
+        return unsaid(self.guarantee.promise, self.warnings)
+
     def _ending(self) -> tuple[str, ...]:
-        return self.guarantee.promise, *self.notes, self._entry_words()
+        return self._promise, *self.notes, self._entry_words()
 
     def _entry_words(self) -> str:
         if self.entry is not None:
@@ -541,7 +544,7 @@ class Release:
         return self.table, ()
 
     def __str__(self) -> str:
-        told = "\n".join([*self._head(), *self._table(_ROWS), self.guarantee.promise])
+        told = "\n".join([*self._head(), *self._table(_ROWS), self._promise])
         return " ".join([told, *self.notes])
 
     def __repr__(self) -> str:

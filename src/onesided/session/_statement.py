@@ -115,7 +115,8 @@ class Statement:
         sure = (
             f"Bounds that are not certain hold with {self.confidence}." if self.confidence else ""
         )
-        return tuple(filter(None, (*self.first, asked, *more, sure, self.promise)))
+        told = (*self.first, asked, *more, sure, unsaid(self.promise, self.first))
+        return tuple(filter(None, told))
 
     def __str__(self) -> str:
         return " ".join(self.sentences())
@@ -199,6 +200,20 @@ _READ: Final[Fields] = {
 # What bounds hold with that are not certain: the words of a confidence, or several.
 _OF_ONE: Final = r"\d[\d.e+-]* %(, all at once( in each)?)?"
 _SURE: Final = re.compile(rf"({_OF_ONE}( or {_OF_ONE})*)?")
+
+# Where a sentence ends and the next begins, which no column's bounds do.
+_NEXT: Final = re.compile(r"(?<=[^.]\.) (?=[A-Z])")
+
+
+def unsaid(said: str, before: Sequence[str]) -> str:
+    """The sentences that were not said before.
+
+    >>> unsaid("ε = 1. Values are clipped to 0 .. 50. Each counts.", ["Each counts."])
+    'ε = 1. Values are clipped to 0 .. 50.'
+    """
+    known = {one for words in before for one in _NEXT.split(words)}
+    return " ".join(one for one in _NEXT.split(said) if one not in known)
+
 
 UNSAID: Final = Statement(measure="Release")
 

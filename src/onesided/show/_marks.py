@@ -37,6 +37,9 @@ SHADES: Final = 24  # so many colours where marks share a path
 _SCALE: Final = np.array(
     [(0, 34, 78), (64, 77, 108), (124, 123, 120), (187, 175, 113), (254, 232, 56)], dtype=float
 )
+# What stands between the parts of a name, and how many letters of a part are some of it.
+_BETWEEN: Final = " · "
+_LEAST: Final = 4
 
 
 def element(inside: str, size: Span, *, title: str, said: str) -> str:
@@ -163,6 +166,12 @@ def fitted(
 def _start(words: str, room: float, size: float) -> str:
     if long(words, size) <= room:
         return words
+    parts = words.split(_BETWEEN)
+    place = max(range(len(parts)), key=lambda one: long(parts[one], size))
+    rest = room - long(words, size) + long(parts[place], size)
+    if len(parts) > 1 and rest > _LEAST * size:  # every part tells rows apart
+        parts[place] = _start(parts[place], rest, size)
+        return _BETWEEN.join(parts)
     kept = len(words)
     while kept and long(words[:kept], size) + size > room:
         kept -= 1

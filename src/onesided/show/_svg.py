@@ -262,7 +262,8 @@ def _row(shape: Dots, row: int, y: float, scale: tuple[Span, Span], *, bar: bool
             f'<circle cx="{start:.1f}" cy="{y:.1f}" r="4.5" fill="{ESTIMATE}">'
             f"{_said(shape.labels[row], shape, row)}</circle>"
         )
-    return marks
+        return marks
+    return [f"<g>{_said(shape.labels[row], shape, row)}{''.join(marks)}</g>"] if marks else []
 
 
 def _crowd(shape: Dots, rows: NDArray[np.intp], y: Numbers, scale: tuple[Span, Span]) -> list[str]:
@@ -712,7 +713,9 @@ def _feet(
             marks.append(fitted(start + wide / 2, area + 18, words, room, middle=True))
             free = start + wide + 10
     if name:
-        marks.append(fitted(sum(across) / 2, area + 38, name, width - 2 * _EDGE, middle=True))
+        wide = min(long(name), width - 2 * _EDGE)
+        middle = min(max(sum(across) / 2, wide / 2 + 2), width - wide / 2 - 2)
+        marks.append(fitted(middle, area + 38, name, wide, middle=True))
     return marks
 
 
@@ -734,9 +737,11 @@ def _side(
 
 def _said(name: object, shape: Dots | Bars, row: int) -> str:
     """What a mark stands for, in words; a bound is rounded outwards alone."""
-    told = [f"{name}: {number(shape.estimate[row])}"]
+    value = shape.estimate[row]
+    told = [] if math.isnan(value) else [number(value)]
     for side, bound in sides_of(shape):
         if math.isfinite(bound.values[row]):
             sure = "certain" if bound.certain[row] else bound.confidence or "not certain"
             told.append(f"{_AT[side]} {cell_text(float(bound.values[row]), side)} ({sure})")
-    return f"<title>{html.escape(one_line(', '.join(told)))}</title>"
+    words = ", ".join(told)
+    return f"<title>{html.escape(one_line(f'{name}: {words}'))}</title>"

@@ -134,6 +134,10 @@ def edges_of(
 
 def bins_of(bins: Any, bounds: Sequence[Number] | None) -> BinEdges:
     """Bins from their number and bounds, which hold the highest value, too; or from edges."""
+    if bins is None:
+        raise ParameterError(
+            "Which bins?", hint="Pass bins= as edges, or as a number together with bounds=."
+        )
     if isinstance(bins, Sequence | range) and not isinstance(bins, str):
         if bounds is not None:
             raise ParameterError(

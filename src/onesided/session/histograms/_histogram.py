@@ -237,11 +237,6 @@ class Histogram(Count):
                 f"column must be text, got {self.column!r}.",
                 hint="Name one column, or give a mapping from columns to bins.",
             )
-        if self.bins is None:
-            raise ParameterError(
-                f"Which bins of {self.column!r}?",
-                hint="Pass bins= as edges, or as a number together with bounds=.",
-            )
         return {self.column: bins_of(self.bins, self.bounds)}
 
 

@@ -40,7 +40,7 @@ from onesided.session._release import of_groups
 from onesided.session.histograms._binned import edges_of
 from onesided.session.values._moments import own_values
 from onesided.session.values._shifts import values_move
-from onesided.session.values._value import Value, value_of
+from onesided.session.values._value import Value, require_numbers, value_of
 
 Floats = NDArray[np.float64]
 FINEST: Final = 10**6
@@ -125,6 +125,15 @@ class Candidates:
 
     value: Value
     listed: IntArray | None
+
+    @property
+    def sentence(self) -> str:
+        """Which numbers the answer is about."""
+        if self.listed is None:
+            return self.value.sentence
+        points = [int(one) * self.value.step for one in self.listed[[0, -1]].tolist()]
+        more = {"higher": "as the last", "step": self.value.step}
+        return counted_as(self.value.column, points, self.number, **more)
 
     @property
     def number(self) -> int:
@@ -347,6 +356,7 @@ def candidates_of(context: QueryContext, question: Any) -> Candidates:
     column, listed, step = question.column, question.candidates, question.step
     bounds, missing = question.bounds, question.missing
     context.table.require(column)
+    require_numbers(column, context.schema)
     if (listed is None) == (bounds is None):
         raise ParameterError(
             f"Which candidates for values of {column!r}? Give bounds= and step=, or candidates=, "
@@ -377,6 +387,21 @@ def candidates_of(context: QueryContext, question: Any) -> Candidates:
                 step=size,
             )
     return Candidates(value, np.array([int(one) for one in steps], dtype=np.int64))
+
+
+def counted_as(
+    column: str, points: Sequence[Fraction], number: int, *, higher: str, step: Fraction | None
+) -> str:
+    """Which of so many candidates, from the first of ``points`` to the last, a value counts as.
+
+    >>> given = {"higher": "as the last", "step": None}
+    >>> print(counted_as("age", [Fraction(10), Fraction(50)], 3, **given))
+    Values of 'age' count as the next candidate up, of 3 from 10 to 50; higher ones as the last.
+    """
+    rounded = "" if step is None else f"are rounded to steps of {text(step)} and "
+    ends = f"{number:,} from {text(points[0])} to {text(points[-1])}"
+    counts = f"{rounded}count as the next candidate up, of {ends}; higher ones {higher}."
+    return f"Values of {column!r} {counts}"
 
 
 def _common(points: Sequence[Fraction]) -> Fraction:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final, Literal, get_args
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,9 +20,9 @@ from onesided.mechanism import Cumulative, Interval, isotonic
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
 from onesided.session._confidence import Confidence
-from onesided.session._context import QueryContext
+from onesided.session._context import QueryContext, Taken
 from onesided.session._count import certain_sides, reason
-from onesided.session._groups import Grouped
+from onesided.session._groups import Grouped, Groups
 from onesided.session._question import Answer, FormLine, PreparedQuery, all_of
 from onesided.session._release import Release, of_groups
 from onesided.session._statement import Nouns
@@ -33,6 +34,7 @@ from onesided.session.values._noisy_max import (
     Candidates,
     Shares,
     candidates_of,
+    counted_as,
     inner,
     plan_of,
     ranked,
@@ -44,6 +46,7 @@ from onesided.session.values._value import (
     most_rows,
     of_numbers,
     refuse_own_groups,
+    require_numbers,
     settle_grid,
     words_of,
 )
@@ -165,8 +168,9 @@ class Quantile(Grouped):
         rounded and clipped, or taken up to the next candidate. Not with interpolate=.
     method: "noisy_max" is near in rank; no bound is certain. "cumulative" counts who is at or
         below each of the candidates, up to 1,024, with certain sides where the policy has them;
-        a unit there counts with each of its rows, so that 0 and 1 are the table's own smallest
-        and largest value. By default 0 and 1 are answered so, and all others by "noisy_max".
+        a unit there counts with each of its rows, or, where a policy moves whole records, for 0
+        and 1 with its smallest or largest, so that they are the table's own. By default 0 and 1
+        are answered so, and all others by "noisy_max".
     missing: rows without a value (null or NaN) are refused, or left out with ``"drop"``.
     confidence: of the error in ranks; of "cumulative", with which a group's bounds hold all at
         once, where they are not certain; with simultaneous=True, those of all groups.
@@ -232,7 +236,7 @@ class Quantile(Grouped):
         """What the numbers are."""
         named = ", ".join(text(q.limit_denominator(FINEST)) for q in self.shares)
         over = "rows" if self.of == "rows" else nouns.units
-        what = _NAMED.get(named) or f"Quantile {named}"
+        what = _NAMED.get(named) or f"Quantile{'s' * (len(self.shares) > 1)} {named}"
         return f"{what} of {nouns.column(self.column)}, over {over}"
 
     def scale(self, unit: str) -> str:
@@ -345,7 +349,7 @@ class Quantile(Grouped):
         self, context: QueryContext, shares: tuple[Fraction, ...]
     ) -> PreparedQuery[Any, Release]:
         found, most = self.values(context), most_rows(context, self)
-        groups = replace(self.groups(context), words=words_of(context, found.value, most))
+        groups = replace(self.groups(context), words=words_of(context, found, most))
         if self.interval and self.interpolate is not None:
             raise ParameterError(
                 "interval= has no meaning beside interpolate=.",
@@ -392,6 +396,7 @@ class Quantile(Grouped):
         binned, share = self.binned(context), shares[0]
         points = binned.bins[self.column].edges
         groups = binned.question.groups(binned.context)
+        names = groups.by[:-1]
         # The counts rise with rows, and are certain; what is told of them is neither. A row without
         # a value is in no run between candidates, which are no groups to who asks.
         left, column = groups.left_out, (self.column,)
@@ -399,6 +404,20 @@ class Quantile(Grouped):
         values = column if column[0] in left.keys else ()
         left = replace(left, keys=others, values=values, rises=self.only_rises)
         groups = replace(groups, left_out=left)
+        more = {"higher": "as above all", "step": None}
+        said = counted_as(self.column, points, len(points), **more)
+        if one := self._one_row(context):
+            said = f"{said} Each {context.each} counts once, with its {one} row."
+            if not names:
+                groups = replace(
+                    groups,
+                    query=replace(groups.query, max_groups=1, truncated=False),
+                    excess="single",
+                )
+
+        def look(taken: Taken) -> IntArray:
+            return _farthest(taken, groups, one) if one else groups.counts(taken)
+
         mechanism = groups.for_policy(
             Cumulative, context, bins=len(points) + 1, epsilon=self.epsilon
         )
@@ -409,7 +428,8 @@ class Quantile(Grouped):
             standard_deviation=mechanism.mean_variance**0.5,
             why=f"{mechanism.levels} sizes of runs; {reason(mechanism)}",
         )
-        names, rows = groups.by[:-1], groups.keys.rows[:: len(points) + 1]
+        plan = replace(plan, guarantee=replace(plan.guarantee, scope=""))
+        rows = groups.keys.rows[:: len(points) + 1]
         keys = PublicKeys.of(names, tuple(row[:-1] for row in rows))
         sure = Confidence(self.confidence, self.simultaneous)
         each = sure.of_each(keys.size)
@@ -421,14 +441,17 @@ class Quantile(Grouped):
                 **_cumulated(mechanism, answer["runs"], each),
                 confidence=self.confidence,
                 one_each=groups.query.max_groups == 1,
-                truncated=groups.query.truncated,
+                truncated=groups.query.truncated or one == "smallest",
             )
             return Release(
                 kind="QuantileRelease",
                 told=of_groups(keys, {name: np.array(v) for name, v in made.at(share).items()}),
                 bound_words=sure.words,
                 own=made.own,
-                **{**groups.published(context, plan, entry), "cut": groups.cut(())},
+                **{
+                    **groups.published(context, plan, entry),
+                    "cut": f"{said} {groups.cut(())}".strip(),
+                },
             )
 
         return PreparedQuery(
@@ -436,14 +459,41 @@ class Quantile(Grouped):
             plan=plan,
             context=binned.context,
             columns=binned.columns(groups),
-            look=groups.counts,
+            look=look,
             draw=lambda counts, noise: {"runs": mechanism.release(counts, noise=noise)},
             result=result,
             asserts=all_of(binned.asserts, groups.asserts),
         )
 
+    def _one_row(self, context: QueryContext) -> str:
+        """Which row of a unit counts; "" where all do.
+
+        A policy of kinds lets any record pass as any other, so that whatever is made of a unit's
+        rows moves as one value does. Where some of its rows may go, one may rise as another falls.
+        """
+        policy = context.policy
+        whole = all(part.of_kinds for part in policy.parts) and policy.view is None
+        cut = self.on_excess in (None, "truncate") and "keep" not in policy.excess_modes
+        if context.row_each or not (whole and cut) or self.chosen_method != "cumulative":
+            return ""
+        return {0: "smallest", 1: "largest"}.get(self.shares[0], "")  # type: ignore[call-overload]
+
+    def meaning(self, context: QueryContext) -> dict[str, object]:
+        """What tells it from the same words of before: which row of a unit counts."""
+        row = self._one_row(context)
+        return {"row": row} if row else {}
+
+    @property
+    def changed(self) -> str:
+        """What an answer to the same words of before is told beside; "" where nothing changed."""
+        ends = len(self.shares) == 1 and self.shares[0] in (0, 1)
+        said = "Of a unit's rows its smallest or largest counts now; before, it was one by a hash."
+        return said if ends else ""
+
     def binned(self, context: QueryContext) -> Binned:
         """The question over groups alone, with the runs between candidates among them."""
+        context.table.require(self.column)
+        require_numbers(self.column, context.schema)
         if self.candidates is None or self.bounds is not None or self.step is not None:
             raise ParameterError(
                 f"Cumulative counts of {self.column!r} need candidates=, numbers in rising order.",
@@ -457,6 +507,16 @@ class Quantile(Grouped):
             raise ParameterError("There are no candidates.", hint="Give at least one number.")
         bins = {self.column: BinEdges(points, open_ends=True)}
         return with_bins(context, self, bins, missing=self.missing)
+
+
+def _farthest(taken: Taken, groups: Groups, row: str) -> IntArray:
+    """The counts of units by the run of their smallest or largest row in each group. Secret."""
+    taken, groups = groups.inside(taken)
+    rows, run = groups.rows(taken), nw.col(groups.by[-1])
+    kept = [str(taken.unit), *groups.by[:-1]]
+    rows = rows.filter(run >= 0).group_by(*kept).agg(run.max() if row == "largest" else run.min())
+    cut = groups.query.max_groups if groups.excess == "truncate" else None
+    return taken.table.counts(rows, groups.keys, unit=taken.unit, most=cut)
 
 
 def share_of(q: Number) -> Fraction:

@@ -38,6 +38,7 @@ from onesided.session.values._value import (
     most_rows,
     of_numbers,
     refuse_own_groups,
+    require_numbers,
     settle_grid,
     value_of,
     words_of,
@@ -82,6 +83,7 @@ class Valued(Grouped):
         refuse_own_groups(self)
         bounds = self._ends
         if bounds is None:
+            require_numbers(self.column, context.schema)
             raise ParameterError(
                 f"Within which bounds are the values of {self.column!r}?",
                 hint="Pass bounds=(lowest, highest) of one row's value, from public knowledge, or "

@@ -151,6 +151,17 @@ def settle_grid(question: Any, *names: str) -> None:
             settle(question, **{name: on_grid(given)})
 
 
+def require_numbers(column: str, schema: Mapping[str, nw.dtypes.DType]) -> None:
+    """Refuse a column that holds no numbers, before it is asked what they may be. DataError."""
+    kind = schema[column]
+    if not (kind.is_integer() or kind.is_float() or kind.is_decimal()):
+        raise DataError(
+            f"Column {column!r} holds {kind}, not numbers.",
+            hint="Give a column of whole numbers, decimals or floats.",
+            column=column,
+        )
+
+
 def value_of(
     column: str,
     *,
@@ -160,14 +171,7 @@ def value_of(
     schema: Mapping[str, nw.dtypes.DType],
 ) -> Value:
     """Check the column, its bounds and its grid. Errors: ParameterError, DataError."""
-    if not (
-        schema[column].is_integer() or schema[column].is_float() or schema[column].is_decimal()
-    ):
-        raise DataError(
-            f"Column {column!r} holds {schema[column]}, not numbers.",
-            hint="Give a column of whole numbers, decimals or floats.",
-            column=column,
-        )
+    require_numbers(column, schema)
     require_missing(missing)
     grid = positive(step, name="step")
     if not 1 / _FARTHEST <= grid <= _FARTHEST:
@@ -289,7 +293,7 @@ def ends_of_rows(value: Value, most: int | None) -> tuple[int, int]:
     return min(value.low, number * value.low), max(value.high, number * value.high)
 
 
-def words_of(context: QueryContext, value: Value, most: int | None) -> str:
+def words_of(context: QueryContext, value: Any, most: int | None) -> str:
     """Which numbers count: rows as they are, each unit's own mean, or so many rows of each."""
     if context.unit is None:
         return value.sentence

@@ -204,13 +204,16 @@ def answered(
     asserts: Check | None,
     apart: Apart,
     detail: Mapping[str, object] | None = None,
-    about: str = "",
+    said: str = "",
 ) -> PreparedQuery[IntArray, Release]:
-    """The steps of a question about linear queries, once its strategy is chosen."""
+    """The steps of a question about linear queries, once its strategy is chosen.
+
+    said: what more there is to say of the cells, first and in the promise.
+    """
     share, mechanism = confidence.of_each(choice.workload.shape[0]), choice.mechanism(non_negative)
     rises = choice.workload.is_non_negative
     groups = replace(groups, left_out=replace(groups.left_out, rises=rises))
-    plan = plan_of(context, groups, choice, mechanism, about or groups.sentence)
+    plan = plan_of(context, groups, choice, mechanism, f"{groups.sentence} {said}".strip())
 
     def draw(counts: IntArray, noise: Noise | None) -> Answer:
         totals, noisy = mechanism.totals(counts), mechanism.noisy(counts, noise=noise)
@@ -218,8 +221,8 @@ def answered(
 
     def result(answer: Answer, entry: int | None) -> Release:
         facts = groups.published(context, plan, entry)
-        if context.unit is not None and groups.excess == "keep":
-            facts["cut"] = f"{_COUNTED_TWICE} {facts['cut']}".strip()
+        twice = _COUNTED_TWICE if context.unit is not None and groups.excess == "keep" else ""
+        facts["cut"] = " ".join(filter(None, (said, twice, facts["cut"])))
         noisy, kept = np.asarray(answer["noisy"], dtype=np.int64), answer.get("totals")
         totals = None if kept is None else np.asarray(kept, dtype=np.int64)
         answers = mechanism.estimate(noisy, totals)

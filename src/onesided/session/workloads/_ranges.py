@@ -140,7 +140,7 @@ class RangeQuery:
             ),
             apart=partial(context.policy.moves_along, whole=[axis.whole for axis in axes]),
             detail={**binned.detail, "outside": self.outside},
-            about=f"{groups.sentence} {said}",
+            said=said,
         )
 
     def ways(self, context: QueryContext) -> Iterator[Way]:
