@@ -470,8 +470,8 @@ def seen_changes(charges: Iterable[Entry]) -> str:
     if not names:
         return ""
     return (
-        f" NOT protected by the stream {' or '.join(names)}, whatever its ε: whoever was told in it "
-        "as open and is of another kind later is seen to be open no more."
+        f" NOT protected by the stream {' or '.join(names)}, whatever its ε: whoever was told in "
+        "it as open and is of another kind later is seen to be open no more."
     )
 
 

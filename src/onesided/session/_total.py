@@ -229,9 +229,7 @@ def _of_all(
 def _seen(ledger: Ledger, accounts: Iterable[Policy]) -> str:
     """What streams told for certain. These are of kinds with rules, and of ledgers in files."""
     ids = [own.identity for own in accounts if own.rules and ledger.file]
-    return seen_changes(
-        one for name in ids for one in ledger.entries(kind="spend", policy_id=name)
-    )
+    return seen_changes(one for name in ids for one in ledger.entries(kind="spend", policy_id=name))
 
 
 _BY_RENYI: Final = (
