@@ -344,3 +344,23 @@ def test_a_file_that_is_gone_is_not_made_anew(here):
     with pytest.raises(errors.LedgerUnavailableError, match="is gone"):
         StreamFile.head_of(place)
     assert not place.exists()
+
+
+def test_every_total_says_which_streams_hide_no_change_of_kind(here):
+    """Who was told as open and left when protected is seen: no ε of an account is about that."""
+    seen = "NOT protected by the stream 'x'"
+    made = session(month(range(100)), budget=20)
+    ledger = made.ledger
+    made.sample(epsilon=1, stream="y", attrition="1/9")
+    assert seen not in str(od.session.total_guarantee(ledger))
+    made.sample(epsilon=1, stream="x")
+    for told in (
+        od.session.total_guarantee(ledger),
+        od.session.total_guarantee(ledger, of="budget"),
+        od.session.ledger_total(ledger, delta=0),
+        made.total(delta=0),
+        made.total(delta="1/1000").tight,
+    ):
+        assert seen in str(told)
+        assert "'y'" not in str(told)
+    assert "hides no change of kind" in ledger.entries(kind="spend")[-1].label

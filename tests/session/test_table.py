@@ -1,6 +1,7 @@
 """Tables with margins: they add up, stay within their bounds, and these within the truth."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
@@ -283,3 +284,19 @@ def test_where_a_unit_may_be_in_several_cells_that_is_said_first_and_no_sql():
     alone = od.Session(rows, unit="who", policy=od.policy.bounded(), budget=200)
     cut = alone.table(by=["sex", "town"], keys=keys, epsilon=99, on_excess="truncate")
     assert not any("counts in each" in one for one in cut.warnings)
+
+
+@pytest.mark.parametrize("policy", ["addition_only", "removal_only"])
+def test_certain_bounds_of_a_fine_grid_hold_as_the_floats_they_are(policy):
+    """3/10 is above the float 0.3, and 1/10 below 0.1: the nearest float would be a false bound."""
+    for tenths in range(1, 12):
+        data = pl.DataFrame({"p": ["a"], "x": [tenths / 10]})
+        session = od.Session(data, policy=POLICIES[policy], budget=100)
+        table = session.table(
+            by="p", keys=["a"], column="x", bounds=(0, 2), step="1/10", epsilon=95
+        )
+        due = Fraction(tenths, 10)
+        for one in od.certain(table).rows.values():
+            assert one.sure.upper is None or one.sure.upper >= due
+            assert one.sure.lower is None or one.sure.lower <= due
+        assert od.certain(table).certainly_less(due) == []

@@ -20,6 +20,7 @@ from onesided._numbers import Number, quantity, rough, text
 from onesided.engine import Table
 from onesided.engine.kit import KIND, Cut, Draw, Samples, Snapshot, look
 from onesided.errors import DataError, LedgerError, ParameterError
+from onesided.ledger import Entry
 from onesided.mechanism import PersistentSample
 from onesided.mechanism.kit import KEY_BYTES, KeyedCoins, samples_for
 from onesided.noise import Noise
@@ -92,8 +93,10 @@ class Sample:
 
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
-        stream = "" if self.stream is None else f", in the stream {self.stream!r}"
-        return f"True records of open {nouns.units}{stream}"
+        if self.stream is None:
+            return f"True records of open {nouns.units}"
+        seen = ", which hides no change of kind" if self.attrition is None else ""
+        return f"True records of open {nouns.units}, in the stream {self.stream!r}{seen}"
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Draw, SampleRelease]:
         """Check and price the question. Looks at no row."""
@@ -460,6 +463,20 @@ def _plan(context: QueryContext, samples: Samples, stream: Stream | None) -> Pla
 
 
 STREAM: Final = "stream"  # in the detail of a charge
+
+
+def seen_changes(charges: Iterable[Entry]) -> str:
+    """What no total of these charges is about: changes of kind, in streams without attrition."""
+    streams = [held for one in charges if isinstance(held := one.detail.get(STREAM), Mapping)]
+    names = dict.fromkeys(repr(one["name"]) for one in streams if one.get("attrition") is None)
+    if not names:
+        return ""
+    return (
+        f" NOT protected by the stream {' or '.join(names)}, whatever its ε: whoever was told in "
+        "it as open and is of another kind later is seen to be open no more."
+    )
+
+
 _LONGEST: Final = 100
 _SAFE: Final = "Nothing was drawn and nothing was recorded."
 

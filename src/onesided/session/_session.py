@@ -57,6 +57,7 @@ from onesided.session._recall import (
     told_again,
     with_left,
 )
+from onesided.session._sample import seen_changes
 from onesided.session._statement import Statement
 from onesided.session._suggest import Suggestion, suggested
 from onesided.session._ways import with_ways
@@ -205,7 +206,9 @@ class Session(Asks):
         held = self._account
         epsilon, deltas = promised(held.budget, held.delta_budget, held.calendar)
         whole = Guarantee(self.policy.name, epsilon, deltas, made_for=self.policy)
-        return replace(total_of(self.policy, charges, delta=delta), budget=whole)
+        found, seen = total_of(self.policy, charges, delta=delta), seen_changes(charges).strip()
+        plain, tight = (replace(one, about=seen) for one in (found.plain, found.tight))
+        return replace(found, plain=plain, tight=tight, budget=replace(whole, about=seen))
 
     release = asking(OwnMechanism)
 

@@ -33,6 +33,7 @@ from onesided.policy import (
     possible_pairs,
     relaxed_before,
 )
+from onesided.session._sample import seen_changes
 
 Of: TypeAlias = Literal["spent", "budget"]
 # The edges of one policy that the moves along an edge of another may lie on; None if one of
@@ -116,7 +117,7 @@ def total_guarantee(
     mended = _mended(asked, accounts, accepted=accept_unprotected)
     renyi = any(one.accounting != PURE for _, one in held)
     about = _about(accounts, epsilon, of=of) + (_BY_RENYI if renyi and spent else "")
-    about += mended + unknown
+    about += mended + unknown + _seen(ledger, accounts)
     return Guarantee(asked.name, epsilon, delta, about, made_for=asked)
 
 
@@ -223,6 +224,12 @@ def _of_all(
     count = sum(account.count for _, account in charged)
     planned = replace(guarantee(asked, tight), about=plain.about)
     return SessionTotal(plain=plain, tight=planned, charges=count, budget=promised("budget"))
+
+
+def _seen(ledger: Ledger, accounts: Iterable[Policy]) -> str:
+    """What streams told for certain. These are of kinds with rules, and of ledgers in files."""
+    ids = [own.identity for own in accounts if own.rules and ledger.file]
+    return seen_changes(one for name in ids for one in ledger.entries(kind="spend", policy_id=name))
 
 
 _BY_RENYI: Final = (

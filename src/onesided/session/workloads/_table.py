@@ -74,6 +74,7 @@ Outside = Literal["leave", "refuse"]
 Level = tuple[int, ...]
 _MOST_AXES: Final = 4
 _MOST_NUMBERS: Final = 2**21
+_EXACT: Final = 2.0**53  # below which a float is any whole number
 _OF_SUM: Final = ("of", "bounds", "total_bounds", "step", "missing", "max_rows")
 
 
@@ -591,12 +592,25 @@ def _parts(told: _Told) -> dict[str, Any]:
 
 
 def _steps(told: _Told, step: Fraction) -> dict[str, Any]:
-    """In the column's own unit; whole numbers of a whole step stay whole."""
-    numbers = {n: getattr(told, n) * step.numerator for n in ("estimate", "lower", "upper")}
-    sure = {name: getattr(told, name) for name in ("lower_certain", "upper_certain")}
-    if step.denominator > 1:  # one division, so that no bound passes what it bounds
-        numbers = {name: part / step.denominator for name, part in numbers.items()}
-    return {**numbers, **sure}
+    """In the column's own unit; whole numbers of a whole step stay whole, bounds go outwards."""
+    estimate = told.estimate * step.numerator
+    return {
+        "estimate": estimate if step.denominator == 1 else estimate / step.denominator,
+        "lower": _outward(told.lower, step, -np.inf),
+        "upper": _outward(told.upper, step, np.inf),
+        "lower_certain": told.lower_certain,
+        "upper_certain": told.upper_certain,
+    }
+
+
+def _outward(steps: Any, step: Fraction, way: float) -> Any:
+    """Bounds in the column's unit: what is no float, as one that is further out."""
+    if steps.dtype.kind == "i" and step.denominator == 1:
+        return steps * step.numerator
+    with np.errstate(invalid="ignore"):
+        told = steps * step.numerator / step.denominator
+        known = (steps % step.denominator == 0) & (np.abs(steps * step.numerator) < _EXACT)
+    return np.where(known, told, np.nextafter(np.nextafter(told, way), way))
 
 
 def _fitted(layout: Layout, mechanism: Mechanism, answer: Answer, share: Fraction) -> _Told:
