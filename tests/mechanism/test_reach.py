@@ -8,7 +8,7 @@ import pytest
 from onesided import INFINITE, linear
 from onesided.mechanism import Linear
 from onesided.mechanism._reach import reaches
-from onesided.noise import NotPrivateSeededNoise, TwoSidedGeometric
+from onesided.noise import DiscreteGaussian, NotPrivateSeededNoise, TwoSidedGeometric
 
 # A test that draws says no without cause less than once in 10^6 runs.
 _SURE = 4.9
@@ -16,11 +16,15 @@ LAWS = [
     TwoSidedGeometric(*rates)
     for rates in [("1/2", "1/2"), (1, INFINITE), (INFINITE, "1/3"), ("1/4", 1), (3, 2)]
 ]
+NORMAL = [DiscreteGaussian(variance) for variance in ("1/5", "3/2", 40)]
 WHOLE = [[1], [2, 0, 0], [1] * 4, [1] * 40, [3, -2, 1], [1, 1, -1], [12] + [1] * 9, [5, 0, 7, -1]]
 
 
 def pmf_of(law, most):
     """The probabilities of -most .. most, each worked out by itself."""
+    if isinstance(law, DiscreteGaussian):
+        found = np.exp(-(np.arange(-most, most + 1) ** 2) / (2 * float(law.parameter)))
+        return found / found.sum()
     return np.array([law.pmf(k) for k in range(-most, most + 1)])
 
 
@@ -45,7 +49,7 @@ def exact_reach(law, weights, miss):
     return float(centred[np.argmax(above <= miss + 1e-12)]), centred, chances
 
 
-@pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.parametrize("law", LAWS + NORMAL, ids=str)
 @pytest.mark.parametrize("share", [Fraction(19, 20), Fraction(39, 40), Fraction(999, 1000)])
 def test_whole_multiples_reach_as_far_as_the_exact_law(law, share):
     size = max(map(len, WHOLE))
@@ -58,7 +62,7 @@ def test_whole_multiples_reach_as_far_as_the_exact_law(law, share):
             assert reach == pytest.approx(best, abs=1e-5 * (1 + abs(best)))
 
 
-@pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.parametrize("law", LAWS + NORMAL, ids=str)
 def test_other_weights_reach_a_tenth_further_at_most(law):
     """Multiples of 1/40 up to 12, so that the law is worked out on a fine lattice."""
     rng = np.random.default_rng(1)
@@ -77,12 +81,18 @@ def test_other_weights_reach_a_tenth_further_at_most(law):
         assert sum(wide) <= 1.1 * np.diff(centred[least])[0]
 
 
-@pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.parametrize("law", LAWS + NORMAL, ids=str)
 def test_many_unlike_weights_hold_as_often_as_said_and_no_less_would_do(law):
     rng, draws = np.random.default_rng(2), 40_000
     rows = np.exp(rng.normal(0, 2, (3, 60))) * rng.choice([-1, 1], (3, 60))
-    noise = NotPrivateSeededNoise(3).two_sided(law.upper, law.lower, 60 * draws).reshape(60, draws)
-    sums = rows @ (noise - law.mean())
+    source, many = NotPrivateSeededNoise(3), 60 * draws
+    normal = isinstance(law, DiscreteGaussian)
+    noise = (
+        source.gaussian(law.parameter, many)
+        if normal
+        else source.two_sided(law.upper, law.lower, many)
+    )
+    sums = rows @ (noise.reshape(60, draws) - law.mean())
     reach = reaches(law, rows, Fraction(39, 40))[:, None]
     missed, spread = (sums > reach).mean(axis=1), (1 / 40 * 39 / 40 / draws) ** 0.5
     assert (missed <= 1 / 40 + _SURE * spread).all()

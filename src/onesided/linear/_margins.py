@@ -34,7 +34,7 @@ _MOST_SOLVED: Final = 2_048
 _WEIGHTS: Final = (0, 1, 2, 3, 4, 6, 8, 12, 16)
 _MOST: Final = 2.0**52
 _NEAR: Final = 1e-3
-_ROUNDS, _FINEST = 1_000, 2**10
+_ROUNDS: Final = 1_000
 
 
 class Margins(Operator):
@@ -291,7 +291,8 @@ def best_weights(
     The error of ``asked`` is that of its parts over the eigenvalues, times the square of the sum
     of weights; weights are changed one by one while that gets less. known: the total is public, and
     needs none. squared: times the sum of squares, as in L2, which is convex in these: by
-    multiplicative steps, of which none raises it (Yu 2010). Cells are always measured a little.
+    multiplicative steps, of which none raises it (Yu 2010). Cells are always measured a little;
+    and noise is drawn the faster, the smaller the weights.
 
     >>> two = Margins([[], []], [(0, 0), (1, 1)], grid=(9, 9))
     >>> best_weights(two, two)
@@ -313,8 +314,10 @@ def best_weights(
     def error(weights: Array) -> float:
         values = gains @ np.square(weights)
         found = np.divide(parts[needed], values, out=np.full(values.size, np.inf), where=values > 0)
-        return float(weights.sum() ** 2 * found.sum())
+        cost = np.square(weights).sum() if squared else weights.sum() ** 2
+        return float(cost * found.sum())
 
+    tried = []
     if squared:
         shares = np.ones(len(every))
         shares[0] -= known
@@ -322,11 +325,10 @@ def best_weights(
             shares /= shares.sum()
             values = gains @ shares
             shares *= np.sqrt((parts[needed] / values**2) @ gains)
-        weights = np.rint(np.sqrt(shares / shares.max()) * _FINEST)
-        weights[-1] = max(weights[-1], _FINEST / 32)
-        return {s: int(w) for s, w in zip(every, weights, strict=True) if w}
-    tried = []
-    for first in (1, 4, 16):
+        for finest in range(_WEIGHTS[-1], 2 * _WEIGHTS[-1] + 1):
+            tried.append(np.rint(np.sqrt(shares / shares.max()) * finest))
+            tried[-1][-1] = max(tried[-1][-1], 1)
+    for first in () if squared else (1, 4, 16):
         weights = np.array([float(s in asked.chosen) for s in every])
         weights[0], weights[-1] = weights[0] * (not known), first
         tried.append(_descended(weights, error, int(known)))
@@ -349,12 +351,12 @@ def _descended(weights: Array, error: Callable[[Array], float], first: int) -> A
     return weights
 
 
-def square_shifts(strategy: Operator, moves: Moves) -> dict[Edge, int]:
+def square_shifts(strategy: Operator, moves: Moves, *, apart: bool = False) -> dict[Edge, int]:
     """Per edge, how far its moves take the answers of margins, or cells, in L2: squared, at most.
 
     Claim: a row of one weight w changes by 0 or w, so that squares of changes are the changes of
-    rows of w², which ``strategy_shifts`` adds up. Where a move takes k cells at once, the square of
-    k changes is at most k times the sum of theirs; of cells it is that sum.
+    rows of w², which ``strategy_shifts`` adds up. Where a move takes k units at once, the square of
+    k changes is at most k times the sum of theirs; of cells it is that sum if they lie ``apart``.
     Errors: ParameterError for other strategies.
 
     >>> from onesided.linear import moves_of
@@ -365,7 +367,7 @@ def square_shifts(strategy: Operator, moves: Moves) -> dict[Edge, int]:
     [26]
     """
     times = dict.fromkeys(moves.edges, 1)
-    for edge, border in moves.borders if type(strategy) is not Identity else ():
+    for edge, border in () if apart and type(strategy) is Identity else moves.borders:
         times[edge] = max(times[edge], border.times)
     return {
         edge: times[edge] * max(one.rise + one.fall for one in some)

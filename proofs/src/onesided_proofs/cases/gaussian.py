@@ -19,13 +19,12 @@ from onesided.verify import Line, Universe
 from onesided_proofs.cases.counts import ONE_GROUP, SINGLE, supported
 from onesided_proofs.cases.values import Shares, Summing, groups_of, records
 
-_DELTA: Final = Fraction(1, 1000)
+DELTA: Final = Fraction(1, 1000)
 _NAME: Final = "GaussianCounts (at δ = 1/1000)"
 _TOTALS: Final = "GaussianCounts (by totals)"
-_MET: Final = "no ε holds of it; this much δ is met"
-_BY_ORDERS: Final = "known by its divergences alone"
+MET: Final = "no ε holds of it; this much δ is met"
 _TWO: Final = GroupCount(max_groups=2)
-_SEEN: Final = "a price by hand"
+SEEN: Final = "a price by hand"
 Told = Callable[[Shift], Gaussian]
 
 
@@ -36,9 +35,7 @@ def cases() -> Iterator[Line]:
         yield _line(made, made.steps, policy, query, universe=universe)
     whole = GaussianCounts(2, clip=True)
     for policy in (policies.bounded(), policies.unbounded()):
-        yield _line(
-            whole, whole.steps, policy, ONE_GROUP, universe=SINGLE, name=_TOTALS, loose=_BY_ORDERS
-        )
+        yield _line(whole, whole.steps, policy, ONE_GROUP, universe=SINGLE, name=_TOTALS)
     yield from _sums()
     yield from _wrong()
 
@@ -110,10 +107,10 @@ def _squared(
     flaw: str,
     **more: Any,
 ) -> Line:
-    claims = {e: _claim([Gaussian(Fraction(1), one)]) for e, one in squares.items()}
+    claims = {e: claim([Gaussian(Fraction(1), one)]) for e, one in squares.items()}
     universe = Universe(units=1, values=more.pop("values"))
-    more |= {"flaw": flaw, "seen": _SEEN} if flaw else {"loose": _MET}
-    more |= {"query": groups.query, "universe": universe, "delta": float(_DELTA)}
+    more |= {"flaw": flaw, "seen": SEEN} if flaw else {"loose": MET}
+    more |= {"query": groups.query, "universe": universe, "delta": float(DELTA)}
     return Line(name, more.pop("policy"), run, claims, **more)
 
 
@@ -137,29 +134,29 @@ def _wrong() -> Iterator[Line]:
         (folded, made, both, ONE_GROUP, SINGLE, "what rises folded into what falls"),
         (twice.steps, twice, added, ONE_GROUP, SINGLE, "L2 for two counts, where one moves by 2"),
     ):
-        yield _line(run, told, policy, query, universe=universe, flaw=flaw, seen=_SEEN)
+        yield _line(run, told, policy, query, universe=universe, flaw=flaw, seen=SEEN)
 
 
 def _line(run: Any, told: Told, policy: Policy, query: GroupCount, **options: Any) -> Line:
-    claims = {edge: _claim(map(told, some)) for edge, some in policy.shifts(query).items()}
-    why = {} if "flaw" in options else {"loose": _MET}
+    claims = {edge: claim(map(told, some)) for edge, some in policy.shifts(query).items()}
+    why = {} if "flaw" in options else {"loose": MET}
     return Line(
         options.pop("name", _NAME),
         policy,
         run,
         claims,
         query=query,
-        delta=float(_DELTA),
+        delta=float(DELTA),
         **{**why, **options},
     )
 
 
-def _claim(steps: Iterable[Gaussian]) -> Loss:
+def claim(steps: Iterable[Gaussian]) -> Loss:
     """ε at that δ of a charge whose note tells one of these steps."""
     named = {_EDGE.name: OneOf(tuple(dict.fromkeys(steps)))}
     note = acc.steps_note(named)
     loss = acc.charge_loss(note or None, edge=_EDGE.name, epsilon=named[_EDGE.name].epsilon)
-    return loss.epsilon(_DELTA)
+    return loss.epsilon(DELTA)
 
 
 _EDGE: Final = Edge("a", "b")

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Final
 
 import onesided
 from onesided import policy as policies
 from onesided.mechanism import Linear
+from onesided.mechanism.kit import Gaussian
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Policy, Record
+from onesided.session import Plan
 from onesided.session.kit import prepared
 from onesided.verify import Line, Universe
-from onesided_proofs.cases import linear, sessions
+from onesided_proofs.cases import gaussian, linear, sessions
 
 _CELLS: Final = ("a", "b")
 _EPSILON: Final = 12
@@ -43,16 +46,52 @@ def cases() -> Iterator[Line]:
     ):
         yield replace(_line(added, wrong, ""), name="Table", flaw=flaw, seen=seen, epsilon=None,
                       loose="", claims=right.losses)  # fmt: skip
+    for policy in (*everybody, policies.removal_only()):
+        for strategy in ("cells", "margins"):
+            yield _normal(policy, strategy)
+    flaw = "cells and margins priced in L2 as the cells alone"
+    yield _normal(added, "margins", priced="cells", flaw=flaw)
+    flaw = "one cell for another priced as one that goes"
+    yield _normal(policies.bounded(), "cells", of=added, flaw=flaw)
 
 
 def _table(policy: Policy, strategy: str, **more: Any) -> Linear:
     """What a session measures of two cells and their total."""
+    return _plan(policy, strategy, **more).mechanism  # type: ignore[no-any-return]
+
+
+def _plan(policy: Policy, strategy: str, **more: Any) -> Plan:
     rows, noise = sessions.table_of_rows([]), NotPrivateSeededNoise(1)
-    session = onesided.Session(rows, policy=policy, budget=99, noise=noise)
+    kind: dict[str, Any] = {"accounting": "renyi", "delta_budget": gaussian.DELTA}
+    kind = kind if "law" in more else {}
+    session = onesided.Session(rows, policy=policy, budget=99, noise=noise, **kind)
     asked = onesided.CrossTable(
         by="place", keys=_CELLS, epsilon=_EPSILON, strategy=strategy, **more
     )
-    return prepared(session, asked).plan.mechanism  # type: ignore[no-any-return]
+    return prepared(session, asked).plan
+
+
+def _normal(
+    policy: Policy, strategy: str, *, priced: str = "", of: Policy | None = None, flaw: str = ""
+) -> Line:
+    """Gaussian noise of σ² = 1 on what a session measures, at the L2 norm that it tells."""
+    made = _plan(policy, strategy, law="gaussian").mechanism
+    told = _plan(of or policy, priced or strategy, law="gaussian").noise["edges"]
+    squares: list[int] = [one["squares"] for one in told.values()]  # type: ignore[attr-defined]
+    claims = {
+        edge: gaussian.claim([Gaussian(Fraction(1), one)])
+        for edge, one in zip(policy.edges, squares, strict=True)
+    }
+    why: dict[str, Any] = {"flaw": flaw, "seen": gaussian.SEEN} if flaw else {"loose": gaussian.MET}
+    return Line(
+        f"Table (Gaussian, {strategy}, at δ = 1/1000)",
+        policy,
+        linear.Measured(replace(made, gaussian=1)),
+        claims,
+        delta=float(gaussian.DELTA),
+        universe=Universe(groups=_CELLS, units=1, max_groups=1),
+        **why,
+    )
 
 
 def _line(policy: Policy, mechanism: Linear, what: str) -> Line:

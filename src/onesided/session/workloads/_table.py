@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from onesided._english import many
 from onesided._numbers import MAX_COUNT, Infinite, Number, positive, rough
 from onesided.engine.kit import MOST_ROWS
-from onesided.errors import DataError, KeysError, ParameterError
+from onesided.errors import DataError, KeysError, ParameterError, PolicyError
 from onesided.fields import one_of
-from onesided.linear import Grid, Identity, Kron, Moves, Operator, kron
+from onesided.linear import Grid, Identity, Kron, Moves, Operator, kron, moves_of
 from onesided.linear.kit import (
     Margins,
     best_weights,
@@ -211,9 +211,23 @@ class CrossTable(Grouped):
             told = plan_of(context, groups, choice, mechanism, said, sums=True)
             return replace(told, margins=layout.priced(mechanism, choice, epsilon))
 
+        def squares(strategy: Operator) -> dict[Edge, int]:
+            if counted.shifts is None:
+                return square_shifts(strategy, moves)
+            if counted.units and not context.policy.between_values:
+                with suppress(PolicyError):  # a move that takes several, and brings several
+                    among = moves_of(context.policy, moves.cells, query=groups.query)
+                    # Under a view several units may move in one cell.
+                    return square_shifts(strategy, among, apart=context.policy.view is None)
+            each = _margins_of_a_cell(squared(strategy))
+            return {
+                edge: each * max(s.rise**2 + s.fall**2 for s in some)
+                for edge, some in counted.shifts.items()
+            }
+
         @cache
         def normal() -> Choice:
-            return self._normal(counted, layout, moves, pure)
+            return _normal(self.strategy, layout, pure, squares)
 
         def widened(made: GaussianSums) -> Plan:
             return plan(_of_variance(normal(), made.variance))
@@ -221,39 +235,6 @@ class CrossTable(Grouped):
         found = with_law(self.law, plan(pure), GaussianSums(1), widened, context)
         wide = found.mechanism.gaussian
         return (pure if wide is None else _of_variance(normal(), wide)), found
-
-    def _normal(self, counted: _Counted, layout: Layout, moves: Moves, pure: Choice) -> Choice:
-        """The strategy of least error at one L2 price, by the loss that each edge has in ``pure``.
-
-        Its error is that at σ = 1.
-        """
-
-        def squares(strategy: Operator) -> dict[Edge, int]:
-            if counted.shifts is None:
-                return square_shifts(strategy, moves)
-            each = _margins_of_a_cell(squared(strategy))
-            return {
-                edge: each * max(s.rise**2 + s.fall**2 for s in some)
-                for edge, some in counted.shifts.items()
-            }
-
-        known = pure.public is not None and pure.public.of_all
-        lost = {edge: step.epsilon for edge, step in pure.steps.items()}
-        found: list[tuple[float, Choice]] = []
-        for name, make in layout.makers(known=known, normal=True).items():
-            if self.strategy in (None, name):
-                strategy = make()
-                moved = squares(strategy)
-                factor = float(np.mean(held_factors(strategy, layout.asked, pure.public)))
-                costs = (
-                    float(one / loss**2)
-                    for edge, one in moved.items()
-                    if isinstance(loss := lost[edge.name], Fraction) and loss
-                )
-                one = replace(pure, name=name, strategy=strategy, squares=moved,
-                              error=math.sqrt(factor), why=_NORMAL)  # fmt: skip
-                found.append((factor * max(costs, default=1.0), one))
-        return min(found, key=lambda pair: pair[0])[1]
 
     def _check(self) -> None:
         """Errors: ParameterError for arguments that have no meaning."""
@@ -318,6 +299,7 @@ class CrossTable(Grouped):
             groups.counts,
             asserted(context, groups),
             None if by_moves else context.policy.shifts(groups.query),
+            units=True,
         )
 
     def _values(
@@ -401,6 +383,35 @@ def _margins_of_a_cell(strategy: Operator) -> int:
     return 0 if meets is None else int(np.max(meets.plus_plus))
 
 
+def _normal(
+    given: str | None,
+    layout: Layout,
+    pure: Choice,
+    squares: Callable[[Operator], Mapping[Edge, int]],
+) -> Choice:
+    """The strategy of least error at an L2 price, by what each edge loses in ``pure``.
+
+    Its error is that at σ = 1.
+    """
+    known = pure.public is not None and pure.public.of_all
+    lost = {edge: step.epsilon for edge, step in pure.steps.items()}
+    found: list[tuple[float, Choice]] = []
+    for name, make in layout.makers(known=known, normal=True).items():
+        if given in (None, name):
+            strategy = make()
+            moved = squares(strategy)
+            factor = float(np.mean(held_factors(strategy, layout.asked, pure.public)))
+            costs = [
+                float(one / loss**2)
+                for edge, one in moved.items()
+                if isinstance(loss := lost[edge.name], Fraction) and loss
+            ]
+            one = replace(pure, name=name, strategy=strategy, squares=moved, why=_NORMAL)
+            error = math.sqrt(factor)
+            found.append((factor * max(costs, default=1.0), replace(one, error=error)))
+    return min(found, key=lambda pair: pair[0])[1]
+
+
 def _of_variance(choice: Choice, variance: Fraction) -> Choice:
     """The same, with Gaussian noise of such a σ²; its error was that of σ = 1."""
     spread = DiscreteGaussian(variance).variance()
@@ -408,7 +419,10 @@ def _of_variance(choice: Choice, variance: Fraction) -> Choice:
 
 
 class _Counted(NamedTuple):
-    """What is in each cell. shifts: of all cells together, per edge; None where moves tell them."""
+    """What is in each cell. shifts: of all cells together, per edge; None where moves tell them.
+
+    units: whether each unit counts once, in its cell.
+    """
 
     groups: Groups
     columns: tuple[str, ...]
@@ -418,6 +432,7 @@ class _Counted(NamedTuple):
     step: Fraction = Fraction(1)
     most: int = 1
     detail: Mapping[str, object] = {}
+    units: bool = False
 
 
 class _Told(NamedTuple):

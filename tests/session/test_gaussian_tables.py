@@ -1,0 +1,265 @@
+"""Gaussian noise in tables with margins: its weights, its price, its bounds, its surfaces."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import onesided as od
+from onesided import errors
+from onesided import policy as p
+from onesided.accounting import charge_divergences
+from onesided.linear import Identity, Prefix, kron, moves_of
+from onesided.linear._margins import margin_factors
+from onesided.linear.kit import Margins, best_weights, square_shifts, squared
+from onesided.mechanism import Linear
+from onesided.noise import NotPrivateSeededNoise
+from onesided.session import question_from_json, question_to_json
+from onesided.verify import Row, Tables, subsets
+
+RENYI = {"budget": 2, "delta_budget": "1/1000000", "accounting": "renyi"}
+SEX, TOWN, AGE = ["f", "m"], list("abcdefgh"), list(range(10))
+ROWS = pl.DataFrame(
+    {"person": [1, 2, 3, 4], "sex": ["f", "m", "f", "f"], "town": ["a", "b", "b", "h"],
+     "age": [0, 1, 2, 9], "minor": [True, False, False, True], "v": [0, 1, 3, 3]}
+)  # fmt: skip
+THREE = od.CrossTable(
+    by=["sex", "town", "age"], keys=od.cross(sex=SEX, town=TOWN, age=AGE), epsilon=1
+)
+TWO = {"by": ["sex", "town"], "keys": od.cross(sex=SEX, town=TOWN), "epsilon": 1}
+PARENTS = {"town": {"land": ["n"] * 5 + ["s"] * 3}}
+QUESTIONS = {
+    "three": THREE,
+    "two-way": replace(THREE, margins=[["sex", "town"], ["town", "age"]]),
+    "rollup": od.CrossTable(**TWO, margins="rollup"),
+    "unequal levels": od.CrossTable(**TWO, hierarchy=PARENTS),
+    "sums": od.CrossTable(
+        **TWO, column="v", of="units", total_bounds=(0, 3), max_groups=1, on_excess="truncate"
+    ),
+    "rows": od.CrossTable(**TWO, of="rows", max_rows=3, max_groups=1, on_excess="truncate"),
+    "parts": od.CrossTable(**TWO, proportions=True),
+    "known total": od.CrossTable(**TWO, outside="refuse"),
+}
+POLICIES = {
+    "bounded": p.bounded(),
+    "unbounded": p.unbounded(),
+    "sensitive": p.sensitive("minor"),
+    "weighed": p.custom(
+        kinds=["a", "b"], edges=[("a", "b", "1/2"), ("b", "a", 3)], default="b",
+        rules=[("a", "minor")],
+    ),
+}  # fmt: skip
+FALSE_ALARM = 1e-6
+
+
+def session(policy=None, table=ROWS, **more):
+    given = {"unit": "person", "policy": policy or p.unbounded(), **RENYI}
+    return od.Session(table, noise=NotPrivateSeededNoise(1), **(given | more))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_an_untouched_account_holds_as_many_and_the_best_is_taken(name, policy):
+    asked, question = session(POLICIES[policy]), QUESTIONS[name]
+    pure, gaussian, best = (
+        asked.plan(replace(question, law=law)) for law in ("pure", "gaussian", "best")
+    )
+    assert gaussian.times >= pure.times
+    assert gaussian.mechanism.gaussian is not None
+    assert set(gaussian.charge.values()) <= {od.INFINITE, 0}
+    assert gaussian.certain == ()
+    least = pure if pure.certain else min((pure, gaussian), key=lambda one: one.standard_deviation)
+    assert best.mechanism.gaussian == least.mechanism.gaussian
+    if name != "parts":
+        listed = {one.name: one for one in pure.options}["Linear, Gaussian noise"]
+        assert listed.question == replace(question, law="gaussian")
+        assert listed.error == gaussian.standard_deviation
+
+
+def residual(table, asked):
+    """The least total squared error of any Gaussian noise on these margins, at an L2 price of 1.
+
+    Xiao et al. 2023 (ResidualPlanner), Theorem 3: the square of the sum over residuals.
+    """
+    total = 0.0
+    for t in table.every:
+        owed = sum(math.prod(asked.groups(s)) * asked.shares(s).get(t, 0.0) for s in asked.chosen)
+        size = 1.0
+        for axis, k in enumerate(t):
+            groups = [int(labels.max()) + 1 for labels in table.levels[axis]]
+            size *= groups[k] - (groups[k - 1] if k else 0)
+        total += math.sqrt(owed * size / table.shape[1])
+    return total**2
+
+
+@pytest.mark.parametrize("grid", [(320, 80), (2, 8, 10), (5, 7, 9, 4), (2, 2, 2), (50,)])
+@pytest.mark.parametrize("most", [1, 2, 4])
+def test_all_margins_up_to_an_order_err_as_little_as_the_residual_planner_s(grid, most):
+    if most == 1 and grid == (2, 2, 2):
+        return  # 1.021
+    cells = Margins([[]] * len(grid), [(1,) * len(grid)], grid=grid)
+    asked = cells.with_margins({one: 1 for one in cells.every if sum(one) <= most})
+    chosen = cells.with_margins(best_weights(cells, asked, squared=True))
+    price = sum(w * w for w in chosen.weights)
+    found = price * margin_factors(chosen, asked).sum()
+    assert residual(cells, asked) * (1 - 1e-9) <= found <= 1.01 * residual(cells, asked)
+
+
+def test_a_plan_errs_no_more_than_the_residual_planner_at_one_price_of_the_account():
+    plan = session().plan(replace(THREE, law="gaussian"))
+    table = plan.mechanism.workload
+    told = {edge: one["squares"] for edge, one in plan.noise["edges"].items()}
+    price = float(plan.mechanism.gaussian) / max(told.values())
+    found = sum(one.error**2 * math.prod(table.groups(margin))
+                for one, margin in zip(plan.margins, table.chosen, strict=True))  # fmt: skip
+    assert found <= 1.01 * residual(table, table) * price
+
+
+STRATEGIES = {
+    "cells": Identity(12),
+    "margins": Margins([[], []], [(0, 0), (1, 0), (1, 1)], [2, 5, 3], grid=(3, 4)),
+    "no total": Margins([[], []], [(0, 1), (1, 1)], [1, 4], grid=(3, 4)),
+    "levels": kron(
+        Margins([[[0, 0, 1]]], [(0,), (1,), (2,)]), Margins([[]], [(0,), (1,)], grid=(4,))
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("partition", [False, True])
+def test_no_move_takes_the_sums_further_in_l2(name, partition):
+    strategy = STRATEGIES[name]
+    columns = strategy.dense()
+    assert np.array_equal(squared(strategy).dense(), columns**2)
+    pairs = columns[:, :, None] - columns[:, None, :]
+    far, alone = (pairs**2).sum(axis=0).max(), (columns**2).sum(axis=0).max()
+    told = square_shifts(strategy, moves_of(p.bounded(), 12, partition=partition))
+    assert list(told.values()) == [far if partition else max(far, alone)]
+    told = square_shifts(strategy, moves_of(p.unbounded(), 12))
+    assert list(told.values()) == [alone, alone]
+    worst = max((columns[:, some].sum(axis=1) ** 2).sum()
+                for some in map(list, itertools.combinations(range(12), 3)))  # fmt: skip
+    moves = moves_of(p.presence(max_groups=3), 12)
+    for apart in (False, True):
+        most = max(square_shifts(strategy, moves, apart=apart).values())
+        assert worst <= most <= 9 * alone
+    assert most == worst or name != "cells"
+
+
+def test_only_margins_and_cells_are_squared():
+    with pytest.raises(errors.ParameterError, match="margins or cells"):
+        squared(Prefix(3))
+
+
+# One attribute, one unit, and every move of it.
+HELD = [Row(group, frozenset(held)) for group in "abc" for held in ((), ("minor",))]
+ALONE = [
+    *(p.unbounded(), p.addition_only(), p.removal_only(), p.bounded(), p.sensitive("minor")),
+    *(p.extended_sensitive("minor"), p.presence(max_groups=1), p.presence(max_groups=2)),
+    p.graph([("a", "b"), ("b", "c")]),
+    p.tiers({"strict": ("1/2", "minor"), "rest": 1}),
+]
+
+
+@pytest.mark.parametrize("policy", ALONE, ids=lambda one: f"{one.name} {one.covers or ''}")
+@pytest.mark.parametrize("strategy", ["cells", "weighted margins"])
+def test_the_price_is_no_less_than_what_moves_of_tables_change(policy, strategy):
+    question = od.CrossTable(by="place", keys=list("abc"), epsilon=1, law="gaussian",
+                             strategy=strategy)  # fmt: skip
+    table = pl.DataFrame({"person": [1], "place": ["a"], "minor": [True]})
+    plan = session(policy, table).plan(question)
+    told = {edge: one["squares"] for edge, one in plan.noise["edges"].items()}
+    matrix = plan.mechanism.strategy.dense()
+    most = policy.covers or 1
+    worst = dict.fromkeys(plan.charge, 0)
+    for real, other, edge in Tables(possible=subsets(HELD, most=most)).moves(policy):
+        if all(
+            len(unit) == len({row.group for row in unit}) for unit in (*real.units, *other.units)
+        ):
+            counts = [[sum(row.group == one for row in t.units[0]) for one in "abc"]
+                      for t in (real, other)]  # fmt: skip
+            change = matrix @ (np.array(counts[1]) - counts[0])
+            worst[edge.name] = max(worst[edge.name], int((change**2).sum()))
+    assert any(worst.values())
+    assert all(worst[edge] <= told[edge] for edge in told)
+    if most == 1 or strategy == "cells":
+        assert worst == told
+
+
+@pytest.mark.parametrize("name", ["two-way", "unequal levels", "sums", "parts"])
+def test_bounds_hold_as_often_as_they_say_and_errors_are_those_of_the_plan(name):
+    rng, people = np.random.default_rng(3), 3_000
+    drawn = {"sex": rng.choice(SEX, people), "town": rng.choice(TOWN, people),
+             "age": rng.integers(0, 10, people), "v": rng.integers(0, 4, people)}  # fmt: skip
+    table = pl.DataFrame({"person": range(people), **drawn})
+    question = replace(QUESTIONS[name], law="gaussian", confidence="0.9", epsilon="1/2")
+    asked = session(table=table, budget=3)
+    prepared = question.prepare(asked._context())
+    secret, noise = prepared.read(), NotPrivateSeededNoise(7)
+    truth = question.truth(asked._context())
+    missed, squares, runs = np.zeros(truth.size), np.zeros(truth.size), 40
+    for _ in range(runs):
+        told = prepared.result(prepared.draw(secret, noise), None)
+        bounds = told.interval
+        assert ((told.estimate >= bounds.lower) & (told.estimate <= bounds.upper)).all()
+        assert not np.any(bounds.lower_certain) or name == "parts"
+        missed += (bounds.lower > truth) | (bounds.upper < truth)
+        if name != "parts":
+            squares += (told.unbiased[: truth.size] - truth) ** 2 / runs
+    assert stats.binom.sf(missed.max() - 1, runs, 0.1) * truth.size > FALSE_ALARM
+    if name != "parts":
+        found, due = squares.mean(), prepared.plan.standard_deviation**2
+        # A mean of squares of `runs` draws, however the sums hang together: chi-squared at worst.
+        low, high = stats.chi2.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], runs) / runs
+        assert low * due <= found <= high * due
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_ledgers_recompute_it_totals_are_told_and_answers_told_again(name):
+    asked = session()
+    question = replace(QUESTIONS[name], law="gaussian", epsilon="1/10", id="monday")
+    first = asked.ask(question)
+    assert asked.ledger.check(laws=charge_divergences).charges == 1
+    again = asked.ask(replace(question, again=True))
+    assert again.estimate.tolist() == first.estimate.tolist()
+    assert again.interval.lower.tolist() == first.interval.lower.tolist()
+    written = question_to_json(question)
+    assert question_to_json(question_from_json(written)) == written
+    assert "No pure ε" in str(first.guarantee)
+    assert asked.total(delta="1/1000000").tight.headline <= first.guarantee.headline < 1
+
+
+def test_in_sql():
+    given = {"keys": TWO["keys"], "epsilon": 1, "law": "gaussian"}
+    text = "SELECT sex, town, COUNT(DISTINCT person) FROM visits GROUP BY CUBE (sex, town)"
+    assert session().question(text, **given) == od.CrossTable(**TWO, law="gaussian")
+
+
+def test_other_accounts_keep_their_noise():
+    pure = session(accounting="pure", delta_budget=0)
+    assert pure.plan(replace(THREE, law="best")).mechanism.gaussian is None
+    with pytest.raises(errors.ParameterError, match="keeps no pure ε"):
+        pure.ask(replace(THREE, law="gaussian"))
+    certain = session(p.addition_only())
+    assert certain.plan(replace(THREE, law="best")).certain == ("upper",)
+    with pytest.raises(errors.ParameterError, match="law"):
+        pure.plan(replace(THREE, law="normal"))
+
+
+def test_a_strategy_that_was_named_is_kept():
+    for name in ("cells", "margins", "weighted margins"):
+        plan = session().plan(replace(THREE, strategy=name, law="gaussian"))
+        assert (plan.mechanism.strategy.shape[0] == 160) == (name == "cells")
+
+
+def test_variances_that_are_none():
+    for wrong in (0, "nan", -1, 2**79, "x"):
+        with pytest.raises(errors.ParameterError):
+            Linear(Identity(2), Identity(2), 1, 1, gaussian=wrong)
+    made = Linear(Identity(2), Identity(2), 1, 1, gaussian=9)
+    assert made.loss(od.policy.Shift(rise=0, fall=1)) == od.INFINITE
+    assert made.loss(od.policy.Shift(rise=0, fall=0)) == 0
