@@ -406,7 +406,7 @@ class Linear:
         """Per edge of the policy it was made for, the loss along its moves."""
         return {edge: max(map(self.loss, many)) for edge, many in self.shifts.items()}
 
-    @property
+    @cached_property
     def distribution(self) -> TwoSidedGeometric:
         """One row's noise."""
         return TwoSidedGeometric(self.upper_rate, self.lower_rate)
