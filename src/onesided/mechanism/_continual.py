@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided._english import many
-from onesided._numbers import INFINITE, MAX_COUNT, Number, rate, regular, whole
+from onesided._numbers import INFINITE, MAX_COUNT, Loss, Number, rate, regular, whole
 from onesided.errors import DataError, ParameterError
 from onesided.fields import Field, MaybeWhole, Rate, Whole
 from onesided.mechanism._certify import Once
@@ -242,8 +243,7 @@ class ContinualCount(TwoRates):
 
     def law(self, time: int) -> TwoSidedGeometric:
         """The noise of the nodes that hold step ``time``."""
-        share = Fraction(1, self.levels(time))
-        return TwoSidedGeometric(self.upper_rate * share, self.lower_rate * share)
+        return _law(self.upper_rate, self.lower_rate, self.levels(time))
 
     def variance(self, time: int) -> float:
         """The variance of the estimate at ``time``, known before anything is drawn."""
@@ -253,6 +253,11 @@ class ContinualCount(TwoRates):
         over = sum((self.law(2**j).variance() for j in range(blocks)), 0.0)
         # Within the last block, time - 2^blocks + 1 steps are over.
         return float(over + self.law(time).variance() * (time - 2**blocks + 1).bit_count())
+
+
+@lru_cache(maxsize=256)
+def _law(upper: Loss, lower: Loss, levels: int) -> TwoSidedGeometric:
+    return TwoSidedGeometric(upper * Fraction(1, levels), lower * Fraction(1, levels))
 
 
 class _Node(NamedTuple):

@@ -503,7 +503,7 @@ class TwoRates(Fitted):
         """Exactly ``upper_rate * fall + lower_rate * rise``."""
         return self.upper_rate * shift.fall + self.lower_rate * shift.rise
 
-    @property
+    @cached_property
     def distribution(self: Rates) -> TwoSidedGeometric:
         """The noise's exact distribution."""
         return TwoSidedGeometric(self.upper_rate, self.lower_rate)

@@ -357,8 +357,17 @@ class Linear:
             lower[held.known], upper[held.known] = _outward(exact, -np.inf), _outward(exact, np.inf)
         return LinearBounds(lower, upper, certain, known)
 
+    @cached_property
+    def _reached(self) -> dict[Fraction, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        return {}
+
     def _reach(self, share: Fraction) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """How far each answer may lie above the truth, and below it, with this chance each."""
+        if (found := self._reached.get(share)) is None:
+            found = self._reached[share] = self._reaching(share)
+        return found
+
+    def _reaching(self, share: Fraction) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         law, held = self.distribution, self._held
         chosen, kind = alike(self.strategy, self.workload)
         if self.public is not None and held is not None and not self.public.of_all:
@@ -410,7 +419,7 @@ class Linear:
         """Per edge of the policy it was made for, the loss along its moves."""
         return {edge: max(map(self.loss, many)) for edge, many in self.shifts.items()}
 
-    @property
+    @cached_property
     def distribution(self) -> TwoSidedGeometric | DiscreteGaussian:
         """One row's noise."""
         if self.gaussian is not None:

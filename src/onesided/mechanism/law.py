@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, Self
 
 import numpy as np
@@ -174,7 +175,8 @@ class Noisy:
 
     def _draw(self, size: int, noise: Noise) -> IntArray:
         """So much noise, by default of two geometrics."""
-        return noise.two_sided(self.distribution.upper, self.distribution.lower, size)
+        law = self.distribution
+        return noise.two_sided(law.upper, law.lower, size)
 
     def estimate(self, noisy: IntArray) -> NDArray[Any]:
         """Post-process what :meth:`noisy` gave; free of charge."""
@@ -670,7 +672,7 @@ class ALap(TwoRates, Noisy):
         """Exactly ``grid * (upper_rate * fall + lower_rate * rise)``, the shift in steps."""
         return super().loss(shift) * self.grid
 
-    @property
+    @cached_property
     def distribution(self) -> TwoSidedGeometric:
         """The exact distribution of the noise, in steps."""
         return TwoSidedGeometric(self.upper_rate * self.grid, self.lower_rate * self.grid)
