@@ -173,7 +173,6 @@ def _quantile(rows: list[int], q: Fraction) -> int:
 
 def _ratio(policy: Policy, above: Any, below: Any) -> Certificate:
     """One total by another, as a session divides what both released."""
-
     both = halves(above, below, confidence=_HALF, simultaneous=False)
 
     def read(told: Any, rows: list[int]) -> Iterator[_Bounds]:
