@@ -58,6 +58,9 @@ def enclosed() -> Iterator[Certificate]:
     for policy in (both, left, came):
         runs = questions.Quantile("v", 0, candidates=(0, 2, 4), epsilon=12, confidence=_HALF)
         yield _of(policy, runs, _cumulated)
+    cut: dict[str, Any] = {"bins": (0, 2, 5), "confidence": _HALF, "simultaneous": True}
+    for (policy, epsilon), ranges in product(((both, 4), (one, 6), (left, 3)), ("cells", "all")):
+        yield _of(policy, questions.RangeQuery("v", ranges, epsilon=epsilon, **cut), _ranges)
     mean = questions.Mean("v", epsilon=_HALF, **asked)
     yield _of(both, mean, lambda told, rows: _mean(told, [*rows, 4, 4]), "of other rows")
     spread = questions.Variance("v", epsilon=16, **asked)
@@ -134,6 +137,15 @@ def _spread(told: Any, rows: list[int], *, as_: Any = None) -> Iterator[_Bounds]
     for lower, upper, _, *sides in _told(release, truth):
         power = 2 if question.root else 1
         yield Fraction(lower) ** power, Fraction(upper) ** power, truth, *sides  # type: ignore[misc]
+
+
+def _ranges(told: Any, rows: list[int]) -> Iterator[_Bounds]:
+    question, release = told
+    few = sum(row < question.bins[1] for row in rows)
+    due = [few, len(rows) - few, len(rows)] if question.ranges == "all" else [few, len(rows) - few]
+    sides = release.interval.lower_certain, release.interval.upper_certain
+    for lower, upper, truth in zip(release.lower, release.upper, due, strict=True):
+        yield lower, upper, Fraction(truth), *sides
 
 
 def _nearest(told: Any, rows: list[int]) -> Iterator[_Bounds]:
