@@ -174,7 +174,6 @@ PRICED = {
         "Dawa.loss",
         "Dawa.measure_loss",
         "Hierarchical.learn_loss",
-        "TreeTotals.loss",
         "_both_ways_rate",
         "tree_rate",
     ),

@@ -283,8 +283,8 @@ class PeeledTopK(Fitted):
         per_key: int = 1,
     ) -> Self:
         """Half of what may be lost picks, half measures."""
-        one, half = cls(k, pick_rate=1, upper_rate=1, lower_rate=1, per_key=per_key), Fraction(1, 2)
-        halves = part_of(moves, half)
+        bare = {"pick_rate": INFINITE, "upper_rate": INFINITE, "lower_rate": INFINITE}
+        one, halves = cls(k, **bare, per_key=per_key), part_of(moves, Fraction(1, 2))
         measured = [replace(m, shift=shift) for m in halves for shift in one.measured(m.shift)]
         upper, lower = choose(measured)
         pick = largest_rate(halves, lambda shift: one.k * one.span(shift))

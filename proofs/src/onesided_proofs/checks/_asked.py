@@ -10,12 +10,23 @@ from typing import Any, Final
 import numpy as np
 
 from onesided import policy as policies
-from onesided.mechanism import SeveralQuantiles
+from onesided.mechanism import (
+    CubeCounts,
+    GaussianCounts,
+    GaussianSums,
+    NoisyMaxQuantile,
+    SeveralQuantiles,
+    UnknownKeys,
+)
 from onesided.mechanism.histograms import Dawa, Look, OpenShape
+from onesided.mechanism.local import ShuffledCounts
 from onesided.noise import IntArray
 from onesided.numbers import INFINITE, Infinite, Loss
 from onesided.policy import Policy, Shift
+from onesided.verify import paths
 
+_NEAR: Final = 1e-8
+_ROUGH: Final = 1e-3
 _SHARES: Final = tuple(Fraction(eighths, 8) for eighths in range(1, 8))
 
 
@@ -220,3 +231,124 @@ def _shape_asked(made: OpenShape) -> str:
         number = hidden.sum() + free.sum()
         right = right and told.records == number and two[-1] == made.records[told.option]
     return "" if right else f"asked for {noise.drawn}, told {told}"
+
+
+def keys_fault(key_delta: str = "1/10") -> str:
+    """Told keys by their law: the largest chances there are, and what a key loses beyond its rates.
+
+    Each number of a key is drawn on every path, one beside the next.
+    """
+    for upper, lower in (("1/2", 1), (1, INFINITE), (2, "1/3"), (1, 1)):
+        made = UnknownKeys(lower, upper_rate=upper, key_delta="1/10")
+        told = UnknownKeys(lower, upper_rate=upper, key_delta=key_delta)
+        most = (made.width or 0) + 3
+        laws = [
+            _of_paths(lambda noise, n=n, made=made: made.release([n], noise=noise).item())
+            for n in range(most + 1)
+        ]
+        chance, up, down = (
+            0.0,
+            *(0.0 if r == INFINITE else np.exp(float(Fraction(r))) for r in (upper, lower)),
+        )
+        for count, law in enumerate(laws):
+            shown = 1 - law.get(0, 0.0)
+            if max(abs(shown - chance), abs(told.chance(count) - shown)) > _NEAR:
+                return f"a key of {count} is told with {told.chance(count)}, due {chance}"
+            chance = min(1.0, up * chance + 0.1, 1 - (1 - chance - 0.1) / down if down else 1.0)
+        falls, rises = (
+            max(_beyond(laws[a], laws[b], rate) for a, b in pairs)
+            for rate, pairs in (
+                (up, [(n + 1, n) for n in range(most)]),
+                (down, [(n, n + 1) for n in range(most)]),
+            )
+        )
+        moves = ((0, 1), (1, 0), (1, 2), (3, 1)) if down else ((0, 1), (0, 3))
+        for rise, fall in moves:
+            due = 1 - (1 - falls) ** fall * (1 - rises) ** rise
+            if abs(float(told.delta(Shift(rise=rise, fall=fall))) - due) > _NEAR:
+                return f"{rise} up and {fall} down at {upper}, {lower}: δ is not {due}"
+        noise = {most - value: p for value, p in laws[-1].items()}
+        mean = sum(value * p for value, p in noise.items())
+        spread = sum((value - mean) ** 2 * p for value, p in noise.items())
+        middle = next(k for k in sorted(noise) if sum(p for n, p in noise.items() if n <= k) >= 0.5)
+        if (told.median, max(noise)) != (middle, told.width) or abs(told.variance - spread) > _NEAR:
+            return f"noise of {told}: median {told.median}, width {told.width}, {told.variance}"
+    return ""
+
+
+def _beyond(here: dict[int, float], there: dict[int, float], rate: float) -> float:
+    return sum(max(p - rate * there.get(told, 0.0), 0.0) for told, p in here.items())
+
+
+def each_fault(q: str = "1/3") -> str:
+    """Quantiles of many rows side by side: every distance, each choice, and the item of its run."""
+    size, share = 4, Fraction("1/3")
+    rows = [np.array(one) for one in product(range(3), repeat=size)]
+    noise: Any = _Asked(*range(len(rows)))
+    given = [(np.flatnonzero(row), row[row > 0]) for row in rows]
+    told = NoisyMaxQuantile(2, q=q, candidates=size).choose_each(given, noise=noise)
+    for row, place, (rate, deficits, sizes, chosen) in zip(rows, told, noise.chosen, strict=True):
+        below = share.denominator * np.concatenate([[0], np.cumsum(row)])
+        target = share.numerator * int(row.sum())
+        far = np.maximum(below[:-1] - target, target - below[1:])
+        met = np.repeat(deficits, sizes).tolist()
+        due = (far - far.min()).tolist()
+        if rate != 2 or met != due or place != sum(sizes[:chosen]):
+            return f"of {row.tolist()}: {met} and the place {place}, due {due}"
+    return ""
+
+
+def squares_fault(more: int = 0) -> str:
+    """How far sums go in L2 where they rise and fall by so much in all; and a part's own noise."""
+    for rise, fall in product(range(4), repeat=2):
+        shift = Shift(rise=rise, fall=fall)
+        steps, alike = GaussianSums(3).steps(shift), GaussianCounts(3, alike=True).steps(shift)
+        # One sum may take all that rises, and another all that falls; counts move by one each.
+        due = rise**2 + fall**2, rise + fall
+        if (steps.squares + more, alike.squares) != due or GaussianCounts(3).steps(shift) != steps:
+            return f"{shift} goes {steps.squares} and {alike.squares}, due {due}"
+        if steps.alike != (rise + fall <= 1) or not alike.alike or steps.variance != 3:
+            return f"{shift}: {steps} and {alike}"
+    for parts in (((1, 4), (1, 2)), ((3, 1),), ((1, 10**9),)):
+        wide = GaussianSums(3).widened([(Fraction(a), Fraction(b)) for a, b in parts]).variance
+        due = max(3 * max(Fraction(a, b) for a, b in parts), Fraction(1, 2**10))
+        if not due <= wide <= due + Fraction(1, 2**19):
+            return f"parts {parts} take a variance of {wide}, due {due}"
+    return ""
+
+
+def lone_fault(senders: int = 3) -> str:
+    """What one sender's own tokens lose before they are shuffled, on every path."""
+    made = ShuffledCounts(2, senders=3)
+    here, there = (
+        _of_paths(lambda noise, n=n: made.tokens([n], noise=noise).item(), 1e-6) for n in (1, 0)
+    )
+    seen = max(np.log(p / there[told]) for told, p in here.items() if p > _ROUGH)
+    due = float(ShuffledCounts(2, senders=senders).lone_loss(Shift(rise=0, fall=1)))
+    return "" if abs(seen - due) < _ROUGH else f"tokens lose {seen}, due {due}"
+
+
+def cube_fault(rate: int = 3) -> str:
+    """The mean of noise on all counts at once, and how often a count is certified."""
+    made, told = CubeCounts(3), CubeCounts(rate)
+    law = _of_paths(lambda noise: made.release([0, 0], noise=noise)[0].item())
+    mean = sum(value * p for value, p in law.items())
+    if abs(told.mean(2) - mean) > _ROUGH:
+        return f"a mean of {told.mean(2)}, due {mean}"
+    for room in range(4):
+        due = sum(p for value, p in law.items() if value < room)
+        if abs(told.share(2, room=room) - due) > _ROUGH:
+            return f"below {room} with {told.share(2, room=room)}, due {due}"
+    least = [2 * groups - 1 for groups in (1, 2, 5)]
+    pays = [[CubeCounts.pays(n, max_groups=g) for n in range(1, 12)] for g in (1, 2, 5)]
+    due_of = [[n < least[at] and n + 1 < 2 * n for n in range(1, 12)] for at in range(3)]
+    if pays != due_of or made.at_most(np.array([2, 3]), 2).tolist() != [True, False]:
+        return f"it pays for {pays}, due {due_of}"
+    return ""
+
+
+def _of_paths(program: Any, tail: float = 1e-12) -> dict[int, float]:
+    found: dict[int, float] = {}
+    for told, weight in paths(program, tail=tail):
+        found[told] = found.get(told, 0.0) + weight
+    return found

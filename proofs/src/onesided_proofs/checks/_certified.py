@@ -46,6 +46,7 @@ from onesided_proofs.checks._certificates import (
     of_interval,
     of_statement,
 )
+from onesided_proofs.checks._enclosed import enclosed
 from onesided_proofs.checks._likely import likely
 
 _SURE: Final = Fraction(95, 100)
@@ -96,6 +97,7 @@ def certificates() -> Iterator[Certificate]:
     yield from _broken_releases()
     if has_engine():
         yield from likely()
+        yield from enclosed()
 
 
 def _of(name: str, mechanism: Any, read: _Read, **more: Any) -> Certificate:

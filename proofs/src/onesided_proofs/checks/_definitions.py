@@ -53,7 +53,7 @@ def definition_checks() -> Iterator[Sampled]:
     yield Sampled(_NAME, "distances at another q", _ranks_fault("1/3", "2/5"), sound=False)
     yield Sampled(_NAME, "answers of a purse", _purse_fault())
     yield Sampled(_NAME, "answers of a larger purse", _purse_fault(more=1), sound=False)
-    yield Sampled(_NAME, "stairs", _first(map(_stairs_fault, ((2, 3), (1, 4)))))
+    yield Sampled(_NAME, "stairs", _first(map(_stairs_fault, ((2, 3), (1, 4), (1, 5, 2)))))
     yield Sampled(
         _NAME, "stairs of another rate", _stairs_fault((2, 3), Fraction(9, 4)), sound=False
     )
@@ -276,11 +276,12 @@ def _by_hand(coarse: Any, fine: Any, purse: int) -> list[tuple[bool, int]]:
     return found
 
 
-def _stairs_fault(made: tuple[int, int], told: Fraction | None = None) -> str:
-    """Mean, variance and quantiles of what is drawn."""
-    rate, largest = made
-    mechanism = Staircase(rate, largest=largest)
-    said = mechanism if told is None else Staircase(told, largest=largest)
+def _stairs_fault(made: tuple[int, ...], told: Fraction | None = None) -> str:
+    """Mean, variance, rate and quantiles of what is drawn, at every place of three turns."""
+    rate, largest, *first = made
+    asked: dict[str, Any] = {"largest": largest, "first": first[0] if first else None}
+    mechanism = Staircase(rate, **asked)
+    said = mechanism if told is None else Staircase(told, **asked)
     chances: dict[int, float] = {}
     for value, chance in paths(lambda noise: int(mechanism.draw(1, noise)[0]), tail=1e-13):
         chances[value] = chances.get(value, 0.0) + chance
@@ -288,10 +289,12 @@ def _stairs_fault(made: tuple[int, int], told: Fraction | None = None) -> str:
     spread = sum((value - mean) ** 2 * chance for value, chance in chances.items())
     if abs(said.mean() - mean) > _CLOSE or abs(said.variance() - spread) > 1e-5:
         return f"mean {said.mean():.5f} and variance {said.variance():.5f}"
-    for share in (_HALF, Fraction(9, 10), Fraction(99, 100)):
-        due = next(
-            k for k in sorted(chances) if sum(c for v, c in chances.items() if v > k) <= 1 - share
-        )
+    if (said.upper * largest, said.quantile_lower(_HALF)) != (rate, 0):
+        return f"the stairs fall by {said.upper} for each step"
+    above = 1.0
+    for due in range(3 * largest):
+        share = 1 - Fraction(above - chances[due] / 2)
+        above -= chances[due]
         if said.quantile(share) != due:
             return f"the quantile at {share}: {said.quantile(share)} where {due} is due"
     pairs = paths(lambda noise: tuple(mechanism.draw(2, noise).tolist()), tail=1e-9)

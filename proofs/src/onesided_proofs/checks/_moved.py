@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import permutations, product, starmap
+from itertools import combinations, permutations, product, starmap
 from typing import Any, Final, NamedTuple
 
 from onesided import policy as policies
 from onesided.errors import PolicyError
-from onesided.policy import ABSENT, Edge, GroupCount, Intersection, Policy, Record, Shift
+from onesided.policy import ABSENT, Cells, Edge, GroupCount, Intersection, Policy, Record, Shift
 from onesided.verify import Row, Rows, Tables, subsets
 from onesided_proofs.cases.promises import (
     BOTH,
@@ -56,6 +56,7 @@ def moved_checks() -> Iterator[Sampled]:
         ("records that two policies see", lambda: _first(starmap(_seen_fault, _pairs()))),
         ("edges, weights and who leaves", lambda: _first(starmap(_edges_fault, _worlds()))),
         ("parts that allow more", lambda: _first(starmap(_wider_fault, _worlds()))),
+        ("cells of a unit that is cut to one of its own", _cut_fault),
         ("shifts of counts", lambda: _first(starmap(_shifts_fault, _worlds()))),
     ):
         yield Sampled(_NAME, subject, found())
@@ -63,6 +64,8 @@ def moved_checks() -> Iterator[Sampled]:
     yield Sampled(_NAME, "shifts of one group fewer", wrong, sound=False)
     wrong = _edges_fault(WIDE & _ANY, GROUPS, told=WIDE)
     yield Sampled(_NAME, "one part in place of both", wrong, sound=False)
+    wrong = _cut_fault(truncated=False)
+    yield Sampled(_NAME, "cells of a unit that is cut, as if it had one", wrong, sound=False)
     wrong = _seen_fault(MINORS, ILL, FACTS, told=((MINORS, MINORS), (ILL, ILL)))
     yield Sampled(_NAME, "records of one policy twice", wrong, sound=False)
 
@@ -190,6 +193,27 @@ def _shifts_fault(
             named = max(s.rise for s in said[edge]), max(s.fall for s in said[edge])
             if _reached(policy, query, groups) and named != most:
                 return f"{about}: {named} is told, due {most}"
+    return ""
+
+
+def _cut_fault(*, truncated: bool = True) -> str:
+    """Whose one value may change stays with its others, and may be counted in the next of them."""
+    values = "abcd"
+    for policy, becomes in (
+        (policies.graph([("a", "b")], directed=True, values=[*values]), "b"),
+        (policies.attributes({"place": ["a"]}), "bcd"),
+    ):
+        for keys in map(frozenset, ("a", "ac", "acd", "cd")):
+            cells = Cells(size=len(keys), column="place", keys=keys, alone=True)
+            told = policy.shifts(GroupCount(max_groups=1, truncated=truncated, cells=cells))
+            (said,) = told.values()
+            others = (some for size in range(3) for some in combinations(values, size))
+            for rest, to, first in product(others, becomes, (min, max)):
+                here, there = keys & {"a", *rest}, keys & {to, *rest}
+                (here, there) = ({first(one)} if one else set() for one in (here, there))
+                rise, fall = len(there - here), len(here - there)
+                if not any(rise <= s.rise and fall <= s.fall for s in said):
+                    return f"{policy.name} of {sorted(keys)}: {rise} up and {fall} down"
     return ""
 
 

@@ -31,7 +31,18 @@ from onesided.numbers import INFINITE
 from onesided.policy import EARTH_RADIUS, Shift
 from onesided.session.kit import Groups, value_shifts
 from onesided.verify import paths
-from onesided_proofs.checks._asked import look_fault, quantiles_fault, shape_fault, shapes
+from onesided_proofs.checks._asked import (
+    cube_fault,
+    each_fault,
+    keys_fault,
+    lone_fault,
+    look_fault,
+    quantiles_fault,
+    shape_fault,
+    shapes,
+    squares_fault,
+)
+from onesided_proofs.checks._enclosed import enclosing_fault, quotients_fault
 from onesided_proofs.checks._samplers import Sampled
 
 _NAME: Final = "parts, by their definition"
@@ -50,6 +61,13 @@ def part_checks() -> Iterator[Sampled]:
         ("rates after a look", look_fault(2)),
         ("prices of marginals", _marginals_fault()),
         ("open shapes", _first(map(shape_fault, shapes()))),
+        ("keys that nobody can list", keys_fault()),
+        ("quantiles side by side", each_fault()),
+        ("squares of sums", squares_fault()),
+        ("tokens of one sender", lone_fault()),
+        ("noise on all counts at once", cube_fault()),
+        ("bounds of quotients", quotients_fault()),
+        ("what quantiles say of others", enclosing_fault()),
         ("quantiles of noise", _noise_fault(Fraction(1, 2))),
         ("second passes", _passes_fault()),
         ("sums that move", _sums_fault()),
@@ -59,6 +77,15 @@ def part_checks() -> Iterator[Sampled]:
         yield Sampled(_NAME, subject, fault)
     wrong = quantiles_fault(0, unit=Fraction(2))
     yield Sampled(_NAME, "several quantiles at twice the rate", wrong, sound=False)
+    for subject, fault in (
+        ("keys at another δ", keys_fault("1/9")),
+        ("quantiles side by side at another q", each_fault("2/5")),
+        ("a square too many", squares_fault(1)),
+        ("tokens of a smaller crowd", lone_fault(2)),
+        ("noise on all counts of another rate", cube_fault(2)),
+        ("others two ranks off", enclosing_fault(1)),
+    ):
+        yield Sampled(_NAME, subject, fault, sound=False)
     yield Sampled(_NAME, "great circles 1 % too long", _circles_fault(0.01), sound=False)
     yield Sampled(_NAME, "rates of another look", look_fault(3), sound=False)
     other = _drawn_fault(Fraction(3, 4))

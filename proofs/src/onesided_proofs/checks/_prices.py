@@ -14,7 +14,7 @@ import numpy as np
 from onesided import policy as policies
 from onesided.errors import PolicyError, UnprotectableError
 from onesided.mechanism import Counts, SparseVector, StairSums, Subsampled, Sums, TruncatedCounts
-from onesided.mechanism.histograms import Ahp, Dawa, Hierarchical, Look, Zeroed
+from onesided.mechanism.histograms import Ahp, Dawa, Hierarchical, Look, UniformGrid, Zeroed
 from onesided.mechanism.histograms.kit import Prices, cheapest
 from onesided.mechanism.kit import tail_bound
 from onesided.mechanism.local import RandomisedResponse
@@ -90,6 +90,12 @@ def _levels_fault() -> str:
         sums = [sum(rates) for rates in zip(*noise.drawn, strict=True)]
         if sums != [3, 5] or any(rate <= 0 for pair in noise.drawn for rate in pair):
             return f"{cells} cells by {branching}: levels at {noise.drawn}"
+    grid = UniformGrid(side=2, measuring=Counts(3, 5))
+    for shift in _SHIFTS:
+        due = 3 * shift.fall + 5 * shift.rise
+        two = made.learn_loss(shift) + made.measure_loss(shift)
+        if {two, made.loss(shift), grid.loss(shift), grid.steps(shift).epsilon} != {due}:
+            return f"{shift} costs {two} in two phases, and {grid.steps(shift)} on a grid"
     return ""
 
 

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES256
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
+from onesided.mechanism.kit import KeyedCoins
 from onesided.noise import (
     DiscreteGaussian,
     IntArray,
@@ -43,6 +44,7 @@ _TINY: Final = Fraction(1, 2**170)
 _THIRD: Final = Fraction(1, 3)
 _LEAST: Final = 1e-6
 _MANY: Final = 100_000
+_FAR: Final = 2**10
 
 
 def sampler_checks() -> Iterator[Sampled]:
@@ -109,6 +111,8 @@ def _keyed() -> Iterator[Sampled]:
 
     yield Sampled(name, "KeyedNoise", fault(0))
     yield Sampled(name, "KeyedNoise, one place on", fault(1), sound=False)
+    yield Sampled(name, "KeyedCoins", _coins_fault(0))
+    yield Sampled(name, "KeyedCoins, a month on", _coins_fault(1), sound=False)
     for subject, part, sound in (("PartNoise", 2, True), ("PartNoise, another part", 3, False)):
         secret = new_secret(NotPrivateSeededNoise(1))
         drawn = PartNoise(secret, part=part, parts=4).uniform(2**62, 3).tolist()
@@ -117,6 +121,39 @@ def _keyed() -> Iterator[Sampled]:
         yield Sampled(
             name, subject, "" if same else "other bits than HKDF and AES give", sound=sound
         )
+
+
+def _coins_fault(moved: int) -> str:
+    """Chances beside the number that BLAKE2b gives, and just it; then its next block decides."""
+    key, whole = bytes(range(32)), 2**512
+    for unit, month in ((b"ann", 1), (b"bob", 1), (b"bob", 2), (b"cyd", 3)):
+        number, after = (_coin(key, b"leaves", unit, month, block) for block in (0, 1))
+        for far, due in (
+            (Fraction(0), False),
+            (Fraction(1), True),
+            (Fraction(after, whole), False),
+            (Fraction(after + 1, whole), True),
+        ):
+            coins = KeyedCoins(key)
+            told = [coins.leaves((number + far) / whole, unit, month + moved) for _ in range(2)]
+            if told != [due, due]:
+                return f"{unit!r} leaves in month {month} at its chance and {far}: {told}"
+        for rate in map(Fraction, ("1/10", "1", "3")):
+            due = _coin(key, b"keeps", unit, 0, 0) / whole < 1 - float(exp_neg(rate))
+            if KeyedCoins(key).keeps(rate, unit) != due:
+                return f"{unit!r} is not kept as its number says"
+        if KeyedCoins(key).mark(unit) != _digest(key, b"unit", unit, 0, 0)[:16]:
+            return f"{unit!r} has another mark"
+    return ""
+
+
+def _coin(key: bytes, use: bytes, unit: bytes, month: int, block: int) -> int:
+    return int.from_bytes(_digest(key, use, unit, month, block), "big")
+
+
+def _digest(key: bytes, use: bytes, unit: bytes, month: int, block: int) -> bytes:
+    salt = month.to_bytes(8, "big") + block.to_bytes(8, "big")
+    return hashlib.blake2b(unit, key=key, person=use, salt=salt).digest()
 
 
 def _keyed_draw(key: bytes, rate: Fraction, place: int) -> int:
@@ -154,8 +191,13 @@ def _by_law() -> Iterator[Sampled]:
     yield Sampled(name, "permute and flip, no noise", "" if best == {1} else f"{best} come")
     wrong = _flip_fault("1", (0, 2, 5), (3, 40, 150), drawn="9/10")
     yield Sampled(name, "permute and flip, the rate wrong by a tenth", wrong, sound=False)
+    yield Sampled(name, "permute and flip, side by side", _side_by_side_fault(Fraction(1, 2)))
+    wrong = _side_by_side_fault(Fraction(2, 5))
+    yield Sampled(name, "side by side, the rate wrong by a fifth", wrong, sound=False)
     variances = (Fraction(1, 4), Fraction(1), Fraction(30), Fraction(10**6))
     yield Sampled(name, "Gaussian noise", _first(map(_gaussian_fault, variances)))
+    few = _first(_gaussian_fault(Fraction(3), at_once=many) for many in (1, 5, 40))
+    yield Sampled(name, "Gaussian noise, few at a time", few)
     wrong = _gaussian_fault(Fraction(30), Fraction(27))
     yield Sampled(name, "Gaussian noise, the variance wrong by a tenth", wrong, sound=False)
     yield Sampled(name, "a long order", _order_law(lambda noise, n: noise.permutation(n)))
@@ -179,13 +221,54 @@ def _flip_fault(
     return _told(found, expected, f"groups come {found.tolist()} times")
 
 
-def _gaussian_fault(variance: Fraction, drawn: Fraction | None = None) -> str:
+def _side_by_side_fault(drawn: Fraction) -> str:
+    """Draws of three kinds by turns: few items, many, and more than are ever listed.
+
+    Of a group's items each comes as often as the next.
+    """
+    given = ((0, 1, 3), (1, 2, 5)), ((2, 0, 5), (3, 40, 150)), ((0, 70), (2, 2**50))
+    turns, noise = 1500, NotPrivateSeededNoise(4)
+    deficits, sizes = (np.tile([n for kind in given for n in kind[at]], turns) for at in (0, 1))
+    ends = np.cumsum([len(kind[0]) for kind in given] * turns)
+    groups, items = noise.permute_and_flip_each(drawn, deficits, sizes, ends)
+    starts = np.concatenate([[0], ends[:-1]])
+    for at, kind in enumerate(given):
+        own, many = (groups - starts)[at::3], np.array(kind[1])
+        place, expected = items[at::3], _taken(kind) * turns
+        fault = _told(np.bincount(own, minlength=many.size), expected, f"groups of {kind}")
+        for group, size in enumerate(kind[1]):
+            part = place[own == group]
+            cells = np.bincount(part * min(size, 8) // size, minlength=min(size, 8))
+            even = np.diff(-(-np.arange(min(size, 8) + 1) * size // min(size, 8))) / size
+            fault = fault or _told(cells, even * part.size, f"items of group {group} of {kind}")
+        if fault:
+            return fault
+    return ""
+
+
+def _taken(kind: tuple[tuple[int, ...], tuple[int, ...]]) -> Any:
+    """How often each group is taken at the rate 1/2: of all accepted each is as likely.
+
+    Of an item with K accepted beside it that is ``p E[1 / (1 + K)]``, p times the integral over
+    t from 0 to 1 of all others' ``1 - t p``.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    chances, sizes = np.exp(-np.array(kind[0]) / 2)[:, None], np.array(kind[1])[:, None]
+    logs = np.log1p(-chances * (nodes + 1) / 2)
+    return sizes[:, 0] * chances[:, 0] * (np.exp((sizes * logs).sum(axis=0) - logs) @ weights) / 2
+
+
+def _gaussian_fault(
+    variance: Fraction, drawn: Fraction | None = None, *, at_once: int = _MANY
+) -> str:
     """Twenty cells of half a deviation each, against sums of the law itself."""
-    found = NotPrivateSeededNoise(9).gaussian(drawn or variance, _MANY)
+    noise, turns = NotPrivateSeededNoise(9), max(1, min(1500, _MANY // at_once))
+    found = np.concatenate([noise.gaussian(drawn or variance, at_once) for _ in range(turns)])
     reach = np.arange(-int(9 * variance**0.5) - 9, int(9 * variance**0.5) + 10)
     chances = np.exp(-(reach**2) / (2 * float(variance)))
     edges = np.unique(np.round(np.arange(-10, 11) / 4 * float(variance) ** 0.5)) + 0.5
-    expected = np.bincount(np.searchsorted(edges, reach), weights=chances / chances.sum()) * _MANY
+    expected = np.bincount(np.searchsorted(edges, reach), weights=chances / chances.sum())
+    expected *= found.size
     seen = np.bincount(np.searchsorted(edges, found), minlength=expected.size)
     return _told(seen, expected, f"at {variance}: {seen.tolist()}")
 
@@ -249,10 +332,15 @@ def _said_fault(variance: Fraction, told: Fraction | None = None) -> str:
     if abs(said.variance() - float((reach**2) @ chances)) > _LEAST * size:
         return f"variance {said.variance():.6f} at {variance}"
     above = chances.sum() - np.cumsum(chances)
+    if (said.median(), said.upper * variance, said.lower * variance) != (0, 1, 1):
+        return f"sides {said.upper} and {said.lower} of variance {variance}"
+    for k, chance in zip(reach.tolist(), above.tolist(), strict=True):
+        if 0 <= k < 9 and size < _FAR and abs(float(said.tail_above(k)) - chance) > 1e-12:
+            return f"more than {k} has {float(said.tail_above(k))} at {variance}, due {chance}"
     for share in (Fraction(1, 2), Fraction(9, 10), Fraction(39, 40), 1 - Fraction(1, 10**9)):
         least = int(reach[np.flatnonzero(above <= float(1 - share) + 1e-15)[0]])
         upper = said.quantile_upper(share)
-        wide = 2 if variance > 2**10 else 0
+        wide = 2 if variance > _FAR else 0
         if (
             upper is None
             or not least <= upper <= least + wide

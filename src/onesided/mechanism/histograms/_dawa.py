@@ -248,10 +248,6 @@ class TreeTotals:
             for share in shares
         ]
 
-    def loss(self, shift: Shift) -> Loss:
-        """``upper_rate * fall + lower_rate * rise``."""
-        return self.upper_rate * shift.fall + self.lower_rate * shift.rise
-
 
 def tree_rate(value: Loss | Number, *, name: str) -> Loss:
     """``value`` as a rate of which every level's share can be drawn; at least 2^-28.
