@@ -105,24 +105,6 @@ class RemoteSuggestion:
         return f"ε = {readable(self.epsilon)}.\n{self.plan}"
 
 
-def suggestion_of(told: Any, *, remaining: Mapping[str, Fraction]) -> RemoteSuggestion:
-    """A server's suggestion. Errors: ServiceError for another form."""
-    try:
-        return RemoteSuggestion(
-            question=question_from_json(json.dumps(told["question"])),
-            epsilon=Fraction(told["epsilon"]),
-            plan=plan_of(told["plan"], remaining=remaining, planned=None),
-            error=told["error"],
-            relative=told["relative"],
-            compared={int(most): error for most, error in told["compared"].items()},
-        )
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ServiceError(
-            "The server's suggestion has another form.",
-            hint="Install the version of onesided that the server runs.",
-        ) from error
-
-
 def plain(value: Any) -> Any:
     """A wanted number as JSON takes it: whole ones, texts and tables of whole ones as they are."""
     if isinstance(value, Mapping):
@@ -209,7 +191,20 @@ class RemoteSession(Asks):
         require_question(question)
         body = {**_body(question), "wanted": {key: plain(one) for key, one in wanted.items()}}
         told = self._server.post(f"{self._path}/suggest", body)
-        return suggestion_of(told, remaining=self.remaining)
+        try:
+            return RemoteSuggestion(
+                question=question_from_json(json.dumps(told["question"])),
+                epsilon=Fraction(told["epsilon"]),
+                plan=plan_of(told["plan"], remaining=self.remaining, planned=None),
+                error=told["error"],
+                relative=told["relative"],
+                compared={int(most): error for most, error in told["compared"].items()},
+            )
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ServiceError(
+                "The server's suggestion has another form.",
+                hint="Install the version of onesided that the server runs.",
+            ) from error
 
     def made_up(self) -> Any:
         """Made-up rows of the dataset's schema, by column: to try code on. About nobody."""
