@@ -229,10 +229,6 @@ def fits(form: Form, value: Any) -> bool:
     return all(_WORDS[word](said, value, form) for word, said in form.items())
 
 
-def _all(values: Any, forms: Any) -> bool:
-    return all(map(fits, forms, values))
-
-
 _WORDS: Final[Mapping[str, Callable[[Any, Any, Form], bool]]] = {
     "type": lambda said, value, _: any(
         _KINDS[one](value) for one in ((said,) if isinstance(said, str) else said)
@@ -242,7 +238,7 @@ _WORDS: Final[Mapping[str, Callable[[Any, Any, Form], bool]]] = {
     "minimum": lambda said, value, _: value >= said,
     "maximum": lambda said, value, _: value <= said,
     "items": lambda said, value, _: all(fits(said, part) for part in value),
-    "prefixItems": lambda said, value, _: _all(value, said),
+    "prefixItems": lambda said, value, _: all(map(fits, said, value)),
     "minItems": lambda said, value, _: len(value) >= said,
     "maxItems": lambda said, value, _: len(value) <= said,
     "properties": lambda said, value, _: all(fits(said[n], value[n]) for n in said if n in value),
