@@ -39,7 +39,7 @@ from numpy.typing import ArrayLike
 
 from onesided._numbers import MAX_COUNT, Infinite, Number, exact, text
 from onesided.errors import ParameterError
-from onesided.fields import shortened
+from onesided.fields import is_bool, shortened
 from onesided.linear import Operator
 from onesided.mechanism import Mechanism
 from onesided.mechanism.kit import source_of
@@ -315,13 +315,9 @@ def _declared(hint: Any) -> Asked:
 
 
 def _flag(value: Any, name: str) -> Any:
-    if value is None or isinstance(value, bool):
-        return value
     if isinstance(value, np.bool_):
         return bool(value)
-    raise ParameterError(
-        f"{name} must be True or False, got {shortened(value)}.", hint="Write True or False."
-    )
+    return value if value is None else is_bool(value, name=name)
 
 
 def _whole(value: Any, name: str) -> Any:
