@@ -243,7 +243,7 @@ PRICED = {
         "View.decides",
         "View.shifts",
     ),
-    "onesided.session._enclosed": ("short_share",),
+    "onesided.session._count": ("short_share",),
     "onesided.session._plan": ("priced",),
     "onesided.session.several._several": ("_added",),
     "onesided.session._suggest": ("SizeLook._priced",),

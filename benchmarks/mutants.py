@@ -53,7 +53,6 @@ PACKAGES = (
     "onesided.session._plan",
     "onesided.session._groups",
     "onesided.session._count",
-    "onesided.session._top_k",
     "onesided.session._above",
     "onesided.session.several",
     "onesided.session.values",

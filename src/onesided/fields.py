@@ -276,4 +276,5 @@ def is_name(value: object, *, name: str) -> str:
 
 is_text: Final[Reader[str]] = of("text", str)
 is_flag: Final[Reader[bool]] = of("true or false", bool)
+is_bool: Final[Reader[bool]] = of("True or False", bool)
 is_number: Final[Reader[Any]] = of("text or a number", str, int, float)

@@ -8,7 +8,7 @@ import pytest
 
 import onesided as od
 from onesided import errors
-from onesided.remote import RemoteSession, _server
+from onesided.remote import RemoteSession, _session
 from onesided.session import question_from_json, release_to_json
 
 httpx = pytest.importorskip("httpx")
@@ -84,7 +84,7 @@ def made():
 def pauses(monkeypatch):
     """Nothing waits in these tests; how long it would have is written down."""
     found = []
-    monkeypatch.setattr(_server, "sleep", found.append)  # the client's own, no other thread's
+    monkeypatch.setattr(_session, "sleep", found.append)  # the client's own, no other thread's
     return found
 
 
@@ -165,7 +165,7 @@ def test_a_lost_answer_under_the_callers_id_is_not_told_as_new(made):
 
 def test_who_gives_up_is_told_the_id(made):
     session = connected(made)
-    made.faults = ["lost answer"] * _server.ATTEMPTS
+    made.faults = ["lost answer"] * _session.ATTEMPTS
     with pytest.raises(errors.ServiceError, match="cannot be reached") as caught:
         session.count(**ASK)
     assert caught.value.values["id"] in caught.value.hint
@@ -269,7 +269,7 @@ def test_the_token_is_never_shown(made, monkeypatch):
     session = connected(made, token=None)
     assert TOKEN not in repr(session) + repr(vars(session))
     assert made.seen[-1].headers["Authorization"] == f"Bearer {TOKEN}"
-    made.faults = ["lost request"] * _server.ATTEMPTS
+    made.faults = ["lost request"] * _session.ATTEMPTS
     with pytest.raises(errors.ServiceError) as caught:
         session.count(**ASK)
     assert TOKEN not in str(caught.value) + repr(caught.value.values)

@@ -12,7 +12,6 @@ from fastapi import Request, Response
 
 from onesided.monitor import MonitorRelease
 from onesided.monitor.kit import (
-    bound_of,
     counted,
     first_rows,
     frame,
@@ -138,7 +137,7 @@ def _history(found: LiveMonitor, row: int) -> dict[str, Any]:
         raise not_found()
     after = 0 if last is None else max(0, last.number - _MOST_STEPS)
     steps = list(monitor.history(after=after))
-    bounds = {"at most": [bound_of(step, row) for step in steps]}
+    bounds = {"at most": [step.upper_bounds[row] for step in steps]}
     if found.config.at_least is not None:
         bounds["open, at least"] = [step.lower_bounds[row] for step in steps]
     return {

@@ -62,7 +62,7 @@ _OWN: Final = {
         "OF_QUERIES",
     ),
     "synthetic": _Own(
-        "_synthetic",
+        "_ask",
         "Make up rows that have the margins of the data, as far as they are measured.",
         "OF_ROWS",
     ),

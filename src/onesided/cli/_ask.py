@@ -30,12 +30,7 @@ from onesided.cli._tables import (
 )
 from onesided.cli._terminal import Terminal, clean, print_json
 from onesided.engine.kit import OfFiles
-from onesided.errors import (
-    LedgerError,
-    LedgerUnavailableError,
-    ParameterError,
-    ReleaseExistsError,
-)
+from onesided.errors import LedgerError, LedgerUnavailableError, ParameterError, ReleaseExistsError
 from onesided.ledger import PURE, Account, Ledger, at_delta
 from onesided.policy import Policy
 from onesided.report import Publication, stated, write_folder
@@ -48,6 +43,7 @@ from onesided.session import (
     Release,
     Series,
     Session,
+    Synthetic,
     ask_releases,
     release_from_json,
     release_to_json,
@@ -181,7 +177,38 @@ def ask(asked: Ask) -> None:
     --keys places.parquet --epsilon 1
     """
     if asked.releases:
-        _compute(asked, asked.releases)
+        # Compute with the bounds of answers in files;
+        if asked.data is not None or asked.input is not None or asked.epsilon is not None:
+            raise ParameterError(
+                "--releases computes with answers that were published: there are no data and no ε.",
+                hint="Leave them out, or leave out --releases.",
+            )
+        answers: dict[str, Release] = {}
+        for path in asked.releases:
+            if path.stem in answers:
+                raise ParameterError(
+                    f"Two answers are called {path.stem!r}.", hint="Rename a file."
+                )
+            try:
+                answers[path.stem] = release_from_json(path.read_text(encoding="utf-8"))
+            except (OSError, UnicodeDecodeError) as error:
+                raise ParameterError(
+                    f"Cannot read --releases {str(path)!r}: {error}.",
+                    hint="Name files of 'onesided ask --json'.",
+                ) from error
+        computed = ask_releases(asked.query, answers, likely=asked.likely)
+        if asked.as_json:
+            print_json(
+                {
+                    "about": list(computed.sentences()),
+                    "columns": [
+                        [name, list(one)] for name, one in computed.table.columns().items()
+                    ],
+                    "confidence": computed.confidence,
+                }
+            )
+        else:
+            Terminal(quiet=asked.quiet).print(str(computed))
         return
     if not asked.policy:
         raise ParameterError("No policy is named.", hint="Pass --policy, or --releases FILE.")
@@ -199,40 +226,6 @@ def ask(asked: Ask) -> None:
         if not isinstance(found, Plan):
             terminal.print(opened.line, style="bold")
         terminal.print(str(found))
-
-
-def _compute(asked: Ask, files: list[Path]) -> None:
-    """Compute with the bounds of answers in files; charges nothing and reads no row.
-
-    An answer is called as its file. Errors: ParameterError; SqlError.
-    """
-    if asked.data is not None or asked.input is not None or asked.epsilon is not None:
-        raise ParameterError(
-            "--releases computes with answers that were published: there are no data and no ε.",
-            hint="Leave them out, or leave out --releases.",
-        )
-    answers: dict[str, Release] = {}
-    for path in files:
-        if path.stem in answers:
-            raise ParameterError(f"Two answers are called {path.stem!r}.", hint="Rename a file.")
-        try:
-            answers[path.stem] = release_from_json(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise ParameterError(
-                f"Cannot read --releases {str(path)!r}: {error}.",
-                hint="Name files of 'onesided ask --json'.",
-            ) from error
-    found = ask_releases(asked.query, answers, likely=asked.likely)
-    if asked.as_json:
-        print_json(
-            {
-                "about": list(found.sentences()),
-                "columns": [[name, list(one)] for name, one in found.table.columns().items()],
-                "confidence": found.confidence,
-            }
-        )
-    else:
-        Terminal(quiet=asked.quiet).print(str(found))
 
 
 def _document(found: Any) -> Any:
@@ -264,56 +257,53 @@ def publish(asked: Publish) -> None:
     --at-most 5 --out out/
     """
     if asked.series:
-        _show_series(asked, asked.series)
+        # Write and print the stored answers of these ids side by side.
+        if asked.id is not None or asked.plan:
+            raise ParameterError(
+                "--series shows answers that are stored, so there is no --id and no --plan.",
+                hint="Leave them out, or leave out --series.",
+            )
+        with session_of(asked) as opened:
+            session, question = opened.session, asked.question(opened.keys)
+            missing = [
+                one for one in asked.series if _drawn(session.ledger, session.policy, one) is None
+            ]
+            if missing:
+                raise ParameterError(
+                    f"There is no answer with the id {missing[0]!r} under this policy.",
+                    hint="'onesided ledger show' lists the ids; publish it first, with --id.",
+                )
+            found = {
+                one: session.ask(replace(question, id=one, again=True)) for one in asked.series
+            }
+            series, line = Series(found), opened.line
+            left = [shown(one, up=False) for one in session.remaining.values()]
+            told = ", ".join(left) + at_delta(session.account)
+        limit = asked.at_most if series.upper_certain else None
+        page = series.page(series.table)
+        page = replace(
+            page,
+            charts=[series.chart(at_most=limit)],
+            facts=(*page.facts, ("budget left", told)),
+        )
+        with new_folder(asked.target) as folder:
+            try:
+                formats = ("csv", "parquet", "xlsx") if asked.excel else ("csv", "parquet")
+                series.write_into(folder.partial, formats)
+                (folder.partial / "report.html").write_text(page.html(), encoding="utf-8")
+                written = folder.publish()
+            except OSError as error:
+                raise unwritable(folder.target, error, charged=False) from error
+        if asked.as_json:
+            print_json({**json.loads(release_to_json(series)), "written": str(written)})
+            return
+        terminal = Terminal(quiet=asked.quiet)
+        terminal.print(line, style="bold")
+        terminal.print(f"{series}\nWritten to {clean(str(written))}/ (open report.html).")
     elif asked.plan:
         _say_plan(asked)
     else:
         say(perform(asked), as_json=asked.as_json, quiet=asked.quiet)
-
-
-def _show_series(asked: Publish, names: list[str]) -> None:
-    """Write and print the stored answers of these ids side by side. Charges nothing, reads no row.
-
-    Errors: ParameterError for an id without an answer, and for options of a new answer.
-    """
-    if asked.id is not None or asked.plan:
-        raise ParameterError(
-            "--series shows answers that are stored, so there is no --id and no --plan.",
-            hint="Leave them out, or leave out --series.",
-        )
-    with session_of(asked) as opened:
-        session, question = opened.session, asked.question(opened.keys)
-        missing = [one for one in names if _drawn(session.ledger, session.policy, one) is None]
-        if missing:
-            raise ParameterError(
-                f"There is no answer with the id {missing[0]!r} under this policy.",
-                hint="'onesided ledger show' lists the ids; publish it first, with --id.",
-            )
-        found = {one: session.ask(replace(question, id=one, again=True)) for one in names}
-        series, line = Series(found), opened.line
-        left = [shown(one, up=False) for one in session.remaining.values()]
-        told = ", ".join(left) + at_delta(session.account)
-    limit = asked.at_most if series.upper_certain else None
-    page = series.page(series.table)
-    page = replace(
-        page,
-        charts=[series.chart(at_most=limit)],
-        facts=(*page.facts, ("budget left", told)),
-    )
-    with new_folder(asked.target) as folder:
-        try:
-            formats = ("csv", "parquet", "xlsx") if asked.excel else ("csv", "parquet")
-            series.write_into(folder.partial, formats)
-            (folder.partial / "report.html").write_text(page.html(), encoding="utf-8")
-            written = folder.publish()
-        except OSError as error:
-            raise unwritable(folder.target, error, charged=False) from error
-    if asked.as_json:
-        print_json({**json.loads(release_to_json(series)), "written": str(written)})
-        return
-    terminal = Terminal(quiet=asked.quiet)
-    terminal.print(line, style="bold")
-    terminal.print(f"{series}\nWritten to {clean(str(written))}/ (open report.html).")
 
 
 def perform(asked: Publish) -> Result:
@@ -661,3 +651,66 @@ def unread(name: str, count: int) -> str:
     """What is said of texts that are not of the form that a schema declares."""
     many = "text is" if count == 1 else "texts are"
     return f"{many} not of the declared form of {clean(name)!r} (taken as unknown)"
+
+
+# ``onesided synthetic``: made-up rows that have the margins of a table, as far as measured.
+
+
+_TAKEN: Final = ("epsilon", "columns", "records", "keys", "bins", "id", "again", "title")
+OF_ROWS: Final = {
+    **arguments([Synthetic], without=_TAKEN),
+    "max_groups": OF_COUNTS["max_groups"],
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeUp(Charged):
+    """Which rows are made. Command line and configuration fill this."""
+
+    column: list[str]
+    records: int
+    epsilon: str
+    out: Path | None = None
+
+
+WORDS: Final = {
+    "column": "A column of the rows; repeat for several.",
+    "records": "How many rows to make.",
+}
+
+
+def synthetic(asked: MadeUp) -> None:
+    """Make up rows that have the margins of the data, as far as they are measured.
+
+    The schema declares each column's keys, or its bounds and step. The ledger records the charge
+    before any noise is drawn. Without --out the rows are printed.
+
+    Example: onesided synthetic people.parquet --schema people.schema.toml --policy bounded
+    --column age --column town --records 10000 --epsilon 1 --on-excess truncate --out made/
+    """
+    if asked.keys is not None:
+        raise ParameterError(
+            "A file of keys is of one table of groups, and each column has values of its own.",
+            hint="Declare them in the schema, as keys, or as bounds and step.",
+        )
+    with session_of(asked) as opened:
+        session = opened.session
+        given: dict[str, Any] = {"columns": tuple(asked.column), "records": asked.records}
+        question = Synthetic(**given, **asked.arguments(None))
+        terminal = Terminal(quiet=asked.quiet)
+        if asked.plan:
+            plan = session.plan(question)
+            print_json(plan.as_dict()) if asked.as_json else terminal.print(str(plan))
+            return
+        release = session.ask(question)
+        written = None if asked.out is None else release.write(asked.out, formats=_FORMATS)
+        if asked.as_json:
+            print_json(json.loads(release_to_json(release)))
+            return
+        terminal.print(opened.line, style="bold")
+        terminal.print(str(release) if written is None else f"{release!r}")
+        if written is not None:
+            terminal.print(f"Written to {clean(str(written))}/.")
+
+
+_FORMATS: Final = ("csv", "parquet", "json")

@@ -327,10 +327,21 @@ def written(choices: Choices) -> dict[str, str]:
     if choices.unit is not None or choices.policy == "presence":
         shared["max-groups"] = choices.max_groups
     head = "# Made by: onesided new. Used by: onesided publish --config onesided.toml\n\n"
+    # As Jupyter keeps it.
+    told = [*cells, ("The answer as a picture and a table.", "release")]
+    made: list[dict[str, Any]] = []
+    for number, (words, code) in enumerate(told):
+        plain = {"metadata": {}, "source": words.splitlines(keepends=True)}
+        made.append({"cell_type": "markdown", "id": f"words-{number}", **plain})
+        run = {"metadata": {}, "source": code.splitlines(keepends=True)}
+        empty: dict[str, Any] = {"execution_count": None, "outputs": []}
+        made.append({"cell_type": "code", "id": f"code-{number}", **empty, **run})
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    document = {"cells": made, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
     files = {
         "onesided.toml": (head + tomli_w.dumps({**shared, "publish": publish})),
         "publish.py": f"{_HEAD}\n\n{script}\n",
-        "publish.ipynb": _notebook([*cells, ("The answer as a picture and a table.", "release")]),
+        "publish.ipynb": (json.dumps(document, indent=1, ensure_ascii=False) + "\n"),
     }
     if not isinstance(choices.keys, str):
         lines = ('"' + value.replace('"', '""') + '"' for value in (choices.by, *choices.keys))
@@ -394,17 +405,3 @@ def _read(name: str, text: str) -> str:
     """Of keys, names and positions are published beside them, and only they themselves are text."""
     csv = f"duckdb.read_csv({name!r}, header=True, {text})"
     return csv if name.lower().endswith(".csv") else f"duckdb.read_parquet({name!r})"
-
-
-def _notebook(cells: list[tuple[str, str]]) -> str:
-    """As Jupyter keeps it."""
-    made: list[dict[str, Any]] = []
-    for number, (words, code) in enumerate(cells):
-        plain = {"metadata": {}, "source": words.splitlines(keepends=True)}
-        made.append({"cell_type": "markdown", "id": f"words-{number}", **plain})
-        run = {"metadata": {}, "source": code.splitlines(keepends=True)}
-        empty: dict[str, Any] = {"execution_count": None, "outputs": []}
-        made.append({"cell_type": "code", "id": f"code-{number}", **empty, **run})
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    document = {"cells": made, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -183,7 +183,7 @@ class Argument:
         kinds = _members(self.kind)
         words = [one for kind in kinds for one in get_args(kind) if isinstance(one, str)]
         kind = bool if bool in kinds else int if kinds <= {int, type(None)} else str
-        more = {"metavar": "|".join(words)} if len(words) > 1 else {}
+        more: dict[str, Any] = {"metavar": "|".join(words)} if len(words) > 1 else {}
         return _option_of(self.name, kind | None, rich_help_panel="The question", **more)
 
     def read(self, said: Any) -> Any:

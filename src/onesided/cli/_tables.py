@@ -323,13 +323,14 @@ def _decoded(path: Path, encoding: str | None, *, packed: bool) -> Iterator[str]
     """The text, piece by piece. Errors: DataError naming the first byte that is none."""
     most, read = max(_MOST_BYTES, _MOST_BYTES_PER_BYTE * path.stat().st_size), 0
     decoder: codecs.IncrementalDecoder | None = None
+    beyond = False  # whether it has letters beyond ASCII
     with gzip.open(path) if packed else path.open("rb") as file:
         while True:
             piece = file.read(_AT_ONCE)
             if decoder is None:
                 chosen = _chosen(piece, encoding)
                 decoder = codecs.getincrementaldecoder(chosen)()
-                other = _Perhaps() if chosen in _ONE_BYTE else None
+                other = codecs.getincrementaldecoder("utf-8")() if chosen in _ONE_BYTE else None
             try:
                 text = decoder.decode(piece, final=not piece)
             except UnicodeError as error:
@@ -340,7 +341,13 @@ def _decoded(path: Path, encoding: str | None, *, packed: bool) -> Iterator[str]
                     hint='Declare what it is in the schema, such as encoding = "cp1252", or save '
                     "it as UTF-8.",
                 ) from None
-            if other is not None and other.is_utf8(piece) and not piece:
+            beyond |= not piece.isascii()
+            if other is not None:
+                try:
+                    other.decode(piece, final=not piece)
+                except UnicodeDecodeError:
+                    other = None
+            if other is not None and beyond and not piece:
                 raise DataError(
                     f"{str(path)!r} is UTF-8, and read as {chosen} its letters would be others.",
                     hint="Save it in the encoding that the schema declares for all files of text, "
@@ -363,23 +370,6 @@ def _chosen(start: bytes, encoding: str | None) -> str:
     if start.startswith(codecs.BOM_UTF8):
         return "utf-8-sig"
     return "utf-16" if start[:2] in _UTF16 else encoding or "utf-8"
-
-
-class _Perhaps:
-    """Whether bytes seen piece by piece are UTF-8 with letters beyond ASCII."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self._fits, self._beyond = True, False
-
-    def is_utf8(self, piece: bytes) -> bool:
-        self._beyond |= not piece.isascii()
-        if self._fits:
-            try:
-                self._decoder.decode(piece, final=not piece)
-            except UnicodeDecodeError:
-                self._fits = False
-        return self._fits and self._beyond
 
 
 def _lines(pieces: Iterator[str]) -> Iterator[str]:

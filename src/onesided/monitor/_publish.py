@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from onesided.errors import DataError, LedgerFormatError, OutputError
 from onesided.monitor._machine import MonitorRelease, Step
-from onesided.monitor._rules import Guarantees, Rules, length_words
+from onesided.monitor._rules import Guarantees, Rules, length_words, level_of
 from onesided.noise import IntArray
 from onesided.show import fill, outline_around, resource
 from onesided.store import remove_drafts, replace_file
@@ -271,28 +271,6 @@ def located(positions: Positions | None) -> tuple[Degrees, Degrees, IntArray]:
     return north, east, np.flatnonzero(np.isfinite(north) & np.isfinite(east))
 
 
-def threshold_of(rules: Rules) -> int | list[int]:
-    """The threshold of all places, or each one's own."""
-    return _level(rules.thresholds)
-
-
-def alarm_of(rules: Rules) -> int | list[int] | None:
-    """The number of open visitors that is an alarm, of all places or each one's own.
-
-    >>> from onesided import Monitor, policy
-    >>> given = {"at_most": 1, "window": 7, "epsilon": 90, "policy": policy.addition_only()}
-    >>> alarm_of(Monitor(["gym"], **given).rules) is None
-    True
-    """
-    return None if rules.alarms is None else _level(rules.alarms)
-
-
-def _level(levels: IntArray) -> int | list[int]:
-    same = levels.size > 0 and bool((levels == levels[0]).all())
-    found: int | list[int] = int(levels[0]) if same else levels.tolist()
-    return found
-
-
 def counted(state: Mapping[str, Any], size: int) -> dict[str, Any]:
     """How many places are in which state, and how far the parts of the bar reach.
 
@@ -318,8 +296,7 @@ def said(step: MonitorRelease | None, row: int) -> tuple[str, str, str]:
     if step is None:
         return ("no batch yet", "rest", "–")
     status = step.status[row]
-    bound = bound_of(step, row)
-    return (status, _MARKS[status], shown(bound))
+    return (status, _MARKS[status], shown(step.upper_bounds[row]))
 
 
 def shown(bound: int | None) -> str:
@@ -329,17 +306,6 @@ def shown(bound: int | None) -> str:
     ('1,200', '–')
     """
     return "–" if bound is None else f"{bound:,}"
-
-
-def bound_of(step: MonitorRelease, row: int) -> int | None:
-    """What is certainly not exceeded; None where it is not told, as while the place rests.
-
-    >>> from onesided import Monitor, policy
-    >>> rules = {"at_most": 1, "window": 7, "epsilon": 90, "policy": policy.addition_only()}
-    >>> bound_of(Monitor(["gym", "bar"], **rules).step(id="monday", time=1), 0)
-    1
-    """
-    return step.upper_bounds[row]
 
 
 def first_rows(names: Sequence[str], step: MonitorRelease | None) -> list[tuple[str, ...]]:
@@ -515,6 +481,8 @@ class Folder:
     _documents: Documents = field(init=False)
     _places: str = field(init=False)
     _names: list[str] = field(init=False)
+    _level: int | list[int] = field(init=False)  # the threshold
+    _alarm: int | list[int] | None = field(init=False)
     _written: set[int] = field(default_factory=set, init=False)
     _left: set[int] = field(init=False)  # by an earlier process, or another monitor
 
@@ -524,8 +492,9 @@ class Folder:
         self.steps = PublishedSteps(self.path)
         self._names = [str(row[0]) for row in rules.keys.rows]
         self._documents = Documents.of(rules, look.positions)
-        level, alarms = threshold_of(rules), alarm_of(rules)
-        told = places_of(self._names, level, look.positions, look.outline, alarms)
+        self._level = level_of(rules.thresholds)
+        self._alarm = None if rules.alarms is None else level_of(rules.alarms)
+        told = places_of(self._names, self._level, look.positions, look.outline, self._alarm)
         self._places = _json(told)
         try:
             (self.path / _STEPS).mkdir(parents=True, exist_ok=True)
@@ -581,7 +550,6 @@ class Folder:
 
     def _facts(self, release: MonitorRelease) -> dict[str, Any]:
         """What the statuses are of, for programs."""
-        rules = self.guarantees.rules
         return {
             "onesided": version("onesided"),
             "title": self.look.title,
@@ -589,8 +557,8 @@ class Folder:
             "batch": release.batch,
             "time": release.time,
             "head": release.head,
-            "threshold": threshold_of(rules),
-            **({} if rules.alarms is None else {"alarm": alarm_of(rules)}),
+            "threshold": self._level,
+            **({} if self._alarm is None else {"alarm": self._alarm}),
             "window": self.look.window or None,
             "counts": release.counts,
             "guarantees": self.guarantees.as_dict(),
@@ -608,7 +576,7 @@ class Folder:
             live=True,
             title=look.title,
             monitor={
-                **titled(look.title, look.noun, threshold_of(rules), look.window, alarm_of(rules)),
+                **titled(look.title, look.noun, self._level, look.window, self._alarm),
                 "size": rules.size,
                 "located": located(look.positions)[2].size,
                 "sentences": self.guarantees.sentences,

@@ -507,10 +507,17 @@ def _bounds(policy: Policy) -> list[int]:
     return [part.covers for part in policy.parts if part.covers is not None]
 
 
+def level_of(levels: IntArray) -> int | list[int]:
+    """The level of all places, or each one's own."""
+    same = levels.size > 0 and bool((levels == levels[0]).all())
+    found: int | list[int] = int(levels[0]) if same else levels.tolist()
+    return found
+
+
 def _levels(levels: IntArray) -> str:
     """One level of all places, or what stands for each one's own."""
-    same = levels.size > 0 and bool((levels == levels[0]).all())
-    return str(int(levels[0])) if same else _digest(levels.tolist())
+    found = level_of(levels)
+    return str(found) if isinstance(found, int) else _digest(found)
 
 
 def _thresholds(given: object, size: int, *, name: str = "at_most") -> IntArray:

@@ -10,7 +10,6 @@ from onesided.monitor._publish import (
     Look,
     Positions,
     PublishedStep,
-    bound_of,
     counted,
     first_rows,
     frame,

@@ -1,10 +1,9 @@
 """Sessions: tables, units, public keys and contribution bounds, each engine doing its own work."""
 
-from onesided.session._above import Above, AtLeast, AtMost, Below
+from onesided.session._above import Above, AtLeast, AtMost, Below, TopK
 from onesided.session._arithmetic import Bounds, certain
-from onesided.session._count import Count
+from onesided.session._count import Count, Enclosed
 from onesided.session._discover import Discover, Ngrams
-from onesided.session._enclosed import Enclosed
 from onesided.session._groups import Grouped
 from onesided.session._health import Diagnostics, Health, health_of
 from onesided.session._json import (
@@ -23,7 +22,6 @@ from onesided.session._series import Series
 from onesided.session._session import Session
 from onesided.session._statement import Statement, statement_of
 from onesided.session._suggest import Suggestion
-from onesided.session._top_k import TopK
 from onesided.session._total import ledger_total, total_guarantee
 from onesided.session.histograms._histogram import Histogram
 from onesided.session.several._several import Answers, PlanOfSeveral, Several

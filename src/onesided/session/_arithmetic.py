@@ -21,6 +21,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from onesided._numbers import Number, exact, readable
 from onesided.errors import ConditionError, ParameterError
+from onesided.fields import is_bool
 from onesided.session._confidence import miss_of
 from onesided.session._context import condition, respelled, sideless
 from onesided.session._release import Release, frame_of
@@ -373,8 +374,7 @@ class Bounds:
         Errors: ParameterError for answers that differ in question, bins, condition, in what was
         cut or is missing, or whose certain bounds contradict each other.
         """
-        if not isinstance(apart, bool):
-            raise ParameterError(f"apart={apart!r} must be True or False.", value=apart)
+        is_bool(apart, name="apart")
         merged = {self.asked: self}
         for other in others:
             if not all(_one_population(*two) for two in product(self.sources, other.sources)):

@@ -11,13 +11,11 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar, get_args, get_ty
 from onesided._numbers import Number
 from onesided.errors import ParameterError, called
 from onesided.mechanism.kit import CONFIDENCE
-from onesided.session._above import Above, AtLeast, AtMost, Below
-from onesided.session._count import Count
+from onesided.session._above import Above, AtLeast, AtMost, Below, TopK
+from onesided.session._count import Count, Enclosed
 from onesided.session._discover import Discover, Ngrams
-from onesided.session._enclosed import Enclosed
 from onesided.session._question import Question
 from onesided.session._sample import Sample
-from onesided.session._top_k import TopK
 from onesided.session.histograms._histogram import Histogram
 from onesided.session.several._several import Several, parts_of
 from onesided.session.values._mean import Mean

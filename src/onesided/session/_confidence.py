@@ -14,6 +14,7 @@ import numpy as np
 
 from onesided._numbers import INFINITE, Infinite, Loss, Number, exact, whole
 from onesided.errors import ParameterError
+from onesided.fields import is_bool
 from onesided.mechanism import (
     Compounds,
     Counts,
@@ -37,12 +38,7 @@ class Confidence:
 
     def of_each(self, intervals: int) -> Fraction:
         """The confidence of each of so many intervals. Errors: ParameterError."""
-        if not isinstance(self.simultaneous, bool):
-            raise ParameterError(
-                f"simultaneous must be True or False, got {self.simultaneous!r}.",
-                hint="True makes the intervals of all groups hold at once.",
-                value=self.simultaneous,
-            )
+        is_bool(self.simultaneous, name="simultaneous")
         return shared(self.share, intervals if self.simultaneous else 1)
 
     @property

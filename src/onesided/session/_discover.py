@@ -27,7 +27,7 @@ from onesided.session._context import (
     left_out,
     unsure_kinds,
 )
-from onesided.session._enclosed import with_delta
+from onesided.session._count import with_delta
 from onesided.session._fields import Condition, Counted, IfUnknown
 from onesided.session._groups import group_count, kinds_of, names_of, refuse_clashes
 from onesided.session._plan import Plan, priced

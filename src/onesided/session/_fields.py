@@ -39,7 +39,7 @@ from numpy.typing import ArrayLike
 
 from onesided._numbers import MAX_COUNT, Infinite, Number, exact, text
 from onesided.errors import ParameterError
-from onesided.fields import shortened
+from onesided.fields import is_bool, shortened
 from onesided.linear import Operator
 from onesided.mechanism import Mechanism
 from onesided.mechanism.kit import source_of
@@ -229,10 +229,6 @@ def fits(form: Form, value: Any) -> bool:
     return all(_WORDS[word](said, value, form) for word, said in form.items())
 
 
-def _all(values: Any, forms: Any) -> bool:
-    return all(map(fits, forms, values))
-
-
 _WORDS: Final[Mapping[str, Callable[[Any, Any, Form], bool]]] = {
     "type": lambda said, value, _: any(
         _KINDS[one](value) for one in ((said,) if isinstance(said, str) else said)
@@ -242,7 +238,7 @@ _WORDS: Final[Mapping[str, Callable[[Any, Any, Form], bool]]] = {
     "minimum": lambda said, value, _: value >= said,
     "maximum": lambda said, value, _: value <= said,
     "items": lambda said, value, _: all(fits(said, part) for part in value),
-    "prefixItems": lambda said, value, _: _all(value, said),
+    "prefixItems": lambda said, value, _: all(map(fits, said, value)),
     "minItems": lambda said, value, _: len(value) >= said,
     "maxItems": lambda said, value, _: len(value) <= said,
     "properties": lambda said, value, _: all(fits(said[n], value[n]) for n in said if n in value),
@@ -319,13 +315,9 @@ def _declared(hint: Any) -> Asked:
 
 
 def _flag(value: Any, name: str) -> Any:
-    if value is None or isinstance(value, bool):
-        return value
     if isinstance(value, np.bool_):
         return bool(value)
-    raise ParameterError(
-        f"{name} must be True or False, got {shortened(value)}.", hint="Write True or False."
-    )
+    return value if value is None else is_bool(value, name=name)
 
 
 def _whole(value: Any, name: str) -> Any:

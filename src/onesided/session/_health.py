@@ -30,10 +30,10 @@ from onesided.engine.kit import (
 from onesided.errors import OnesidedError, ParameterError
 from onesided.schema import Column, Schema, proposals
 from onesided.session._completed import Completer
-from onesided.session._context import QueryContext, Taken
+from onesided.session._context import QueryContext
 from onesided.session._count import Count
-from onesided.session._groups import Grouped, Groups
-from onesided.session.histograms._binned import BinEdges, Binned
+from onesided.session._groups import Grouped
+from onesided.session.histograms._binned import Binned
 from onesided.session.histograms._histogram import Histogram
 from onesided.session.values._moments import numbers_of
 from onesided.session.values._moments import outside as outside_bounds
@@ -357,7 +357,12 @@ def inspected(context: QueryContext, question: Inspected) -> Diagnostics:
     with context.taken(tuple(columns), checked=False) as taken:
         beyond, empty = 0, 0
         if binned is not None:
-            beyond, empty = _outside_bins(taken, binned.bins, groups)
+            places = taken.at(tuple(binned.bins))
+            counted = taken.rows(places, where=groups.where, counted=groups.query.counted)
+            lost = reduce(or_, (nw.col(place).is_null() for place in places))
+            ends = zip(places, binned.bins.values(), strict=True)
+            outer = reduce(or_, (one.beyond(place, taken.schema[place]) for place, one in ends))
+            beyond, empty = numbers_of(taken, counted, ~lost & outer, lost)
         elif value is not None:
             beyond, empty = outside_bounds(taken, groups, value)
         inner, inside = replace(groups, others=False).inside(taken)
@@ -377,13 +382,3 @@ def inspected(context: QueryContext, question: Inspected) -> Diagnostics:
             values_missing=empty,
             unreadable=unreadable,
         )
-
-
-def _outside_bins(taken: Taken, bins: Mapping[str, BinEdges], groups: Groups) -> tuple[int, int]:
-    """How many counted rows have a value outside the bins, and how many lack one. Secret."""
-    places = taken.at(tuple(bins))
-    rows = taken.rows(places, where=groups.where, counted=groups.query.counted)
-    empty = reduce(or_, (nw.col(place).is_null() for place in places))
-    ends = zip(places, bins.values(), strict=True)
-    beyond = reduce(or_, (one.beyond(place, taken.schema[place]) for place, one in ends))
-    return numbers_of(taken, rows, ~empty & beyond, empty)

@@ -18,7 +18,7 @@ from onesided.mechanism.kit import source_of
 from onesided.noise import IntArray, Noise, PlainNoise, SecureNoise
 from onesided.policy import Edge, Shift
 from onesided.session._context import QueryContext, Taken
-from onesided.session._enclosed import short_share
+from onesided.session._count import short_share
 from onesided.session._fields import OwnCode
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan, priced

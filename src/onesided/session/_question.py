@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.errors import ParameterError
+from onesided.fields import is_bool
 from onesided.noise import Noise
 from onesided.schema import Schema
 from onesided.session._context import QueryContext, Taken
@@ -216,8 +217,7 @@ def require_question(given: object) -> None:
             hint=f"Give at most {_LONGEST}; the statement says what was asked.",
             title=heading,
         )
-    if not isinstance(again, bool):
-        raise ParameterError(f"again must be True or False, got {again!r}.", hint="Write True.")
+    is_bool(again, name="again")
     if name is not None and (not isinstance(name, str) or not name):
         raise ParameterError(
             f"id must be text that is not empty, got {name!r}.",

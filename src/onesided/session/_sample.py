@@ -373,7 +373,27 @@ def _listed(column: nw.Series[Any]) -> list[Any]:
     if not column.implementation.is_polars():
         return [_of_arrow(one) for one in held]
     if isinstance(dtype, nw.Date | nw.Datetime | nw.Duration | nw.Time):
-        return _of_polars(column)
+        # Moments and durations of Polars'.
+        kind: Any = column.dtype
+        date, span, time = (isinstance(kind, one) for one in (nw.Date, nw.Duration, nw.Time))
+        unit = "D" if date else "ns" if time else kind.time_unit
+        least, most = _FAR_APART if span or time else _MOMENTS
+        zoned = isinstance(kind, nw.Datetime) and kind.time_zone is not None
+        if zoned:
+            least, most = least + 1, most - 1  # which day it is there
+        units = 1 if date else _DAY * _PARTS[unit]
+        step = _NANO if unit == "ns" else 1
+        numbers = column.cast(nw.Int32() if date else nw.Int64()).to_list()
+        has = [
+            one is None or (least * units <= one < most * units and one % step == 0)
+            for one in numbers
+        ]
+        values = iter(column.filter(has).to_list() if has else ())  # no mask has no values
+        what = "duration" if span else "time64" if time else ""
+        return [
+            next(values) if one else _as_text(number, unit, what, zoned=zoned)
+            for one, number in zip(has, numbers, strict=True)
+        ]
     if isinstance(dtype, nw.Struct) and dtype.fields:
         parts = {one.name: _listed(column.struct.field(one.name)) for one in dtype.fields}
         rows = (dict(zip(parts, row, strict=True)) for row in zip(*parts.values(), strict=True))
@@ -406,29 +426,6 @@ def _of_arrow(value: Any) -> Any:
     unit = getattr(kind, "unit", "ms" if kind.bit_width == _LONG else "D")
     what = next((one for one in ("duration", "time64") if str(kind).startswith(one)), "")
     return _as_text(value.value, unit, what, zoned=getattr(kind, "tz", None) is not None)
-
-
-def _of_polars(column: nw.Series[Any]) -> list[Any]:
-    """Moments and durations of Polars'."""
-    dtype: Any = column.dtype
-    date, span, time = (isinstance(dtype, one) for one in (nw.Date, nw.Duration, nw.Time))
-    unit = "D" if date else "ns" if time else dtype.time_unit
-    least, most = _FAR_APART if span or time else _MOMENTS
-    zoned = isinstance(dtype, nw.Datetime) and dtype.time_zone is not None
-    if zoned:
-        least, most = least + 1, most - 1  # which day it is there
-    units = 1 if date else _DAY * _PARTS[unit]
-    step = _NANO if unit == "ns" else 1
-    numbers = column.cast(nw.Int32() if date else nw.Int64()).to_list()
-    has = [
-        one is None or (least * units <= one < most * units and one % step == 0) for one in numbers
-    ]
-    values = iter(column.filter(has).to_list() if has else ())  # no mask has no values
-    what = "duration" if span else "time64" if time else ""
-    return [
-        next(values) if one else _as_text(number, unit, what, zoned=zoned)
-        for one, number in zip(has, numbers, strict=True)
-    ]
 
 
 def _as_text(number: int, unit: Any, what: str, *, zoned: bool) -> str:

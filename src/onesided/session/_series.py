@@ -171,7 +171,19 @@ def _named(given: object) -> dict[str, Release]:
         )
     for name, one in zip(names, found, strict=True):
         _require_alike(name, one, names[0], found[0])
-    _require_each_once(names, found)
+    entries: dict[int | None, list[int]] = {}
+    for place, own in enumerate(found):
+        for other in entries.setdefault(own.entry, []) if own.entry is not None else ():
+            before = found[other]
+            again = own.told_again or before.told_again
+            drawn = {part.drawn for part in (own, before) if part.told_again}
+            same = own.guarantee.epsilon == before.guarantee.epsilon and own.table == before.table
+            if again and len(drawn) == 1 and same:
+                raise ParameterError(
+                    f"{names[place]!r} is {names[other]!r}, told again: entry {own.entry}.",
+                    hint="Give each release once.",
+                )
+        entries.setdefault(own.entry, []).append(place)
     rows = [one.asked.rows for one in found]
     if len(set(rows)) > 1:
         names = [f"{name}, {words}" for name, words in zip(names, rows, strict=True)]
@@ -180,23 +192,6 @@ def _named(given: object) -> dict[str, Release]:
         f"{name} (answer)" if name in taken else name: one
         for name, one in zip(names, found, strict=True)
     }
-
-
-def _require_each_once(names: Sequence[str], found: Sequence[Release]) -> None:
-    """Refuse an answer beside itself told again, whose cost would count twice."""
-    entries: dict[int | None, list[int]] = {}
-    for place, one in enumerate(found):
-        for other in entries.setdefault(one.entry, []) if one.entry is not None else ():
-            before = found[other]
-            again = one.told_again or before.told_again
-            drawn = {part.drawn for part in (one, before) if part.told_again}
-            same = one.guarantee.epsilon == before.guarantee.epsilon and one.table == before.table
-            if again and len(drawn) == 1 and same:
-                raise ParameterError(
-                    f"{names[place]!r} is {names[other]!r}, told again: entry {one.entry}.",
-                    hint="Give each release once.",
-                )
-        entries.setdefault(one.entry, []).append(place)
 
 
 def _require_alike(name: str, one: Any, called: str, first: Any) -> None:

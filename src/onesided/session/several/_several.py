@@ -17,6 +17,7 @@ from onesided._numbers import INFINITE, Loss, Number, exact, positive
 from onesided.accounting import several_note
 from onesided.conditions import apart, equals
 from onesided.errors import ParameterError
+from onesided.fields import is_bool
 from onesided.noise import Noise
 from onesided.policy import ABSENT, Edge, Guarantee, Policy, Shift, custom
 from onesided.schema import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, Type, moment_type
@@ -430,10 +431,7 @@ class Several:
     def prepare(self, context: QueryContext) -> PreparedSeveral:
         """Check and price the questions. Looks at no row."""
         questions = self.shared(context)
-        if not isinstance(self.disjoint, bool):
-            raise ParameterError(
-                f"disjoint must be True or False, got {self.disjoint!r}.", hint="Write True."
-            )
+        is_bool(self.disjoint, name="disjoint")
         if any(getattr(one, "stream", None) is not None for one in questions):
             raise ParameterError(
                 "The months of a stream are told one by one.", hint="Ask session.sample(...) alone."
