@@ -59,17 +59,14 @@ class Charge(Protocol):
     @property
     def epsilon(self) -> Mapping[str, Loss]:
         """ε charged, per edge; INFINITE where no ε holds."""
-        ...
 
     @property
     def delta(self) -> Mapping[str, Fraction]:
         """δ charged, per edge."""
-        ...
 
     @property
     def detail(self) -> Mapping[str, object]:
         """What the charge says of itself."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -468,10 +465,7 @@ def divergences(loss: LossDistribution) -> tuple[Loss, ...]:
 
 
 def charge_divergences(
-    detail: Mapping[str, object],
-    *,
-    epsilon: Mapping[str, Loss],
-    delta: Mapping[str, Fraction],
+    detail: Mapping[str, object], *, epsilon: Mapping[str, Loss], delta: Mapping[str, Fraction]
 ) -> dict[str, tuple[Loss, ...]]:
     """D_α per edge of a charge of (ε, δ), from what its ``detail`` says of its noise.
 

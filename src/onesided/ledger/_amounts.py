@@ -54,7 +54,6 @@ class Check(Protocol):
 
     def __call__(self, value: object, *, name: str) -> Fraction:
         """The exact number."""
-        ...
 
 
 Orders: TypeAlias = tuple[int, ...]

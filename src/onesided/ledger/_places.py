@@ -99,11 +99,7 @@ class FilePlace:
                 ledger=str(self._path),
             )
         database = sqlite.identified(
-            self._path,
-            kind=KIND,
-            name=self.name,
-            timeout=self._timeout,
-            found=version_table_found,
+            self._path, kind=KIND, name=self.name, timeout=self._timeout, found=version_table_found
         )
         try:
             ensure_current(database)

@@ -329,19 +329,15 @@ class Place(Protocol):
 
     def find(self) -> Database | None:
         """The ledger there, known as one of ours and up to date; None if there is none yet."""
-        ...
 
     def make(self) -> None:
         """Make an empty ledger there, unless somebody else just did."""
-        ...
 
     def damage(self, connection: Connection) -> str:
         """What the database finds wrong, or that its append-only guards are gone; or ""."""
-        ...
 
     def close(self) -> None:
         """Let go of what :meth:`find` did not hand out."""
-        ...
 
 
 class Store:
@@ -412,10 +408,7 @@ class Store:
             return self._place.damage(connection)
 
     def append(
-        self,
-        decide: Callable[[View], tuple[Row, ...]],
-        *,
-        payload: tuple[int, bytes] | None = None,
+        self, decide: Callable[[View], tuple[Row, ...]], *, payload: tuple[int, bytes] | None = None
     ) -> tuple[Row, ...]:
         """Durably record the rows that ``decide`` makes, and return them.
 

@@ -118,10 +118,7 @@ def _signed(lows: Array, highs: Array) -> list[tuple[int, tuple[Array, ...]]]:
     """Inclusion and exclusion: corners of the table of sums, with their signs."""
     ends, axes = np.stack([lows, highs]), lows.shape[1]
     return [
-        (
-            (-1) ** (axes - sum(pick)),
-            tuple(ends[side, :, axis] for axis, side in enumerate(pick)),
-        )
+        ((-1) ** (axes - sum(pick)), tuple(ends[side, :, axis] for axis, side in enumerate(pick)))
         for pick in product((0, 1), repeat=axes)
     ]
 

@@ -42,11 +42,9 @@ class Mechanism(Protocol):
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> Any:
         """The published answer; ``noise`` defaults to fresh secure noise."""
-        ...
 
     def loss(self, shift: Shift) -> Loss:
         """The exact worst log-ratio along a move that shifts the values by ``shift``, in nats."""
-        ...
 
 
 def counts_of(values: ArrayLike) -> IntArray:
@@ -470,12 +468,10 @@ class Rates(Protocol):
     @property
     def upper_rate(self) -> Loss:
         """That of the noise above the truth."""
-        ...
 
     @property
     def lower_rate(self) -> Loss:
         """That of the noise below it."""
-        ...
 
 
 class TwoRates(Fitted):

@@ -368,12 +368,7 @@ def largest(noisy: IntArray, k: int, *, noise: Noise) -> IntArray:
 
 
 def mean_relative_error(
-    true: ArrayLike,
-    answer: ArrayLike,
-    *,
-    domain: int,
-    absent_error: Number = 0,
-    least: Number = 1,
+    true: ArrayLike, answer: ArrayLike, *, domain: int, absent_error: Number = 0, least: Number = 1
 ) -> float:
     """``mean of |true - answer| / max(true, least)`` over all keys of a domain too large to list.
 

@@ -406,7 +406,6 @@ class PlaceNoise(Protocol):
 
     def geometric(self, rate: Loss, positions: IntArray) -> IntArray:
         """``Pr[G = k] = (1 - e^-rate) e^(-rate k)`` for each of the positions."""
-        ...
 
 
 class FreshNoise:

@@ -409,11 +409,7 @@ def _rest_fault() -> str:
     ):
         if policy.other_values != due:
             return f"{policy.name} of {[p.name for p in policy.parts]}: {policy.other_values}"
-    for policy, single in (
-        (GONE & BOTH, True),
-        (BOTH & GONE, True),
-        (PRESENCE & BOTH, False),
-    ):
+    for policy, single in ((GONE & BOTH, True), (BOTH & GONE, True), (PRESENCE & BOTH, False)):
         if policy.single_valued != single:
             return f"{[p.name for p in policy.parts]} hold one value each: {policy.single_valued}"
     return ""
