@@ -119,7 +119,7 @@ PRICED = {
         "_end",
         "promised",
     ),
-    "onesided.ledger._entry": ("_Sums.add",),
+    "onesided.ledger._entry": ("_charged",),
     "onesided.linear._moves": (
         "_Laid.of_points",
         "listed_moves",

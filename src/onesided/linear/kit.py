@@ -1,5 +1,6 @@
 """What mechanisms and questions need of linear algebra beside the public names."""
 
+from onesided.linear._choose import every_step
 from onesided.linear._error import (
     Held,
     alike,

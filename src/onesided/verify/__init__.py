@@ -38,22 +38,16 @@ from onesided.verify._risk import RiskReport, risk
 from onesided.verify._universe import (
     Data,
     Households,
-    Row,
-    Rows,
     SumUniverse,
-    Table,
-    Tables,
     Universe,
-    subsets,
-    table_moves,
 )
 
 __all__ = [
     "Agreement", "AlignedReport", "AuditReport", "Case", "CheckResult", "Data", "EachCount",
     "Effort", "ExactReport", "Finding", "Households", "Line", "Misaligned", "NoisePath",
-    "PathNoise", "RiskReport", "Row", "Rows", "SumUniverse", "Table", "Tables", "Universe",
+    "PathNoise", "RiskReport", "SumUniverse", "Universe",
     "Verdict", "agrees", "aligned", "as_json", "as_junit", "audit", "cases_in", "catalogue",
     "estimate", "exact", "geometric_law", "in_place_of", "losses_of", "markdown", "own_checks",
-    "paths", "power", "program", "risk", "shipped", "sources", "subsets", "table_moves",
+    "paths", "power", "program", "risk", "shipped", "sources",
     "two_sided_law", "update", "verdicts",
 ]  # fmt: skip

@@ -25,8 +25,8 @@ from onesided.verify._universe import (
     Data,
     Households,
     SumUniverse,
-    Tables,
     Universe,
+    World,
     refuse_no_policy,
 )
 
@@ -60,7 +60,7 @@ class Line:
     program: Any
     claims: Mapping[Edge, Loss]
     query: GroupCount = field(default_factory=GroupCount)
-    universe: Universe | SumUniverse | Households | Tables = field(default_factory=Universe)
+    universe: World = field(default_factory=Universe)
     flaw: str = ""
     seen: str = ""
     loose: str = ""

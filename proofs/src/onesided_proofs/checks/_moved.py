@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 from onesided import policy as policies
 from onesided.errors import PolicyError
 from onesided.policy import ABSENT, Edge, GroupCount, Intersection, Policy, Record, Shift
-from onesided.verify import Row, Rows, Tables, subsets
 from onesided_proofs.cases.promises import (
     BOTH,
     FACTS,
@@ -29,6 +28,7 @@ from onesided_proofs.cases.promises import (
     WIDE,
 )
 from onesided_proofs.checks._samplers import Sampled
+from onesided_proofs.tables import Row, Rows, Tables, subsets
 
 _NAME: Final = "what policies say, by moves of tables"
 _A, _B = Row("a"), Row("b")
