@@ -210,6 +210,15 @@ def moves_over(shifts: Mapping[Edge, Iterable[Shift]], epsilon: Fraction) -> lis
     return [Move(edge, shift, epsilon * edge.weight) for edge in shifts for shift in shifts[edge]]
 
 
+def refuse_no_policy(policy: object) -> None:
+    """Errors: PolicyError."""
+    if not isinstance(policy, Policy):
+        raise PolicyError(
+            f"policy must be a Policy, got {policy!r}.",
+            hint="Make one with onesided.policy, for example presence(max_groups=3).",
+        )
+
+
 def count_moves(
     policy: Policy,
     *,
@@ -230,11 +239,7 @@ def count_moves(
     >>> [move.shift.fall for move in count_moves(presence(max_groups=2), epsilon=1)]
     [2]
     """
-    if not isinstance(policy, Policy):
-        raise PolicyError(
-            f"policy must be a Policy, got {policy!r}.",
-            hint="Make one with onesided.policy, for example presence(max_groups=3).",
-        )
+    refuse_no_policy(policy)
     asked = _count_of(query, max_groups, counted, truncated=truncated)
     moves = moves_over(policy.shifts(asked), positive(epsilon, name="epsilon"))
     if compounds is not None:

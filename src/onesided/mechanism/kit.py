@@ -15,6 +15,7 @@ from onesided.mechanism._fit import (
     largest_rate,
     rates_for,
     rates_over,
+    refuse_no_policy,
 )
 from onesided.mechanism._persistent import KEY_BYTES, KeyedCoins
 from onesided.mechanism._sampling import open_kinds, samples_for

@@ -100,10 +100,7 @@ def resolve(rate: Fraction, span: int | None, seen: int, depth: int, bits: Bits)
 def deepen(seen: int, depth: int, bits: Bits) -> tuple[int, int]:
     """Draw as many digits as were seen (64 at least, in whole words)."""
     if depth >= DEEPEST:
-        raise NoiseError(
-            f"{depth} random bits do not decide a draw.",
-            hint="The source of random bits is stuck. Nothing was released.",
-        )
+        raise stuck(f"{depth} random bits do not decide a draw.")
     for _ in range(max(1, depth // WORD_BITS)):
         seen = seen << WORD_BITS | bits.word()
     return seen, depth + max(1, depth // WORD_BITS) * WORD_BITS
@@ -190,7 +187,7 @@ def _cut(bound: int, size: int, bits: Bits) -> IntArray:
         done += len(numbers)
         barren = 0 if len(numbers) else barren + 1
     if done < size:
-        raise _stuck(bound)
+        raise stuck(f"{_ROUNDS} times no number below {bound} came out.")
     return out
 
 
@@ -207,14 +204,12 @@ def _one_below(bound: int, drop: int, bits: Bits) -> int:
         number = bits.word() >> drop
         if number < bound:
             return number
-    raise _stuck(bound)
+    raise stuck(f"{_ROUNDS} times no number below {bound} came out.")
 
 
-def _stuck(bound: int) -> NoiseError:
-    return NoiseError(
-        f"{_ROUNDS} times no number below {bound} came out.",
-        hint="The source of random bits is stuck. Nothing was released.",
-    )
+def stuck(said: str) -> NoiseError:
+    """The error of bits that decide nothing, however many are drawn."""
+    return NoiseError(said, hint="The source of random bits is stuck. Nothing was released.")
 
 
 # Coins with a given chance.

@@ -17,7 +17,7 @@ from onesided._numbers import exact as exact_number
 from onesided.errors import OnesidedError, ParameterError, UnprotectableError, first_line
 from onesided.fields import settle
 from onesided.mechanism import CheckRecord
-from onesided.mechanism.kit import named_shifts, source_of
+from onesided.mechanism.kit import named_shifts, refuse_no_policy, source_of
 from onesided.noise import Noise
 from onesided.policy import Edge, GroupCount, Policy, Shift
 from onesided.verify._exact import ROUNDING, ExactReport, Progress, exact, refuse_no_program
@@ -27,7 +27,6 @@ from onesided.verify._universe import (
     SumUniverse,
     Universe,
     World,
-    refuse_no_policy,
 )
 
 # Cut tails may hide this much and no more, unless a case says otherwise.

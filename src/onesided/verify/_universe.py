@@ -14,6 +14,7 @@ from onesided._numbers import MAX_COUNT, whole
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError, PolicyError
 from onesided.fields import settle
+from onesided.mechanism.kit import refuse_no_policy
 from onesided.noise import IntArray
 from onesided.policy import Edge, GroupCount, Policy, Record, Shift, View
 from onesided.session.kit import Groups, value_shifts
@@ -132,15 +133,6 @@ def _refuse_more(size: int, most: int, hint: str, *, of: str = "data sets") -> N
     if size > most:
         raise ParameterError(
             f"This world has {size:,} {of}, more than {most:,}.", hint=hint, size=size
-        )
-
-
-def refuse_no_policy(policy: object) -> None:
-    """Errors: PolicyError."""
-    if not isinstance(policy, Policy):
-        raise PolicyError(
-            f"policy must be a Policy, got {policy!r}.",
-            hint="Make one with onesided.policy, for example presence(max_groups=3).",
         )
 
 
