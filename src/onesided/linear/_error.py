@@ -296,37 +296,46 @@ def understated(draws: int, chance: float) -> float:
 
 def _solved(strategy: Operator, sums: Array, close: float = _CLOSE) -> Array:
     """``(A'A)^-1`` times each column, to a millionth of its length, or as close as is said."""
-    left, way, found = sums.copy(), sums.copy(), np.zeros_like(sums)
-    size = first = _columns(sums, sums)
-    for _ in range(_MOST_STEPS):
-        if (size <= close * close * first).all():
-            break
-        turned = strategy.adjoint(strategy.apply(way))
-        step = np.divide(size, _columns(way, turned), out=np.zeros_like(size), where=size > 0)
-        found += step * way
-        left -= step * turned
-        before, size = size, _columns(left, left)
-        way *= np.divide(size, before, out=np.zeros_like(size), where=before > 0)
-        way += left
+    found, first = np.zeros_like(sums), _columns(sums, sums)
+
+    def add(step: Array, _size: Array, way: Array) -> None:
+        np.add(found, step * way, out=found)
+
+    _descended(strategy, sums, add, lambda size: bool((size <= close * close * first).all()))
     return found
 
 
 def _upper(strategy: Operator, queries: Array) -> Array:
-    left, way = queries.copy(), queries.copy()
-    size = _columns(left, left)
     found = np.zeros(queries.shape[1])
+
+    def add(step: Array, size: Array, _way: Array) -> None:
+        # q'x grows by step * q'way, and q'way is r'r: earlier residuals are orthogonal to the way.
+        np.add(found, step * size, out=found)
+
+    size = _descended(strategy, queries, add, lambda size: bool((size <= _APART * found).all()))
+    return found + size
+
+
+def _descended(
+    strategy: Operator,
+    sums: Array,
+    add: Callable[[Array, Array, Array], None],
+    done: Callable[[Array], bool],
+) -> Array:
+    """Conjugate gradients for all columns at once: the squares of what is left at the end."""
+    left, way = sums.copy(), sums.copy()
+    size = _columns(left, left)
     for _ in range(_MOST_STEPS):
-        if (size <= _APART * found).all():
+        if done(size):
             break
         turned = strategy.adjoint(strategy.apply(way))
         step = np.divide(size, _columns(way, turned), out=np.zeros_like(size), where=size > 0)
-        # q'x grows by step * q'way, and q'way is r'r: earlier residuals are orthogonal to the way.
-        found += step * size
+        add(step, size, way)
         left -= step * turned
         before, size = size, _columns(left, left)
         way *= np.divide(size, before, out=np.zeros_like(size), where=before > 0)
         way += left
-    return found + size
+    return size
 
 
 def _columns(one: Array, two: Array) -> Array:

@@ -482,7 +482,7 @@ class Task:
     def seen(self, data: Hashable) -> Hashable:
         """What of the data the program can depend on; equal data sets share one enumeration."""
         if hasattr(self.program, "release"):
-            return tuple(self.world.count(data, self.query).tolist())  # type: ignore[arg-type]
+            return tuple(self.world.count(data, self.query).tolist())
         return data
 
     def given(self, data: Any) -> Any:

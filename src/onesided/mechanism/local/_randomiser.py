@@ -530,7 +530,8 @@ class Randomiser(ABC):
         """What a batch of reports adds to a tally."""
         answers: Counter[str] = Counter()
         # Equal answers have equal texts, so each is read once, however many people gave it.
-        for report, times in _listed(Counter, batch).items():
+        counted: Counter[Report | str] = _listed(Counter, batch)
+        for report, times in counted.items():
             answers[self._answer_of(report)] += times
         return self._seen_in(answers)
 
