@@ -5,10 +5,7 @@ moves change of its answers is worked out exactly. SciPy (extra ``linear``) is n
 of at least 0, by gradient descent, and where a large strategy may not determine every cell.
 """
 
-from onesided.linear._choose import (
-    candidates,
-    optimised,
-)
+from onesided.linear._choose import candidates, optimised
 from onesided.linear._error import (
     LengthError,
     Ranges,

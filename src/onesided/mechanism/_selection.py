@@ -30,6 +30,7 @@ from onesided._numbers import (
 from onesided.errors import DataError, ParameterError, UnprotectableError
 from onesided.fields import Field, Rate, Whole
 from onesided.mechanism._certify import power_down
+from onesided.mechanism._continual import isotonic
 from onesided.mechanism._fit import (
     Fitted,
     Move,
@@ -77,7 +78,7 @@ def chances_of_noise(
     empty = float(candidates)
     chances = np.zeros(values.shape)
     for _ in range(_ROUNDS):
-        chances = np.minimum(_rising(np.diff(_INFLATED * empty * reached, prepend=0.0)), 1.0)
+        chances = np.minimum(isotonic(np.diff(_INFLATED * empty * reached, prepend=0.0)), 1.0)
         empty = candidates - float((1 - chances).sum())
     return chances
 
@@ -97,20 +98,6 @@ def _not_below(upper: Loss, lower: Loss) -> float:
     if isinstance(upper, Infinite) or isinstance(lower, Infinite):
         return 1.0
     return math.expm1(-float(lower)) / math.expm1(-float(upper + lower))
-
-
-def _rising(steps: Floats) -> Floats:
-    """The nearest sequence that never falls (least squares), by pooling neighbours."""
-    means: list[float] = []
-    sizes: list[int] = []
-    for step in steps.tolist():
-        means.append(step)
-        sizes.append(1)
-        while len(means) > 1 and means[-2] > means[-1]:
-            last, size = means.pop(), sizes.pop()
-            means[-1] = (means[-1] * sizes[-1] + last * size) / (sizes[-1] + size)
-            sizes[-1] += size
-    return np.repeat(means, sizes)
 
 
 class TopKAnswer(NamedTuple):

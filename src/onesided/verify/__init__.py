@@ -35,12 +35,7 @@ from onesided.verify._line import (
     shipped,
 )
 from onesided.verify._risk import RiskReport, risk
-from onesided.verify._universe import (
-    Data,
-    Households,
-    SumUniverse,
-    Universe,
-)
+from onesided.verify._universe import Data, Households, SumUniverse, Universe
 
 __all__ = [
     "Agreement", "AlignedReport", "AuditReport", "Case", "CheckResult", "Data", "EachCount",

@@ -21,13 +21,7 @@ from onesided.mechanism.kit import named_shifts, refuse_no_policy, source_of
 from onesided.noise import Noise
 from onesided.policy import Edge, GroupCount, Policy, Shift
 from onesided.verify._exact import ROUNDING, ExactReport, Progress, exact, refuse_no_program
-from onesided.verify._universe import (
-    Data,
-    Households,
-    SumUniverse,
-    Universe,
-    World,
-)
+from onesided.verify._universe import Data, Households, SumUniverse, Universe, World
 
 # Cut tails may hide this much and no more, unless a case says otherwise.
 UNSEEN: Final = 1e-6
