@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from onesided.ledger import Ledger, _schema
+from onesided.ledger import Ledger, _store
 
 TESTS = Path(__file__).parents[1] / "tests" / "ledger"
 MANY = 10**9
@@ -110,7 +110,7 @@ def filled(path, size):
             receipt = account.spend({"edge": "1/10"}, label="count by place", detail={"by": "x"})
             account.store(receipt, b"x" * 300, "text/plain")
         raw = ledger._store.database.engine.raw_connection()  # noqa: SLF001 - set up, not measured
-        raw.driver_connection.execute(f"PRAGMA application_id = {_schema.KIND.mark}")
+        raw.driver_connection.execute(f"PRAGMA application_id = {_store.KIND.mark}")
         target = sqlite3.connect(path)
         raw.driver_connection.backup(target)
         target.close()

@@ -4,8 +4,10 @@ import duckdb
 import numpy as np
 import pytest
 
+from onesided.errors import ParameterError
 from onesided.linear import (
     Grid,
+    Suffix,
     all_ranges,
     least_squares,
     moves_of,
@@ -17,7 +19,15 @@ from onesided.linear import (
 )
 from onesided.policy import neighbourhood
 from onesided_experiments import Setup, reproduce
-from onesided_experiments.delta_neighbourhood import PAPER, _city, _data, _line, _plane, _tables
+from onesided_experiments.delta_neighbourhood import (
+    PAPER,
+    _binary,
+    _city,
+    _data,
+    _line,
+    _plane,
+    _tables,
+)
 from onesided_experiments.delta_neighbourhood._data import (
     least,
     least_from_zero,
@@ -61,9 +71,7 @@ def test_table_2_is_the_best_strategy_of_zeros_and_ones():
 def test_without_the_source_another_strategy_is_as_good_or_better():
     """The search sees the policy: with nobody coming or going, Table 2's total is free to drop."""
     moves = moves_of(neighbourhood(radius="0.25"), _tables.paper_cells())
-    from onesided.linear import every_binary_strategy
-
-    best = min(every_binary_strategy(moves, all_ranges(4)), key=lambda one: one.error)
+    best = min(_binary.every_binary_strategy(moves, all_ranges(4)), key=lambda one: one.error)
     assert 2 * best.error <= 32
 
 
@@ -165,3 +173,24 @@ def test_a_city_is_read_into_its_boxes_and_its_error_grows_with_the_radius(tmp_p
         errors = [row["error"] for row in sorted(mine, key=lambda r: r["metres"] or 10**6)]
         assert errors == sorted(errors)
         assert mine[-1]["sensitivity"] == 4
+
+
+def test_no_binary_strategy_of_different_rows_is_better_than_table_2():
+    moves, asked = moves_of(_tables.paper_policy(), _tables.paper_cells()), all_ranges(4)
+    found = sorted(_binary.every_binary_strategy(moves, asked), key=lambda one: one.error)
+    assert len(found) == 31_462
+    assert found[0].error == pytest.approx(16)
+    assert found[1].error > 37
+    assert sorted(found[0].matrix.tolist()) == sorted(Suffix(4).dense().tolist())
+
+
+def test_repeated_rows_are_no_better_either():
+    best = _binary.best_repeated(
+        moves_of(_tables.paper_policy(), _tables.paper_cells()), all_ranges(4), 5
+    )
+    assert best.error == pytest.approx(16)
+    assert len(best.matrix) == 4
+    with pytest.raises(ParameterError, match="No strategy"):
+        _binary.best_repeated(
+            moves_of(_tables.paper_policy(), _tables.paper_cells()), all_ranges(4), 3
+        )

@@ -136,7 +136,7 @@ def on_spark(spark):
 def on_postgres(postgres_table):
     """Days beyond the year 9999, and text with a NUL, are what Python or the server cannot hold."""
     from onesided.engine import Table
-    from onesided.engine.ibis._condition import PostgresTerms, column_type, written_of
+    from onesided.engine.ibis._engine import PostgresTerms, column_type, written_of
 
     def start(frame):
         data = postgres_table(frame.with_row_index("place").to_arrow())

@@ -14,9 +14,8 @@ from onesided.conditions._translate import _VALUES
 from onesided.conditions._tree import nodes
 from onesided.engine.duckdb._condition import DuckDBTerms
 from onesided.engine.duckdb._condition import column_type as duckdb_type
-from onesided.engine.ibis._condition import PostgresTerms, written_of
-from onesided.engine.ibis._condition import column_type as ibis_type
-from onesided.engine.ibis._engine import written
+from onesided.engine.ibis._engine import PostgresTerms, written, written_of
+from onesided.engine.ibis._engine import column_type as ibis_type
 from onesided.engine.polars._condition import PolarsTerms
 from onesided.engine.polars._condition import column_type as polars_type
 

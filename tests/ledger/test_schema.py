@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import create_engine, make_url
 
 from onesided import errors
-from onesided.ledger import Ledger, _places, _schema
+from onesided.ledger import Ledger, _places, _store
 
 EDGE = "sensitive -> open"
 
@@ -203,7 +203,7 @@ def test_a_row_that_postgres_drops_is_no_charge(postgres_place, open_account, st
 def connection():
     engine = create_engine("sqlite://")
     with engine.begin() as opened:
-        _schema.create(opened, guards=_places.GUARDS)
+        _store.create(opened, guards=_places.GUARDS)
         yield opened
     engine.dispose()
 
@@ -211,20 +211,20 @@ def connection():
 def test_steps_run_in_order_once(connection):
     ran = []
     steps = {1: lambda _: ran.append(1), 2: lambda _: ran.append(2)}
-    assert _schema.upgrade(connection, steps=steps, target=3) == 2
-    assert _schema.upgrade(connection, steps=steps, target=3) == 0
+    assert _store.upgrade(connection, steps=steps, target=3) == 2
+    assert _store.upgrade(connection, steps=steps, target=3) == 0
     assert ran == [1, 2]
-    assert _schema.found_version(connection) == 3
+    assert _store.found_version(connection) == 3
 
 
 def test_a_store_newer_than_its_steps_is_refused(connection):
-    _schema.upgrade(connection, steps={1: lambda _: None}, target=2)
+    _store.upgrade(connection, steps={1: lambda _: None}, target=2)
     with pytest.raises(errors.LedgerFormatError, match="version 2"):
-        _schema.upgrade(connection)
+        _store.upgrade(connection)
 
 
 def test_every_version_has_its_step():
-    assert sorted(_schema.STEPS) == list(range(1, _schema.VERSION))
+    assert sorted(_store.STEPS) == list(range(1, _store.VERSION))
 
 
 def fail(_):
@@ -233,9 +233,9 @@ def fail(_):
 
 def test_a_failing_step_leaves_the_ledger_as_it_was(filled, monkeypatch):
     before = filled.read_bytes()
-    monkeypatch.setattr(_schema, "VERSION", 3)
+    monkeypatch.setattr(_store, "VERSION", 3)
     monkeypatch.setattr(
-        _schema.upgrade, "__kwdefaults__", {"steps": {1: widen, 2: fail}, "target": 3}
+        _store.upgrade, "__kwdefaults__", {"steps": {1: widen, 2: fail}, "target": 3}
     )
     with pytest.raises(RuntimeError, match="half way"):
         Ledger.open(filled)
@@ -248,11 +248,11 @@ def widen(connection):
 
 def test_opening_an_older_ledger_upgrades_it(filled, monkeypatch, open_account):
     with monkeypatch.context() as later:
-        later.setattr(_schema, "VERSION", 2)
-        later.setattr(_schema.upgrade, "__kwdefaults__", {"steps": {1: widen}, "target": 2})
+        later.setattr(_store, "VERSION", 2)
+        later.setattr(_store.upgrade, "__kwdefaults__", {"steps": {1: widen}, "target": 2})
         with Ledger.open(filled) as ledger:
             with ledger._store.database.transaction(write=False) as connection:
-                assert _schema.found_version(connection) == 2
+                assert _store.found_version(connection) == 2
             open_account(ledger).spend({EDGE: "1/10"}, label="after the upgrade")
             assert ledger.check().charges == 2
     with pytest.raises(errors.LedgerFormatError, match="version 2"):

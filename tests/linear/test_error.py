@@ -41,23 +41,6 @@ def test_tables_1_to_3_of_the_paper_and_their_last_column_put_right():
     assert linear.sensitivity(linear.strategy_shifts(nested, standard)) == 3
 
 
-def test_no_binary_strategy_of_different_rows_is_better_than_table_2():
-    moves, asked = linear.moves_of(LINE, QUARTERS), linear.all_ranges(4)
-    found = sorted(linear.every_binary_strategy(moves, asked), key=lambda one: one.error)
-    assert len(found) == 31_462
-    assert found[0].error == pytest.approx(16)
-    assert found[1].error > 37
-    assert sorted(found[0].matrix.tolist()) == sorted(linear.Suffix(4).dense().tolist())
-
-
-def test_repeated_rows_are_no_better_either():
-    best = linear.best_repeated(linear.moves_of(LINE, QUARTERS), linear.all_ranges(4), 5)
-    assert best.error == pytest.approx(16)
-    assert len(best.matrix) == 4
-    with pytest.raises(errors.ParameterError, match="No strategy"):
-        linear.best_repeated(linear.moves_of(LINE, QUARTERS), linear.all_ranges(4), 3)
-
-
 @pytest.mark.parametrize(
     "strategy",
     [

@@ -7,7 +7,7 @@ import pytest
 
 from onesided import INFINITE, linear
 from onesided.mechanism import Linear
-from onesided.mechanism._reach import reaches
+from onesided.mechanism._linear import reaches
 from onesided.noise import DiscreteGaussian, NotPrivateSeededNoise, TwoSidedGeometric
 
 # A test that draws says no without cause less than once in 10^6 runs.

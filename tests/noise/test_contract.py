@@ -316,11 +316,11 @@ def test_memory_above_the_output_is_bounded(name, arguments):
 
 
 def test_caches_are_bounded():
-    from onesided.noise import _arguments, _geometric, _uniforms
+    from onesided.noise import _geometric, _uniforms
 
     for cached in (_uniforms._exp_floor, _uniforms.cached_ladder, _geometric.plan):
         assert cached.cache_info().maxsize <= 512
-    assert _arguments._remembered.cache_info().maxsize <= 1024
+    assert _uniforms._remembered.cache_info().maxsize <= 1024
 
 
 def test_tables_cannot_be_written():

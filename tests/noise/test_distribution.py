@@ -110,9 +110,9 @@ def test_known_quantiles():
 
 
 def test_quantiles_are_remembered():
-    from onesided.noise import _distribution
+    from onesided.noise import _geometric
 
-    remembered = _distribution._quantile_upper
+    remembered = _geometric._quantile_upper
     assert remembered.cache_info().maxsize == 1024
     law = TwoSidedGeometric("7/3", "1/11")
     first = law.quantile_upper("0.95"), law.quantile_lower("0.95"), law.median()

@@ -11,20 +11,20 @@ import pytest
 
 from onesided import INFINITE
 from onesided.errors import ParameterError
-from onesided.noise import NotPrivateScriptedNoise, NotPrivateSeededNoise, SecureNoise, _arguments
+from onesided.noise import NotPrivateScriptedNoise, NotPrivateSeededNoise, SecureNoise, _uniforms
 
 WITHIN = 64 * 2**20
 
 
 @pytest.fixture
 def small_pieces(monkeypatch):
-    monkeypatch.setattr(_arguments, "_ARRAY_PIECE", 7)
-    monkeypatch.setattr(_arguments, "_LIST_PIECE", 7)
+    monkeypatch.setattr(_uniforms, "_ARRAY_PIECE", 7)
+    monkeypatch.setattr(_uniforms, "_LIST_PIECE", 7)
 
 
 def each_rate(value):
     """The exact rate of each draw, as the pieces tell it."""
-    told = _arguments.rates(value, len(value), name="rate")
+    told = _uniforms.rates(value, len(value), name="rate")
     found = [None] * len(value)
     for piece in told.pieces():
         found[piece.where] = [piece.exact(i) for i in range(piece.size)]
@@ -37,7 +37,7 @@ MIXED = [1, "1/3", 0.1, Fraction(1, 3), INFINITE, Decimal("0.1"), 1, np.float32(
 @pytest.mark.parametrize("wrap", [list, tuple, UserList, lambda v: np.array(v, dtype=object)])
 def test_every_draw_keeps_its_own_rate(wrap, small_pieces):
     numbers = MIXED * 3
-    expected = [n if n is INFINITE else _arguments.rate(n, name="rate") for n in numbers]
+    expected = [n if n is INFINITE else _uniforms.rate(n, name="rate") for n in numbers]
     assert each_rate(wrap(numbers)) == expected
 
 
@@ -48,7 +48,7 @@ def test_numbers_of_arrays_are_taken_exactly(kind, small_pieces):
 
 
 def test_equal_rates_in_other_clothes_are_drawn_together():
-    told = _arguments.rates([1, "1", 1.0, Fraction(1), Decimal(1), "1/2", 0.5], 7, name="rate")
+    told = _uniforms.rates([1, "1", 1.0, Fraction(1), Decimal(1), "1/2", 0.5], 7, name="rate")
     (piece,) = told.pieces()
     assert piece.exact(0) is piece.exact(4)
     assert piece.exact(5) is piece.exact(6)
@@ -56,7 +56,7 @@ def test_equal_rates_in_other_clothes_are_drawn_together():
 
 
 def test_more_different_rates_than_are_merged(monkeypatch):
-    monkeypatch.setattr(_arguments, "_MERGED", 2)
+    monkeypatch.setattr(_uniforms, "_MERGED", 2)
     numbers = [Fraction(1, n % 5 + 1) for n in range(20)]
     assert each_rate(numbers) == numbers
 
@@ -140,7 +140,7 @@ def test_memory_is_bounded_when_all_numbers_of_an_array_differ():
     numbers = 1 + np.arange(10**6) / 10**6
 
     def tell_apart():
-        for piece in _arguments.rates(numbers, 10**6, name="rate").pieces():
+        for piece in _uniforms.rates(numbers, 10**6, name="rate").pieces():
             assert all(1 <= piece.exact(i) < 2 for i in range(1000))
         return numbers
 
@@ -150,13 +150,13 @@ def test_memory_is_bounded_when_all_numbers_of_an_array_differ():
 @pytest.mark.heavy
 def test_memory_is_bounded_when_all_objects_of_a_list_differ(long_form, monkeypatch):
     pieces = 2
-    size = pieces * _arguments._LIST_PIECE if long_form else 2**16
+    size = pieces * _uniforms._LIST_PIECE if long_form else 2**16
     if not long_form:
-        monkeypatch.setattr(_arguments, "_LIST_PIECE", size // pieces)
+        monkeypatch.setattr(_uniforms, "_LIST_PIECE", size // pieces)
     numbers = [f"1/{i}" for i in range(1, size + 1)]
 
     def tell_apart():
-        for piece in _arguments.rates(numbers, size, name="rate").pieces():
+        for piece in _uniforms.rates(numbers, size, name="rate").pieces():
             assert piece.size == size // pieces
         return np.zeros(0)
 

@@ -15,7 +15,7 @@ import pytest
 from onesided import policy as p
 from onesided.conditions import Condition
 from onesided.schema import TEXT, bits
-from onesided.verify import Row, Tables, subsets
+from onesided_proofs.tables import Row, Tables, subsets
 
 AGES = (10, 40, None)
 PRICES = ((1, 0), (0, 1), (1, 1), (1, 3), (3, 1))

@@ -12,7 +12,7 @@ from onesided import policy as p
 from onesided.noise import NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.session import Mean, Variance
 from onesided.session.values._mean import Ends, Parts
-from onesided.verify import Row, Tables, subsets
+from onesided_proofs.tables import Row, Tables, subsets
 
 PEOPLE = pl.DataFrame({"person": [1, 2, 3, 4], "minor": [True, False, False, False],
                        "v": [0, 1, 3, 3], "g": ["a"] * 4})  # fmt: skip

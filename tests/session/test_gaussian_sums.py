@@ -29,7 +29,7 @@ from onesided.session import (
 )
 from onesided.session.kit import Groups, Moved, one_value
 from onesided.session.values._mean import Ends, Parts, _error
-from onesided.verify import Row, Tables, subsets
+from onesided_proofs.tables import Row, Tables, subsets
 
 RENYI = {"budget": 1, "delta_budget": "1/1000000", "accounting": "renyi"}
 ROWS = pl.DataFrame(

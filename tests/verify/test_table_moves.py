@@ -20,8 +20,7 @@ from onesided import policy as p
 from onesided.accounting import Bound
 from onesided.ledger import Unit
 from onesided.session import total_guarantee
-from onesided.verify import Row, Tables, subsets, table_moves
-from onesided.verify._universe import FAMILIES, Table
+from onesided_proofs.tables import FAMILIES, Row, Table, Tables, subsets, table_moves
 
 INF = od.INFINITE
 MEMBER = p.custom(kinds=["r", "absent"], edges=[("r", "r", 2), ("r", "absent")])

@@ -3,10 +3,14 @@
 from onesided.accounting._charges import (
     NOTE,
     Charged,
+    Repeated,
     SessionTotal,
+    charge_divergences,
     charge_loss,
+    divergences,
     less,
     noise_note,
+    repeated,
     several_note,
     steps_note,
     tight_guarantee,
@@ -46,7 +50,6 @@ from onesided.accounting._losses import (
     two_way_loss,
     worst_of,
 )
-from onesided.accounting._renyi import Repeated, charge_divergences, divergences, repeated
 
 __all__ = [
     "NOTE", "Bound", "Charged", "LossDistribution", "Repeated", "SampleAndNoise", "SessionTotal",

@@ -183,10 +183,7 @@ def extended_to_osdp(
 
 
 def from_dp(
-    policy: Policy,
-    *,
-    replace: Bound | None = None,
-    add_or_remove: Bound | None = None,
+    policy: Policy, *, replace: Bound | None = None, add_or_remove: Bound | None = None
 ) -> Guarantee:
     """What differential privacy promises under any policy: its loss on every edge, not scaled.
 

@@ -5,13 +5,12 @@
 what it means. The user's text never reaches an engine.
 """
 
-from onesided.conditions._apart import apart, equals, values_in
 from onesided.conditions._bind import BoundCondition, Condition, bind
 from onesided.conditions._evaluate import evaluate
 from onesided.conditions._parse import parse
 from onesided.conditions._translate import Translator
 from onesided.conditions._tree import Both, Node, Scalar, Terms, balanced, columns
-from onesided.conditions._truths import ANY, Truth, truths
+from onesided.conditions._truths import ANY, Truth, apart, equals, truths, values_in
 
 __all__ = [
     "ANY", "Both", "BoundCondition", "Condition", "Node", "Scalar", "Terms", "Translator", "Truth",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 from onesided.conditions import _tree as syntax
-from onesided.conditions._mixing import absolute_range, exact_range
+from onesided.conditions._bind import absolute_range, exact_range
 from onesided.schema import DAY, FIRST_DAY, INTEGER, LARGEST, LAST_DAY, NUMBER, Type, whole
 
 E = TypeVar("E")

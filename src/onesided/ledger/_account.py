@@ -71,10 +71,7 @@ _EXISTING: Final = {
         "between the two, or has not stored it yet",
         "The charge stays spent and the answer is lost; ask again under a new id.",
     ),
-    "other": (
-        "was charged on {day} (entry {number}) for another question",
-        "Ask under a new id.",
-    ),
+    "other": ("was charged on {day} (entry {number}) for another question", "Ask under a new id."),
     "charged": (
         "was already charged on {day} (entry {number})",
         "Recall its stored answer, or ask under a new id.",

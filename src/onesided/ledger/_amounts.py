@@ -54,7 +54,6 @@ class Check(Protocol):
 
     def __call__(self, value: object, *, name: str) -> Fraction:
         """The exact number."""
-        ...
 
 
 Orders: TypeAlias = tuple[int, ...]
@@ -236,13 +235,7 @@ def _write(amounts: Mapping[str, Loss]) -> str:
 
 
 def _read(written: str) -> Mapping[str, Loss]:
-    return _read_often(written) if len(written) <= _OFTEN else _read_once(written)
-
-
-@lru_cache(maxsize=256)
-def _read_often(written: str) -> Mapping[str, Loss]:
-    """As :func:`_read_once`; most rows repeat a few charges."""
-    return _read_once(written)
+    return (_read_often if len(written) <= _OFTEN else _read_once)(written)
 
 
 def _read_once(written: str) -> Mapping[str, Loss]:
@@ -255,6 +248,10 @@ def _read_once(written: str) -> Mapping[str, Loss]:
             for edge, value in table.items()
         }
     )
+
+
+# Most rows repeat a few charges.
+_read_often: Final = lru_cache(maxsize=256)(_read_once)
 
 
 def read_budget(

@@ -497,13 +497,7 @@ class Cells:
                 self._settle(dates, adding, self.common + spent, Fraction(1), two=True)
 
     def _settle(
-        self,
-        dates: Cohorts,
-        charge: Amounts,
-        spent: Amounts,
-        share: Fraction,
-        *,
-        two: bool = False,
+        self, dates: Cohorts, charge: Amounts, spent: Amounts, share: Fraction, *, two: bool = False
     ) -> None:
         limits = _limits_of(self.budget, share)
         try:

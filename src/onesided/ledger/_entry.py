@@ -7,7 +7,7 @@ import datetime as dt
 import hashlib
 import json
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -437,19 +437,24 @@ def amounts_in(entry: Entry, *, total: bool) -> Amounts:
 
 def amounts_of(row: Row) -> tuple[Amounts, Amounts]:
     """What ``row`` charged, and the totals it states."""
-    try:
-        total = _amounts.read(row.total_epsilon, row.total_delta)
-        return charge_of(row), _with_orders(row, total, "total")
-    except (ValueError, TypeError, ParameterError):
-        raise tampered(row.number, "its amounts cannot be read") from None
+    stated = row.total_epsilon, row.total_delta
+    with _readable(row.number, "amounts"):
+        return charge_of(row), _with_orders(row, _amounts.read(*stated), "total")
 
 
 def charge_of(row: Row) -> Amounts:
     """What ``row`` charged."""
-    try:
+    with _readable(row.number, "amounts"):
         return _with_orders(row, _amounts.read(row.epsilon, row.delta), "charged")
-    except (ValueError, TypeError, ParameterError):
-        raise tampered(row.number, "its amounts cannot be read") from None
+
+
+@contextlib.contextmanager
+def _readable(number: int, what: str) -> Iterator[None]:
+    """Whatever is not as we write it was changed. Errors: TamperedLedgerError."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, ParameterError):
+        raise tampered(number, f"its {what} cannot be read") from None
 
 
 def _with_orders(row: Row, amounts: Amounts, name: str) -> Amounts:
@@ -481,27 +486,21 @@ def question_of(row: Row) -> str | None:
 
 def cohorts_of(row: Row) -> Cohorts:
     """The dates that a row of an account by cohort charged."""
-    try:
+    with _readable(row.number, "dates"):
         return Cohorts.read(_detail(row).get(COHORTS))
-    except (KeyError, TypeError, ValueError, ParameterError):
-        raise tampered(row.number, "its dates cannot be read") from None
 
 
 def day_of(row: Row) -> dt.date:
     """The day, in UTC, on which a row was written."""
-    try:
+    with _readable(row.number, "time"):
         return dt.date.fromisoformat(row.time[:10])
-    except ValueError:
-        raise tampered(row.number, "its time cannot be read") from None
 
 
 def calendar_in(number: int, detail: Mapping[str, object]) -> Calendar | None:
     """How an opening's detail parts its budget; None where it does not."""
     told = detail.get("calendar")
-    try:
+    with _readable(number, "calendar"):
         return None if told is None else Calendar.read(told)
-    except (KeyError, TypeError, ValueError, ParameterError):
-        raise tampered(number, "its calendar cannot be read") from None
 
 
 def since_of(row: Row) -> str:
@@ -512,10 +511,8 @@ def since_of(row: Row) -> str:
 def unit_of(row: Row) -> Unit | None:
     """Whom the account of ``row`` protects; None if nobody said."""
     written = None if row.format < FORMAT else _detail(row).get(UNIT)
-    try:
+    with _readable(row.number, "detail"):
         return None if written is None else Unit.read(written)
-    except ParameterError:
-        raise tampered(row.number, "its detail cannot be read") from None
 
 
 def _reserved(row: Row, key: str) -> str | None:
@@ -526,12 +523,10 @@ def _reserved(row: Row, key: str) -> str | None:
 
 
 def _detail(row: Row) -> dict[str, object]:
-    try:
+    with _readable(row.number, "detail"):
         detail = read_json(row.detail)
-    except (ValueError, TypeError):
-        detail = None
-    if isinstance(detail, dict):
-        return detail
+        if isinstance(detail, dict):
+            return detail
     raise tampered(row.number, "its detail cannot be read")
 
 
@@ -697,18 +692,18 @@ def balances(entries: Iterable[Entry]) -> tuple[Balance, ...]:
     >>> balances(ledger.entries()) == ledger.balances()
     True
     """
-    found: dict[str, _Sums] = {}
+    found: dict[str, Balance] = {}
     for entry in entries:
         held = found.get(entry.policy_id)
         if entry.kind == OPEN:
             if held is not None:
                 raise tampered(entry.number, "it opens an account for the second time")
-            found[entry.policy_id] = _Sums(_opened(entry))
+            found[entry.policy_id] = _opened(entry)
         elif held is None:
             raise tampered(entry.number, "its policy was never opened")
         else:
-            held.add(entry)
-    return tuple(sums.balance() for sums in found.values())
+            found[entry.policy_id] = _charged(held, entry)
+    return tuple(found.values())
 
 
 def stated_balance(
@@ -727,44 +722,26 @@ def stated_balance(
     return replace(opened, total=total, releases=last.releases, units=units, cells=cells)
 
 
-class _Sums:
-    """An account while its charges are summed."""
-
-    def __init__(self, opened: Balance) -> None:
-        self._opened = opened
-        self._total = opened.total
-        self._releases = 0
-        self._units: set[Unit | None] = set()
-
-    def add(self, entry: Entry) -> None:
-        charged, so_far = amounts_in(entry, total=False), self._total
-        if not charged.epsilon.keys() == charged.delta.keys() == so_far.epsilon.keys():
-            raise tampered(entry.number, "its edges are not those of its account")
-        if charged.orders.keys() != so_far.orders.keys():
-            raise tampered(entry.number, "its divergences are not those of its account")
-        self._total = so_far + charged
-        if self._opened.cells is not None and entry.cohorts is not None:
-            self._opened.cells.add(
-                entry.number, entry.cohorts, charged, dt.date.fromisoformat(entry.time[:10])
-            )
-        self._releases += entry.kind == SPEND
-        if entry.kind == SPEND:
-            self._units.add(entry.unit or unit_of_0_1_0(entry.detail.get("unit")))
-
-    def balance(self) -> Balance:
-        return replace(
-            self._opened,
-            total=self._total,
-            releases=self._releases,
-            units=frozenset(self._units) or self._opened.units,
-        )
+def _charged(held: Balance, entry: Entry) -> Balance:
+    """An account after one more of its entries."""
+    charged, so_far = amounts_in(entry, total=False), held.total
+    if not charged.epsilon.keys() == charged.delta.keys() == so_far.epsilon.keys():
+        raise tampered(entry.number, "its edges are not those of its account")
+    if charged.orders.keys() != so_far.orders.keys():
+        raise tampered(entry.number, "its divergences are not those of its account")
+    if held.cells is not None and entry.cohorts is not None:
+        day = dt.date.fromisoformat(entry.time[:10])
+        held.cells.add(entry.number, entry.cohorts, charged, day)
+    if entry.kind != SPEND:
+        return replace(held, total=so_far + charged)
+    unit = entry.unit or unit_of_0_1_0(entry.detail.get("unit"))
+    units = (held.units if held.releases else frozenset()) | {unit}
+    return replace(held, total=so_far + charged, releases=held.releases + 1, units=units)
 
 
 def _opened(entry: Entry) -> Balance:
-    limits, calendar = (
-        limits_of(entry.number, entry.detail),
-        calendar_in(entry.number, entry.detail),
-    )
+    limits = limits_of(entry.number, entry.detail)
+    calendar = calendar_in(entry.number, entry.detail)
     return Balance(
         opened=entry.number,
         policy_id=entry.policy_id,

@@ -71,7 +71,6 @@ class Laws(Protocol):
         delta: Mapping[str, Fraction],
     ) -> Mapping[str, tuple[Loss, ...]]:
         """At each of the orders."""
-        ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -375,11 +374,7 @@ class Ledger:
             # From here on no frame of ours holds the password, whatever a traceback shows.
             where = DatabaseUrl(where)
         # The store at a place; what is there already is looked at now.
-        from onesided.ledger._places import (  # noqa: PLC0415 - SQLAlchemy loads on use
-            FilePlace,
-            MemoryPlace,
-            PostgresPlace,
-        )
+        from onesided.ledger._places import FilePlace, MemoryPlace, PostgresPlace  # noqa: PLC0415 - SQLAlchemy loads on use
         from onesided.ledger._store import Store  # noqa: PLC0415
 
         if where is None:

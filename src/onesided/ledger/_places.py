@@ -9,8 +9,7 @@ from typing import Final, NoReturn
 from sqlalchemy import Connection
 
 from onesided.errors import LedgerFormatError, LedgerUnavailableError
-from onesided.ledger import _schema
-from onesided.ledger._store import ensure_current, version_table_found
+from onesided.ledger._store import KIND, TABLES, create, ensure_current, version_table_found
 from onesided.store import DatabaseUrl, postgres, sqlite
 from onesided.store.postgres import PostgresDatabase
 from onesided.store.sqlite import SqliteDatabase
@@ -21,7 +20,7 @@ GUARDS: Final = (
     *(
         f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
         "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
-        for table in _schema.TABLES
+        for table in TABLES
         for verb in ("UPDATE", "DELETE")
     ),
     "CREATE TRIGGER onesided_entries_in_order BEFORE INSERT ON onesided_entries "
@@ -42,7 +41,7 @@ class MemoryPlace:
     file: Path | None = None
 
     def __init__(self) -> None:
-        self._database = sqlite.open_memory(_schema.KIND, name=self.name)
+        self._database = sqlite.open_memory(KIND, name=self.name)
         self.make()
 
     def find(self) -> SqliteDatabase:
@@ -100,11 +99,7 @@ class FilePlace:
                 ledger=str(self._path),
             )
         database = sqlite.identified(
-            self._path,
-            kind=_schema.KIND,
-            name=self.name,
-            timeout=self._timeout,
-            found=version_table_found,
+            self._path, kind=KIND, name=self.name, timeout=self._timeout, found=version_table_found
         )
         try:
             ensure_current(database)
@@ -116,9 +111,7 @@ class FilePlace:
 
     def make(self) -> None:
         """A file for its owner alone."""
-        sqlite.create_file(
-            self._path, kind=_schema.KIND, name=self.name, timeout=self._timeout, fill=_fill
-        )
+        sqlite.create_file(self._path, kind=KIND, name=self.name, timeout=self._timeout, fill=_fill)
 
     def damage(self, connection: Connection) -> str:
         """SQLite's integrity check, then the guards."""
@@ -132,7 +125,7 @@ class FilePlace:
 
 
 def _fill(connection: Connection) -> None:
-    _schema.create(connection, guards=GUARDS)
+    create(connection, guards=GUARDS)
 
 
 def _damage(database: SqliteDatabase, connection: Connection) -> str:
@@ -183,9 +176,7 @@ class PostgresPlace:
     def __init__(self, url: DatabaseUrl, *, timeout: float, create: bool = True) -> None:
         self.name = f"ledger {url}"
         self._named = url.schema_named
-        self._database = postgres.open_database(
-            url, kind=_schema.KIND, name=self.name, timeout=timeout
-        )
+        self._database = postgres.open_database(url, kind=KIND, name=self.name, timeout=timeout)
         try:
             self._refuse_absent(create=create)
         except BaseException:
@@ -222,14 +213,14 @@ class PostgresPlace:
         database = self._database
         with database.translated(), database.transaction(write=True) as connection:
             if not version_table_found(connection, schema=database.schema):
-                _schema.create(connection, guards=guards(database))
+                create(connection, guards=guards(database))
 
     def damage(self, connection: Connection) -> str:
         """The guards must be there and enabled; pages are the server's own care."""
         enabled = connection.exec_driver_sql(_GUARDS_FOUND, (self._database.schema,)).scalar()
-        if enabled != len(_schema.TABLES):
+        if enabled != len(TABLES):
             return "its append-only triggers are missing or disabled"
-        asked = (self._database.schema, list(_schema.TABLES))
+        asked = (self._database.schema, list(TABLES))
         others = connection.exec_driver_sql(_OTHERS_FOUND, asked).scalar()
         return "it has triggers, rules or row security that are not its own" if others else ""
 
@@ -247,6 +238,6 @@ def guards(database: PostgresDatabase) -> tuple[str, ...]:
         *(
             f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE "
             f"ON {database.quoted(table)} FOR EACH STATEMENT EXECUTE FUNCTION {function}()"
-            for table in _schema.TABLES
+            for table in TABLES
         ),
     )

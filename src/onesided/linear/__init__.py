@@ -5,13 +5,7 @@ moves change of its answers is worked out exactly. SciPy (extra ``linear``) is n
 of at least 0, by gradient descent, and where a large strategy may not determine every cell.
 """
 
-from onesided.linear._choose import (
-    BinaryStrategy,
-    best_repeated,
-    candidates,
-    every_binary_strategy,
-    optimised,
-)
+from onesided.linear._choose import candidates, optimised
 from onesided.linear._error import (
     LengthError,
     Ranges,
@@ -63,11 +57,11 @@ from onesided.linear._strategies import (
 )
 
 __all__ = [
-    "BinaryStrategy", "Bins", "Blocks", "Border", "Dense", "EdgeCounts", "Grid", "Haar",
+    "Bins", "Blocks", "Border", "Dense", "EdgeCounts", "Grid", "Haar",
     "Hierarchy", "Identity", "Kron", "LengthError", "Meets", "Moves", "Operator", "OperatorSum",
     "Prefix", "Product", "Quadtree", "Ranges", "Relabelled", "Stack", "Suffix", "Tents",
-    "all_ranges", "best_repeated", "block_prefix", "by_length", "candidates", "conjugate_gradients",
-    "edge_counts", "error_factors", "every_binary_strategy", "expected_error", "grid_blocks",
+    "all_ranges", "block_prefix", "by_length", "candidates", "conjugate_gradients",
+    "edge_counts", "error_factors", "expected_error", "grid_blocks",
     "kron", "laplace_variance", "least_squares", "likeliest", "marginals", "moves_of",
     "non_negative", "optimised", "row_prefix", "sampled_ranges", "sensitivity", "staggered",
     "strategy_shifts", "summed_area",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import combinations_with_replacement, product
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
@@ -30,80 +29,13 @@ from onesided.linear._strategies import (
     summed_area,
 )
 
-# Strategies found by search: gradients for some dozens of cells, all of them for four.
+# Strategies found by search: gradients for some dozens of cells.
 
 
 _MOST_CELLS: Final = 256
-_MOST_BINARY: Final = 4
 _MOST_PAIRS: Final = 2**16
 _GRAIN: Final = 2**12
 _LEAST: Final = 1e-3
-
-
-class BinaryStrategy(NamedTuple):
-    """A strategy of zeros and ones and what it costs: eq. (5), per unit of noise.
-
-    >>> from onesided.linear import Identity, moves_of
-    >>> from onesided.policy import addition_only
-    >>> found = list(every_binary_strategy(moves_of(addition_only(), 2), Identity(2)))
-    >>> min(one.error for one in found)
-    2.0
-    """
-
-    matrix: Array
-    sensitivity: int
-    error: float
-
-
-def every_binary_strategy(moves: Moves, workload: Operator) -> Iterator[BinaryStrategy]:
-    """Every set of different 0/1 rows over at most four cells that determines all the cells.
-
-    ``error`` is ``sensitivity^2 * trace(Q (A'A)^-1 Q')``; times 2/ε² it is the sum of the
-    queries' variances under Laplace noise. A row that is repeated is another strategy, which
-    this does not list: on a line of four cells :func:`best_repeated` looks at those.
-
-    >>> from onesided.linear import Identity, moves_of
-    >>> from onesided.policy import addition_only
-    >>> len(list(every_binary_strategy(moves_of(addition_only(), 2), Identity(2))))
-    4
-    """
-    cells = whole(moves.cells, name="cells", least=1, most=_MOST_BINARY)
-    steps = _steps(moves)
-    rows = np.array(list(product((0, 1), repeat=cells)))[1:]
-    asked = workload.dense().astype(float)
-    for chosen in range(1, 2 ** len(rows)):
-        picked = rows[[k for k in range(len(rows)) if chosen >> k & 1]]
-        if len(picked) < cells:
-            continue
-        found = _costed(picked, steps, asked)
-        if found is not None:
-            yield found
-
-
-def best_repeated(moves: Moves, workload: Operator, most: int) -> BinaryStrategy:
-    """The best 0/1 strategy of at most ``most`` rows, repeated rows allowed.
-
-    Errors: ParameterError for too many cells, or fewer rows than cells.
-
-    >>> from onesided.linear import Prefix, moves_of
-    >>> from onesided.policy import addition_only
-    >>> best_repeated(moves_of(addition_only(), 2), Prefix(2), 3).matrix.tolist()
-    [[0, 1], [1, 0]]
-    """
-    cells = whole(moves.cells, name="cells", least=1, most=_MOST_BINARY)
-    steps, asked = _steps(moves), workload.dense().astype(float)
-    rows = np.array(list(product((0, 1), repeat=cells)))[1:]
-    best: BinaryStrategy | None = None
-    for count in range(cells, most + 1):
-        for chosen in combinations_with_replacement(range(len(rows)), count):
-            found = _costed(rows[list(chosen)], steps, asked)
-            if found is not None and (best is None or found.error < best.error):
-                best = found
-    if best is None:
-        raise ParameterError(
-            f"No strategy of {most} rows determines {cells} cells.", hint="Allow more rows."
-        )
-    return best
 
 
 def optimised(moves: Moves, workload: Operator, *, start: Operator, rounds: int = 200) -> Operator:
@@ -129,7 +61,7 @@ def optimised(moves: Moves, workload: Operator, *, start: Operator, rounds: int 
     if rows.min() < 0:
         raise ParameterError("The start has negative entries.", hint="Start from sums of cells.")
     asked = workload.dense().astype(float)
-    steps, gram = _steps(moves), asked.T @ asked
+    steps, gram = every_step(moves), asked.T @ asked
     scale = rows.max()
     values = np.concatenate([np.full(cells, 0.05), (rows / scale).ravel()])
     minimize = _scipy("optimize").minimize
@@ -189,7 +121,7 @@ def _objective(
     )
 
 
-def _steps(moves: Moves) -> Array:
+def every_step(moves: Moves) -> Array:
     """Every move as a column: -1 at the cell that is left, 1 at the one that is entered."""
     found: set[tuple[int, int]] = set()
     for _, sweep in moves.sweeps:
@@ -208,16 +140,6 @@ def _steps(moves: Moves) -> Array:
         if one >= 0:
             steps[one, k] = -1
     return steps
-
-
-def _costed(matrix: Array, steps: Array, asked: Array) -> BinaryStrategy | None:
-    """None if the matrix does not determine the cells."""
-    gram = matrix.T @ matrix
-    if round(float(np.linalg.det(gram))) == 0:  # a whole number below 10^4
-        return None
-    size = int(np.abs(matrix @ steps).sum(axis=0).max())
-    solved: Any = np.linalg.solve(gram.astype(float), asked.T)
-    return BinaryStrategy(matrix, size, size**2 * float(np.sum(asked.T * solved)))
 
 
 # Which strategies to consider for a grid; the error decides among them.

@@ -438,12 +438,7 @@ class EdgeCounts(Operator):
             apart = apart[one[apart] != two[apart]]
         plus, minus = self._signed_depths
         found = one >= 0
-        return Meets(
-            np.where(found, plus[one], 0),
-            0,
-            0,
-            np.where(found, minus[one], 0),
-        )
+        return Meets(np.where(found, plus[one], 0), 0, 0, np.where(found, minus[one], 0))
 
     def solve(self, values: Array) -> Array:
         edges = _times(self.signs, np.asarray(values, dtype=float))

@@ -320,144 +320,19 @@ def _scaled(values: Array, by: Array) -> Array:
     return np.asarray((values.T / by).T)
 
 
-# ZeroOne over a tree of intervals, with Hay et al.'s least squares in linear time.
+# Sums over a tree of intervals or squares, with Hay et al.'s least squares in linear time.
 
 
-class Hierarchy(ZeroOne):
-    """Each level merges ``branching`` neighbours of the level below, from cells to the total.
+class _Tree(ZeroOne):
+    """Squares of side 1, b, b^2, ... up to the whole plane, of which a line is one row.
 
-    Rows stand from the total down to the cells. Any number of cells; the last node of a level
-    may be smaller. Source: Hay, Rastogi, Miklau, Suciu 2010; least squares by their two passes,
-    with each node's own variance, so that smaller nodes are weighted right.
-
-    >>> from onesided.linear import Hierarchy
-    >>> Hierarchy(2).dense().tolist()
-    [[1, 1], [1, 0], [0, 1]]
+    Rows stand from the total down to the cells; the last node of a level may be smaller. Least
+    squares by the two passes of Hay, Rastogi, Miklau and Suciu 2010, with each node's own variance,
+    so that smaller nodes are weighted right.
     """
 
-    def __init__(self, n: int, branching: int = 2) -> None:
-        self.n = Bins(n, 1).n
-        self.branching = whole(branching, name="branching", least=2, most=2**20)
-        widths = [1]
-        while widths[-1] < self.n:
-            widths.append(widths[-1] * self.branching)
-        self.levels = tuple(Bins(self.n, width) for width in reversed(widths))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return sum(level.shape[0] for level in self.levels), self.n
-
-    solvable = True
-
-    def monotone_on(self, plane: tuple[int, int]) -> bool:
-        return 1 in plane
-
-    def apply(self, values: Array) -> Array:
-        rows = [values]
-        for _ in self.levels[1:]:
-            rows.append(_gather(rows[-1], self.branching))
-        return np.concatenate(rows[::-1])
-
-    def adjoint(self, values: Array) -> Array:
-        levels = self._split(values)
-        total = levels[0]
-        for level in levels[1:]:
-            total = level + np.repeat(total, self.branching, axis=0)[: len(level)]
-        return total
-
-    def meets(self, x: Array, y: Array) -> Meets:
-        count = np.zeros(x.shape, dtype=np.int64)
-        for level in self.levels:
-            count += (x // level.width) == (y // level.width)
-        return Meets(count)
-
-    def solve(self, values: Array) -> Array:
-        """Up: each node's own answer weighed against its children's sum; down: what is left."""
-        levels = self._split(np.asarray(values, dtype=float))
-        best = [levels[-1]]
-        for own, spread in zip(levels[-2::-1], self._sums[::-1], strict=True):
-            share = _tall(spread / (spread + 1), own)
-            best.append(own * share + _gather(best[-1], self.branching) * (1 - share))
-        best.reverse()
-        sums = best[0]
-        for below, spread, own in zip(best[1:], self._sums, self._spreads[1:], strict=True):
-            gap = (sums - _gather(below, self.branching)) / _tall(spread, sums)
-            sums = below + self._down(gap, below) * _tall(own, below)
-        return np.asarray(sums)
-
-    def gram_solve(self, values: Array) -> Array:
-        # A' y = values for y = values on the cells' own rows, so A+ y = (A'A)^-1 values.
-        cells = np.asarray(values, dtype=float)
-        above = np.zeros((self.shape[0] - self.n, *cells.shape[1:]))
-        return self.solve(np.concatenate([above, cells]))
-
-    @cached_property
-    def _spreads(self) -> list[Array]:
-        """Per level from the root, each node's variance from itself and all below it."""
-        spreads = [np.ones(self.n)]
-        for _ in self.levels[1:]:
-            sums = _gather(spreads[-1], self.branching)
-            spreads.append(sums / (sums + 1))
-        return spreads[::-1]
-
-    @cached_property
-    def _sums(self) -> list[Array]:
-        """Per level above the cells, the variance of the sum of each node's children."""
-        return [_gather(spread, self.branching) for spread in self._spreads[1:]]
-
-    def _down(self, values: Array, below: Array) -> Array:
-        return np.repeat(values, self.branching, axis=0)[: len(below)]
-
-    def _split(self, values: Array) -> list[Array]:
-        ends = np.cumsum([level.shape[0] for level in self.levels])[:-1]
-        return np.split(values, ends)
-
-
-def _gather(values: Array, branching: int) -> Array:
-    return np.asarray(np.add.reduceat(values, np.arange(0, len(values), branching), axis=0))
-
-
-def _tall(values: Array, like: Array) -> Array:
-    """A column per node, to go with many right-hand sides."""
-    return values.reshape(-1, *([1] * (like.ndim - 1)))
-
-
-# Strategies on a grid of rows and columns, and strategies for neighbourhoods of several cells.
-
-_MOST_BLOCKS: Final = 2_048
-
-
-def row_prefix(shape: int | Sequence[int]) -> Operator:
-    """Prefix sums along each row of a grid.
-
-    >>> from onesided.linear import row_prefix
-    >>> row_prefix((1, 2)).dense().tolist()
-    [[1, 0], [1, 1]]
-    """
-    rows, columns = Grid(shape).plane
-    return Kron(Identity(rows), Prefix(columns))
-
-
-def summed_area(shape: int | Sequence[int]) -> Operator:
-    """The summed-area table: each entry the sum of all cells above and to the left.
-
-    >>> summed_area((2, 2)).dense()[-1].tolist()
-    [1, 1, 1, 1]
-    """
-    rows, columns = Grid(shape).plane
-    return Kron(Prefix(rows), Prefix(columns))
-
-
-class Quadtree(ZeroOne):
-    """Squares of side 1, b, b^2, ... up to the whole grid; rows from the total to the cells.
-
-    >>> from onesided.linear import Quadtree
-    >>> Quadtree((2, 2)).shape
-    (5, 4)
-    """
-
-    def __init__(self, shape: int | Sequence[int], branching: int = 2) -> None:
-        self.grid = Grid(shape).plane
+    def __init__(self, grid: tuple[int, int], branching: int) -> None:
+        self.grid = grid
         self.branching = whole(branching, name="branching", least=2, most=2**20)
         widths = [1]
         while widths[-1] < max(self.grid):
@@ -472,9 +347,6 @@ class Quadtree(ZeroOne):
         return sum(rows * columns for rows, columns in self.sides), self.grid[0] * self.grid[1]
 
     solvable = True
-
-    def monotone_on(self, plane: tuple[int, int]) -> bool:
-        return plane == self.grid
 
     def apply(self, values: Array) -> Array:
         levels = [values]
@@ -535,22 +407,88 @@ class Quadtree(ZeroOne):
         rows, columns = self.sides[level]
         table = values.reshape(rows, columns, *values.shape[1:])
         for axis, side in enumerate((rows, columns)):
-            table = np.add.reduceat(table, np.arange(0, side, self.branching), axis=axis)
+            if side > 1:
+                table = np.add.reduceat(table, np.arange(0, side, self.branching), axis=axis)
         return table.reshape(-1, *values.shape[1:])
 
     def _spread(self, values: Array, level: int) -> Array:
         """Each parent's value for all its children at ``level``."""
         table = values.reshape(*self.sides[level - 1], *values.shape[1:])
         for axis, side in enumerate(self.sides[level]):
-            keep = [slice(None)] * axis + [slice(side)]
-            table = np.repeat(table, self.branching, axis=axis)[tuple(keep)]
+            if side > 1:
+                keep = [slice(None)] * axis + [slice(side)]
+                table = np.repeat(table, self.branching, axis=axis)[tuple(keep)]
         return table.reshape(-1, *values.shape[1:])
 
     def _split(self, values: Array) -> list[Array]:
         return np.split(values, np.cumsum([rows * columns for rows, columns in self.sides])[:-1])
 
 
-class Blocks(Operator):
+class Hierarchy(_Tree):
+    """Each level merges ``branching`` neighbours of the level below, from cells to the total.
+
+    Rows stand from the total down to the cells. Any number of cells; the last node of a level
+    may be smaller. Source: Hay, Rastogi, Miklau, Suciu 2010.
+
+    >>> from onesided.linear import Hierarchy
+    >>> Hierarchy(2).dense().tolist()
+    [[1, 1], [1, 0], [0, 1]]
+    """
+
+    def __init__(self, n: int, branching: int = 2) -> None:
+        super().__init__((1, _cells(n)), branching)
+
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        return 1 in plane
+
+
+class Quadtree(_Tree):
+    """Squares of side 1, b, b^2, ... up to the whole grid; rows from the total to the cells.
+
+    >>> from onesided.linear import Quadtree
+    >>> Quadtree((2, 2)).shape
+    (5, 4)
+    """
+
+    def __init__(self, shape: int | Sequence[int], branching: int = 2) -> None:
+        super().__init__(Grid(shape).plane, branching)
+
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        return plane == self.grid
+
+
+def _tall(values: Array, like: Array) -> Array:
+    """A column per node, to go with many right-hand sides."""
+    return values.reshape(-1, *([1] * (like.ndim - 1)))
+
+
+# Strategies on a grid of rows and columns, and strategies for neighbourhoods of several cells.
+
+_MOST_BLOCKS: Final = 2_048
+
+
+def row_prefix(shape: int | Sequence[int]) -> Operator:
+    """Prefix sums along each row of a grid.
+
+    >>> from onesided.linear import row_prefix
+    >>> row_prefix((1, 2)).dense().tolist()
+    [[1, 0], [1, 1]]
+    """
+    rows, columns = Grid(shape).plane
+    return Kron(Identity(rows), Prefix(columns))
+
+
+def summed_area(shape: int | Sequence[int]) -> Operator:
+    """The summed-area table: each entry the sum of all cells above and to the left.
+
+    >>> summed_area((2, 2)).dense()[-1].tolist()
+    [1, 1, 1, 1]
+    """
+    rows, columns = Grid(shape).plane
+    return Kron(Prefix(rows), Prefix(columns))
+
+
+class Blocks(Stack):
     """Every cell, and ``coarse`` on blocks of cells: a tree of few long steps, as a spanner is.
 
     ``labels``: the block of each cell. In a neighbourhood as wide as a block a move changes two
@@ -563,43 +501,14 @@ class Blocks(Operator):
     """
 
     def __init__(self, coarse: Operator, labels: Array) -> None:
-        self.coarse = coarse
-        self.merged = Relabelled(coarse, labels)
-        self._both = Stack([Identity(self.merged.labels.size), self.merged])
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._both.shape
-
-    @property
-    def largest(self) -> int:
-        return self._both.largest
-
-    @property
-    def is_non_negative(self) -> bool:
-        return self._both.is_non_negative
+        self.coarse, self.merged = coarse, Relabelled(coarse, labels)
+        super().__init__([Identity(self.merged.labels.size), self.merged])
 
     @property
     def solvable(self) -> bool:
         return self.coarse.shape[1] <= _MOST_BLOCKS
 
     determined = True
-
-    def monotone_on(self, plane: tuple[int, int]) -> bool:
-        return self._both.monotone_on(plane)
-
-    def apply(self, values: Array) -> Array:
-        return self._both.apply(values)
-
-    def adjoint(self, values: Array) -> Array:
-        return self._both.adjoint(values)
-
-    @property
-    def flat(self) -> bool:
-        return self._both.flat
-
-    def meets(self, x: Array, y: Array) -> Meets | None:
-        return self._both.meets(x, y)
 
     def gram_solve(self, values: Array) -> Array | None:
         """(I + L'GL)^-1 = I - L' (I + GD)^-1 G L, with L the blocks and D their sizes.

@@ -1,21 +1,24 @@
 """What mechanisms and questions need of linear algebra beside the public names."""
 
+from onesided.linear._choose import every_step
 from onesided.linear._error import (
+    Held,
     alike,
     cost,
     draws_for,
     factors,
+    held_factors,
     holds_cells,
     sampled_factors,
     thinned,
     understated,
     weights,
 )
-from onesided.linear._graph import MarginModel, cells_of
-from onesided.linear._held import Held, held_factors
 from onesided.linear._margins import (
+    MarginModel,
     Margins,
     best_weights,
+    cells_of,
     has_margins,
     kept_within,
     square_shifts,

@@ -13,11 +13,15 @@ from onesided.mechanism._certify import (
     StreamAnswer,
     TruncatedCounts,
 )
-from onesided.mechanism._checked import CheckRecord
 from onesided.mechanism._continual import isotonic
-from onesided.mechanism._cube import CubeCounts, CubeEstimates, CubeThresholds
+from onesided.mechanism._cube import (
+    CubeCounts,
+    CubeEstimates,
+    CubeThresholds,
+    GaussianCounts,
+    GaussianSums,
+)
 from onesided.mechanism._fit import Compounds, Mechanism
-from onesided.mechanism._gaussian import GaussianCounts, GaussianSums
 from onesided.mechanism._persistent import PersistentSample
 from onesided.mechanism._quantiles import (
     Cumulative,
@@ -31,9 +35,10 @@ from onesided.mechanism._selection import (
     PeeledTopK,
     TopK,
     TopKAnswer,
+    UnknownKeys,
     mean_relative_error,
 )
-from onesided.mechanism._unknown import UnknownKeys
+from onesided.mechanism._source import CheckRecord
 from onesided.mechanism.law import AGeo, ALap, Counts, Interval, Staircase, StairSums, Sums
 
 if TYPE_CHECKING:

@@ -42,11 +42,9 @@ class Mechanism(Protocol):
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> Any:
         """The published answer; ``noise`` defaults to fresh secure noise."""
-        ...
 
     def loss(self, shift: Shift) -> Loss:
         """The exact worst log-ratio along a move that shifts the values by ``shift``, in nats."""
-        ...
 
 
 def counts_of(values: ArrayLike) -> IntArray:
@@ -212,6 +210,15 @@ def moves_over(shifts: Mapping[Edge, Iterable[Shift]], epsilon: Fraction) -> lis
     return [Move(edge, shift, epsilon * edge.weight) for edge in shifts for shift in shifts[edge]]
 
 
+def refuse_no_policy(policy: object) -> None:
+    """Errors: PolicyError."""
+    if not isinstance(policy, Policy):
+        raise PolicyError(
+            f"policy must be a Policy, got {policy!r}.",
+            hint="Make one with onesided.policy, for example presence(max_groups=3).",
+        )
+
+
 def count_moves(
     policy: Policy,
     *,
@@ -232,11 +239,7 @@ def count_moves(
     >>> [move.shift.fall for move in count_moves(presence(max_groups=2), epsilon=1)]
     [2]
     """
-    if not isinstance(policy, Policy):
-        raise PolicyError(
-            f"policy must be a Policy, got {policy!r}.",
-            hint="Make one with onesided.policy, for example presence(max_groups=3).",
-        )
+    refuse_no_policy(policy)
     asked = _count_of(query, max_groups, counted, truncated=truncated)
     moves = moves_over(policy.shifts(asked), positive(epsilon, name="epsilon"))
     if compounds is not None:
@@ -470,12 +473,10 @@ class Rates(Protocol):
     @property
     def upper_rate(self) -> Loss:
         """That of the noise above the truth."""
-        ...
 
     @property
     def lower_rate(self) -> Loss:
         """That of the noise below it."""
-        ...
 
 
 class TwoRates(Fitted):

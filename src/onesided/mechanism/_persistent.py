@@ -26,11 +26,9 @@ class Coins(Protocol):
 
     def keeps(self, rate: Loss, unit: bytes) -> bool:
         """True with probability ``1 - e^-rate``: the one coin by which a unit enters."""
-        ...
 
     def leaves(self, chance: Fraction, unit: bytes, month: int) -> bool:
         """True with the given chance: the coin by which a unit leaves in one month."""
-        ...
 
 
 class KeyedCoins:

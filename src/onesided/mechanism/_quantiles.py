@@ -11,16 +11,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onesided._numbers import (
-    INFINITE,
-    MAX_COUNT,
-    Infinite,
-    Loss,
-    Number,
-    rate,
-    strict_share,
-    whole,
-)
+from onesided._numbers import INFINITE, MAX_COUNT, Infinite, Loss, Number, rate, strict_share, whole
 from onesided.errors import DataError, ParameterError
 from onesided.fields import Exact, Field, Rate, Whole
 from onesided.mechanism._fit import Fitted, Move, TwoRates, choose, counts_of, part_of

@@ -8,7 +8,6 @@ Fraction(1, 2)
 
 from onesided.fields import Exact, Field, MaybeWhole, Rate, Whole, settle
 from onesided.mechanism._certify import Thresholds, decide, thresholds_of, with_thresholds
-from onesided.mechanism._checked import named_shifts
 from onesided.mechanism._fit import (
     Move,
     count_moves,
@@ -16,10 +15,11 @@ from onesided.mechanism._fit import (
     largest_rate,
     rates_for,
     rates_over,
+    refuse_no_policy,
 )
 from onesided.mechanism._persistent import KEY_BYTES, KeyedCoins
 from onesided.mechanism._sampling import open_kinds, samples_for
-from onesided.mechanism._source import source_of
+from onesided.mechanism._source import named_shifts, source_of
 from onesided.mechanism._steps import (
     Chosen,
     Counted,

@@ -3,8 +3,8 @@
 The only floor that draws. Every draw is exactly distributed; see docs/exact-sampling.md.
 """
 
-from onesided.noise._distribution import TwoSidedGeometric
 from onesided.noise._gaussian import DiscreteGaussian
+from onesided.noise._geometric import TwoSidedGeometric
 from onesided.noise._noise import (
     KEY_BYTES,
     FreshNoise,

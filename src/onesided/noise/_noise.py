@@ -20,7 +20,7 @@ from onesided import _numbers
 from onesided._numbers import INFINITE, Infinite, Loss, Number, whole
 from onesided._process import this_process
 from onesided.errors import NoiseError
-from onesided.noise import _arguments, _gaussian, _geometric, _order, _uniforms
+from onesided.noise import _gaussian, _geometric, _order, _uniforms
 from onesided.noise._geometric import plan
 from onesided.noise._source import (
     Bits,
@@ -105,19 +105,19 @@ class ExactNoise:
 
     def geometric(self, rate: Rates, size: int) -> IntArray:
         """``Pr[G = k] = (1 - e^-rate) e^(-rate k)`` for k = 0, 1, 2, ...; at most 2^53."""
-        size = _arguments.size(size)
-        rates = _arguments.rates(rate, size, name="rate")
-        if size == 1 and not isinstance(rates, _arguments.EachRate):
+        size = _uniforms.size(size)
+        rates = _uniforms.rates(rate, size, name="rate")
+        if size == 1 and not isinstance(rates, _uniforms.EachRate):
             return _one(_geometric.single(rates, self._bits))
         return self._draw(rates, INFINITE, size)
 
     def two_sided(self, upper: Rates, lower: Rates, size: int) -> IntArray:
         """``G_upper - G_lower``: noise above the truth at rate ``upper``, below at ``lower``."""
-        size = _arguments.size(size)
-        uppers = _arguments.rates(upper, size, name="upper")
-        lowers = _arguments.rates(lower, size, name="lower")
-        if not isinstance(lowers, _arguments.EachRate):
-            if size == 1 and not isinstance(uppers, _arguments.EachRate):
+        size = _uniforms.size(size)
+        uppers = _uniforms.rates(upper, size, name="upper")
+        lowers = _uniforms.rates(lower, size, name="lower")
+        if not isinstance(lowers, _uniforms.EachRate):
+            if size == 1 and not isinstance(uppers, _uniforms.EachRate):
                 above = _geometric.single(uppers, self._bits)
                 return _one(above - _geometric.single(lowers, self._bits))
             return self._draw(uppers, lowers, size)
@@ -128,15 +128,15 @@ class ExactNoise:
 
     def gaussian(self, variance: Number, size: int) -> IntArray:
         """``Pr[X = x]`` as ``e^(-x² / (2 variance))`` for all whole x; 2^-10 to 2^78."""
-        size = _arguments.size(size)
+        size = _uniforms.size(size)
         parameter = _gaussian.variance_of(variance, name="variance")
         laplace = lambda rate, many: self.two_sided(rate, rate, many)  # noqa: E731
         return _gaussian.drawn(parameter, size, laplace, self._bits)
 
     def bernoulli(self, probability: Fraction | Number, size: int) -> BoolArray:
         """True with the given rational probability; this is also the mask of a Poisson sample."""
-        size = _arguments.size(size)
-        chance = _arguments.chance(probability)
+        size = _uniforms.size(size)
+        chance = _uniforms.chance(probability)
         if chance.denominator == 1:
             return np.full(size, chance.numerator == 1)
         flip = _uniforms.flip_few if size < _FEW else _uniforms.flip
@@ -144,8 +144,8 @@ class ExactNoise:
 
     def bernoulli_exp(self, rate: Loss | Number, size: int) -> BoolArray:
         """True with probability ``e^-rate``; its complement, ``~``, has ``1 - e^-rate``."""
-        size = _arguments.size(size)
-        number = _arguments.rate(rate, name="rate")
+        size = _uniforms.size(size)
+        number = _uniforms.rate(rate, name="rate")
         if isinstance(number, Infinite):
             return np.zeros(size, dtype=np.bool_)
         flip = _uniforms.flip_few if size < _FEW else _uniforms.flip
@@ -153,7 +153,7 @@ class ExactNoise:
 
     def uniform(self, below: int, size: int) -> IntArray:
         """Whole numbers from 0 to ``below - 1``, equally likely; ``1 <= below <= 2^62``."""
-        size = _arguments.size(size)
+        size = _uniforms.size(size)
         if type(below) is not int or not 1 <= below <= _numbers.MAX_COUNT:
             below = _numbers.whole(below, name="below", least=1)
         draw = _uniforms.below_few if size < _FEW else _uniforms.below
@@ -164,7 +164,7 @@ class ExactNoise:
 
         Read as ranks (the rank of item ``i`` is the ``i``-th entry) it is just as uniform.
         """
-        return _order.shuffled(_arguments.size(length, name="length"), self._bits)
+        return _order.shuffled(_uniforms.size(length, name="length"), self._bits)
 
     def permute_and_flip(self, rate: Loss | Number, deficits: IntArray, sizes: IntArray) -> int:
         """The group of the item that is the first of a random order to be accepted.
@@ -172,8 +172,8 @@ class ExactNoise:
         Group ``g`` has ``sizes[g]`` items, each accepted with the chance ``e^(-rate deficits[g])``
         when its turn comes. Time grows with the groups, not with the items.
         """
-        number = _arguments.rate(rate, name="rate")
-        short, many = _arguments.groups(deficits, sizes)
+        number = _uniforms.rate(rate, name="rate")
+        short, many = _uniforms.groups(deficits, sizes)
         if isinstance(number, Infinite):
             sure = np.flatnonzero(short == 0)
             found = _order.taken(Fraction(1), short[sure], many[sure], self._bits)
@@ -184,12 +184,12 @@ class ExactNoise:
         self, rate: Fraction, deficits: IntArray, sizes: IntArray, ends: IntArray
     ) -> tuple[IntArray, IntArray]:
         """Of many draws, whose groups stand together up to ``ends``, each one's group and item."""
-        number = _arguments.rate(rate, name="rate")
+        number = _uniforms.rate(rate, name="rate")
         return _order.taken_each(number, deficits, sizes, ends, self._bits)  # type: ignore[arg-type] # finite
 
-    def _draw(self, uppers: Loss | _arguments.EachRate, lower: Loss, size: int) -> IntArray:
+    def _draw(self, uppers: Loss | _uniforms.EachRate, lower: Loss, size: int) -> IntArray:
         out = np.empty(size, dtype=np.int64)
-        if isinstance(uppers, _arguments.EachRate):
+        if isinstance(uppers, _uniforms.EachRate):
             for piece in uppers.pieces():
                 out[piece.where] = _geometric.fill_each(piece, self._bits)
             if not isinstance(lower, Infinite):
@@ -406,7 +406,6 @@ class PlaceNoise(Protocol):
 
     def geometric(self, rate: Loss, positions: IntArray) -> IntArray:
         """``Pr[G = k] = (1 - e^-rate) e^(-rate k)`` for each of the positions."""
-        ...
 
 
 class FreshNoise:

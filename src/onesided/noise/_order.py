@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided import _numbers
-from onesided.errors import NoiseError
 from onesided.noise import _geometric, _uniforms
 from onesided.noise._source import CHUNK, Bits, IntArray, lanes
-from onesided.noise._uniforms import WORD_BITS, deepen
+from onesided.noise._uniforms import WORD_BITS, deepen, stuck
 
 # Above this length numbers are dealt into buckets, whose mean length is at most 2^_BUCKET_BITS.
 _UNDEALT = 2**15
@@ -30,6 +29,7 @@ _SHORT = 2**10
 _MEDIUM = 2**16
 # Each round finds equal keys with a chance of at most 2/5: all do with less than 2^-300.
 _ROUNDS = 256
+_STUCK = "Not one of the items that must be accepted came, or thousands did at once."
 
 
 def shuffled(length: int, bits: Bits) -> IntArray:
@@ -85,10 +85,7 @@ def _order(length: int, bits: Bits) -> IntArray:
         keys = keys[order]
         if bool((keys[1:] != keys[:-1]).all()):
             return order.astype(np.int64, copy=False)
-    raise NoiseError(
-        f"{_ROUNDS} times some of {length} random words were the same.",
-        hint="The source of random bits is stuck. Nothing was released.",
-    )
+    raise stuck(f"{_ROUNDS} times some of {length} random words were the same.")
 
 
 def _by_halves(keys: NDArray[np.uint32]) -> IntArray:
@@ -141,7 +138,7 @@ def taken(rate: Fraction, deficits: IntArray, sizes: IntArray, bits: Bits) -> in
             return found[int(_uniforms.below_few(len(found), 1, bits)[0])]
         place, step = step, 2 * step
         if step > 1:
-            raise _stuck()
+            raise stuck(_STUCK)
 
 
 def _banded(rate: Fraction, deficits: IntArray, sizes: IntArray) -> list[_Band]:
@@ -251,7 +248,7 @@ def successes(number: int, chance: _Real, bits: Bits) -> int:
     """
     if chance(WORD_BITS)[0] == 1:
         if number > _MOST:
-            raise _stuck()
+            raise stuck(_STUCK)
         return number
     seen, depth = bits.word(), WORD_BITS
     while (drawn := _counted(number, chance, seen, depth)) is None:
@@ -283,7 +280,7 @@ def _counted(number: int, chance: _Real, seen: int, depth: int) -> int | None:
         low = low * left * least // (next_one * (one - least))
         high = -(-high * left * most // (next_one * (one - most)))
         total = [total[0] + low, total[1] + high]
-    raise _stuck()
+    raise stuck(_STUCK)
 
 
 def _power(base: int, exponent: int, precision: int, *, up: bool) -> int:
@@ -359,7 +356,7 @@ def _taken_side_by_side(
         items[done] = came[kept[chosen]] - (upto - listed)[groups[done]]
         waiting[done] = False
         gone = np.sort(np.concatenate([gone, came[waiting[draws]]]))
-    raise _stuck()
+    raise stuck(_STUCK)
 
 
 def _halvings(rate: Fraction, deficits: IntArray, sizes: IntArray, starts: IntArray) -> IntArray:
@@ -415,11 +412,4 @@ def _one_of_each(draws: IntArray, bits: Bits) -> tuple[IntArray, IntArray]:
         chosen = np.flatnonzero(keys == best)
         if chosen.size == first.size:
             return draws[first], chosen
-    raise _stuck()
-
-
-def _stuck() -> NoiseError:
-    return NoiseError(
-        "Not one of the items that must be accepted came, or thousands did at once.",
-        hint="The source of random bits is stuck. Nothing was released.",
-    )
+    raise stuck(_STUCK)

@@ -45,31 +45,24 @@ class Noise(Protocol):
 
     def geometric(self, rate: Rates, size: int) -> IntArray:
         """``Pr[G = k] = (1 - e^-rate) e^(-rate k)`` for k = 0, 1, 2, ..."""
-        ...
 
     def two_sided(self, upper: Rates, lower: Rates, size: int) -> IntArray:
         """``G_upper - G_lower``: noise above the truth at rate ``upper``, below at ``lower``."""
-        ...
 
     def gaussian(self, variance: Number, size: int) -> IntArray:
         """The discrete Gaussian: ``Pr[X = x]`` as ``e^(-x² / (2 variance))``, for all whole x."""
-        ...
 
     def bernoulli(self, probability: Fraction | Number, size: int) -> BoolArray:
         """True with the given rational probability."""
-        ...
 
     def bernoulli_exp(self, rate: Loss | Number, size: int) -> BoolArray:
         """True with probability ``e^-rate``; its complement has ``1 - e^-rate``."""
-        ...
 
     def uniform(self, below: int, size: int) -> IntArray:
         """Whole numbers from 0 to ``below - 1``, equally likely; ``1 <= below <= 2^62``."""
-        ...
 
     def permutation(self, length: int) -> IntArray:
         """The numbers 0 .. length - 1 in an order chosen uniformly among all orders."""
-        ...
 
     def permute_and_flip(self, rate: Loss | Number, deficits: IntArray, sizes: IntArray) -> int:
         """A group of items, by the item that is the first of a random order to be accepted.
@@ -78,7 +71,6 @@ class Noise(Protocol):
         when its turn comes; so each accepted item is as likely to be the first. Deficits are whole
         numbers from 0, and some are 0; sizes at least 1, and 2^62 in all.
         """
-        ...
 
 
 # A source of noise as a mechanism of someone's own sees it.
@@ -140,11 +132,9 @@ class Bits(Protocol):
 
     def words(self, count: int) -> WordArray:
         """A new array of ``count`` words; the caller owns it. Errors: NoiseError."""
-        ...
 
     def word(self) -> int:
         """One word, as an int in [0, 2^64). Errors: NoiseError."""
-        ...
 
 
 def lanes(bits: Bits, count: int) -> NDArray[np.uint16]:

@@ -317,7 +317,6 @@ class Correlated(Protocol):
 
     def sentence(self, policy: Policy, epsilon: Fraction) -> str:
         """What it lets them learn under a policy at this ε."""
-        ...
 
 
 class CellMoves(Protocol[Made_co]):
@@ -337,15 +336,12 @@ class CellMoves(Protocol[Made_co]):
 
     def of_kinds(self, policy: Policy) -> Made_co:
         """From any cell to any other, as far as the policy's shifts say."""
-        ...
 
     def of_graph(self, policy: Any) -> Made_co:
         """Along the arrows of a graph of values (``policy.arrows``)."""
-        ...
 
     def of_points(self, policy: Any) -> Made_co:
         """To cells within a radius, by where they lie (a neighbourhood)."""
-        ...
 
 
 class Policy(ABC):

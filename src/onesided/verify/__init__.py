@@ -36,25 +36,14 @@ from onesided.verify._line import (
     shipped,
 )
 from onesided.verify._risk import RiskReport, risk
-from onesided.verify._universe import (
-    Data,
-    Households,
-    Row,
-    Rows,
-    SumUniverse,
-    Table,
-    Tables,
-    Universe,
-    subsets,
-    table_moves,
-)
+from onesided.verify._universe import Data, Households, SumUniverse, Universe
 
 __all__ = [
     "Agreement", "AlignedReport", "AuditReport", "Case", "CheckResult", "Data", "EachCount",
     "Effort", "ExactReport", "Finding", "Households", "Law", "Line", "Misaligned", "NoisePath",
-    "PathNoise", "RiskReport", "Row", "Rows", "SumUniverse", "Table", "Tables", "Universe",
+    "PathNoise", "RiskReport", "SumUniverse", "Universe",
     "Verdict", "agrees", "aligned", "as_json", "as_junit", "audit", "cases_in", "catalogue",
     "estimate", "exact", "geometric_law", "in_place_of", "law", "losses_of", "markdown",
-    "own_checks", "paths", "power", "program", "risk", "shipped", "sources", "subsets",
-    "table_moves", "two_sided_law", "update", "verdicts",
+    "own_checks", "paths", "power", "program", "risk", "shipped", "sources",
+    "two_sided_law", "update", "verdicts",
 ]  # fmt: skip

@@ -24,9 +24,9 @@ from onesided.verify._enumerate import (
     rates_of,
     support,
 )
-from onesided.verify._exact import ROUNDING, TAIL, Settings, Task, World, distinct_moves, too_coarse
+from onesided.verify._exact import ROUNDING, TAIL, Settings, Task, distinct_moves, too_coarse
 from onesided.verify._seal import PATIENCE, Form, form
-from onesided.verify._universe import Universe
+from onesided.verify._universe import Universe, World
 
 # One path of noise: how likely it is, kept while it is drawn, or given and followed.
 

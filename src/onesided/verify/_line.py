@@ -17,18 +17,11 @@ from onesided._numbers import exact as exact_number
 from onesided.errors import OnesidedError, ParameterError, UnprotectableError, first_line
 from onesided.fields import settle
 from onesided.mechanism import CheckRecord
-from onesided.mechanism.kit import named_shifts, source_of
+from onesided.mechanism.kit import named_shifts, refuse_no_policy, source_of
 from onesided.noise import Noise
 from onesided.policy import Edge, GroupCount, Policy, Shift
 from onesided.verify._exact import ROUNDING, ExactReport, Progress, exact, refuse_no_program
-from onesided.verify._universe import (
-    Data,
-    Households,
-    SumUniverse,
-    Tables,
-    Universe,
-    refuse_no_policy,
-)
+from onesided.verify._universe import Data, Households, SumUniverse, Universe, World
 
 # Cut tails may hide this much and no more, unless a case says otherwise.
 UNSEEN: Final = 1e-6
@@ -60,7 +53,7 @@ class Line:
     program: Any
     claims: Mapping[Edge, Loss]
     query: GroupCount = field(default_factory=GroupCount)
-    universe: Universe | SumUniverse | Households | Tables = field(default_factory=Universe)
+    universe: World = field(default_factory=Universe)
     flaw: str = ""
     seen: str = ""
     loose: str = ""

@@ -12,9 +12,7 @@ from onesided.linear import (
     Identity,
     Suffix,
     all_ranges,
-    best_repeated,
     error_factors,
-    every_binary_strategy,
     laplace_variance,
     moves_of,
     sensitivity,
@@ -24,6 +22,7 @@ from onesided.mechanism.kit import rates_over
 from onesided.noise import TwoSidedGeometric
 from onesided.policy import Policy, bounded, neighbourhood
 from onesided_experiments import _model as lab
+from onesided_experiments.delta_neighbourhood._binary import best_repeated, every_binary_strategy
 from onesided_experiments.delta_neighbourhood._data import curve
 
 _CELLS: Final = 4

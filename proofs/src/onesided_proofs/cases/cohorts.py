@@ -23,9 +23,10 @@ from onesided.noise import Noise
 from onesided.numbers import INFINITE
 from onesided.policy import Policy
 from onesided.session.kit import prepared
-from onesided.verify import Data, Line, Row, Table, Tables, Universe, subsets
+from onesided.verify import Data, Line, Universe
 from onesided_proofs._worlds import of_kinds
 from onesided_proofs.cases.sessions import has_engine, table_of, table_of_rows
+from onesided_proofs.tables import Row, Table, Tables, subsets
 
 _DAYS: Final = (dt.date(2026, 1, 1), dt.date(2026, 1, 2))
 _BUDGET: Final = 6

@@ -16,9 +16,10 @@ from onesided.mechanism.histograms import Ahp, Zeroed, zeros
 from onesided.noise import Noise
 from onesided.numbers import Loss
 from onesided.policy import Edge, GroupCount, Record, Shift
-from onesided.verify import Data, Line, Row, Rows, Table, Tables, Universe, subsets
+from onesided.verify import Data, Line, Universe
 from onesided_proofs.cases import promises
 from onesided_proofs.cases.sessions import Asked, has_engine, table_of_rows
+from onesided_proofs.tables import Row, Rows, Table, Tables, subsets
 
 _OPEN: Final = GroupCount(max_groups=2, counted=frozenset({"open"}))
 _BY_HAND: Final = "in prices that are reckoned by hand"

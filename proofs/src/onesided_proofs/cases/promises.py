@@ -22,7 +22,8 @@ from onesided.noise import Noise
 from onesided.numbers import INFINITE, Infinite, Loss, Number
 from onesided.policy import Edge, Guarantee, Policy
 from onesided.session import total_guarantee
-from onesided.verify import Line, Row, Rows, Table, Tables, subsets
+from onesided.verify import Line
+from onesided_proofs.tables import Row, Rows, Table, Tables, subsets
 
 
 def cases() -> Iterator[Line]:

@@ -26,9 +26,10 @@ from onesided.mechanism import Counts
 from onesided.noise import Noise
 from onesided.policy import Policy, Record
 from onesided.session.kit import prepared
-from onesided.verify import Data, Line, Row, Table, Tables, Universe, subsets
+from onesided.verify import Data, Line, Universe
 from onesided_proofs import _worlds as worlds
 from onesided_proofs._worlds import of_kinds
+from onesided_proofs.tables import Row, Table, Tables, subsets
 
 _PLACES: Final = ("p", "q")
 _SHARED: Final = "shared between sides, places or parts that are never needed at once"

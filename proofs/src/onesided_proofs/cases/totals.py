@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from onesided import policy as policies
 from onesided.numbers import Loss
 from onesided.policy import Guarantee, Policy
-from onesided.verify import Line, Row, Tables, subsets
+from onesided.verify import Line
 from onesided_proofs.cases import promises
 from onesided_proofs.cases.promises import (
     BOTH,
@@ -31,6 +31,7 @@ from onesided_proofs.cases.promises import (
     prices,
     running,
 )  # fmt: skip
+from onesided_proofs.tables import Row, Tables, subsets
 
 Accounts: TypeAlias = Sequence[tuple[Policy, Mapping[str, Loss]]]
 _LEAKS: Final = "two leaks at once hide no less than one"

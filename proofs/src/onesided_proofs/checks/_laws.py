@@ -198,11 +198,7 @@ _SPLIT: Final = _OfBoth(SplitHistogram(3, 2, open_rate=3))
 # One way alone: back, an open count would fall.
 _ONE_WAY: Final = {
     "sets of alike cells, with zeros where no open record seems to be": Subject(
-        mechanism=_BY_ZEROS,
-        real=(1, 0, 1, 0),
-        other=(0, 0, 1, 1),
-        tail=1e-7,
-        steps=_BY_ZEROS.steps,
+        mechanism=_BY_ZEROS, real=(1, 0, 1, 0), other=(0, 0, 1, 1), tail=1e-7, steps=_BY_ZEROS.steps
     ),
     "sensitive and open records apart": Subject(
         mechanism=_SPLIT, real=(1, 0), other=(0, 1), steps=_SPLIT.steps
@@ -309,9 +305,7 @@ def _over(law: Law, told: Told) -> str:
     return ""
 
 
-def _together_fault(
-    seen: Sequence[tuple[Law, Told]],
-) -> str:
+def _together_fault(seen: Sequence[tuple[Law, Told]]) -> str:
     """Rows of four, so that each kind stands beside others."""
     small = [(law, told) for law, told in seen if len(law) <= 64]
     for first in range(len(small)):

@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 from onesided import policy as policies
 from onesided.errors import PolicyError
 from onesided.policy import ABSENT, Cells, Edge, GroupCount, Intersection, Policy, Record, Shift
-from onesided.verify import Row, Rows, Tables, subsets
 from onesided_proofs.cases.promises import (
     BOTH,
     FACTS,
@@ -29,6 +28,7 @@ from onesided_proofs.cases.promises import (
     WIDE,
 )
 from onesided_proofs.checks._samplers import Sampled
+from onesided_proofs.tables import Row, Rows, Tables, subsets
 
 _NAME: Final = "what policies say, by moves of tables"
 _A, _B = Row("a"), Row("b")
@@ -433,11 +433,7 @@ def _rest_fault() -> str:
     ):
         if policy.other_values != due:
             return f"{policy.name} of {[p.name for p in policy.parts]}: {policy.other_values}"
-    for policy, single in (
-        (GONE & BOTH, True),
-        (BOTH & GONE, True),
-        (PRESENCE & BOTH, False),
-    ):
+    for policy, single in ((GONE & BOTH, True), (BOTH & GONE, True), (PRESENCE & BOTH, False)):
         if policy.single_valued != single:
             return f"{[p.name for p in policy.parts]} hold one value each: {policy.single_valued}"
     return ""

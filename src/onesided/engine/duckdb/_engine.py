@@ -245,7 +245,7 @@ class DuckDBEngine(SteppedEngine):
                 raise unclean(name, "ENUM in a nested type", "VARCHAR")
 
     def sampler(self, subject: Subject, samples: Samples, keeping: Keeping | None) -> Draw:
-        from onesided.engine.duckdb._rows import DuckDBRows  # noqa: PLC0415 - PyArrow is optional
+        from onesided.engine.duckdb._frames import DuckDBRows  # noqa: PLC0415 - PyArrow is optional
 
         rows = DuckDBRows(subject, caller=self.caller, beside=self.relation)
         return sampler(rows, samples, keeping)

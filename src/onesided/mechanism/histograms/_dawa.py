@@ -528,8 +528,7 @@ class Dawa(TwoPhase):
         """The buckets: contiguous in one dimension, or along the Z-order curve in two."""
         if counts.size > _MAX_CELLS:
             raise DataError(
-                f"The histogram has {counts.size} cells, more than 2^26.",
-                hint="Use coarser cells.",
+                f"The histogram has {counts.size} cells, more than 2^26.", hint="Use coarser cells."
             )
         order = None if counts.ndim == 1 else z_order(counts.shape)
         line = counts if order is None else counts.ravel()[order]

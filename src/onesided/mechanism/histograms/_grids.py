@@ -15,7 +15,7 @@ from onesided._numbers import Loss, Number, strict_share, whole
 from onesided.errors import DataError, ParameterError, called
 from onesided.fields import settle
 from onesided.mechanism._fit import Move, part_of
-from onesided.mechanism._steps import Counted, Together
+from onesided.mechanism._steps import Counted, Steps, Together
 from onesided.mechanism.histograms._two_phase import Partition, TwoPhase
 from onesided.mechanism.law import Counts
 from onesided.noise import BoolArray, IntArray, Noise
@@ -114,7 +114,7 @@ class _OfCounts(TwoPhase):
         """What the noisy totals lose at most: no total moves by more than the counts in it."""
         return self.measuring.loss(shift)
 
-    def _phases(self, shift: Shift) -> Together:
+    def steps(self, shift: Shift) -> Steps:
         """Counts, and totals of what they grouped."""
         phases = (self.learning, self.measuring)
         return Together(tuple(Counted(o.upper_rate, o.lower_rate, shift) for o in phases))
@@ -180,10 +180,6 @@ class Ahp(_OfCounts):
         cut = math.floor(middle + _CUT * math.log(noisy.size) * scale)
         values = np.where(noisy > cut, noisy, math.floor(middle))
         return clusters(values, variance=self.measuring.distribution.variance())
-
-    def steps(self, shift: Shift) -> Together:
-        """Counts, and totals of what they grouped."""
-        return self._phases(shift)
 
 
 def phases(policy: Policy, moves: Sequence[Move], share: Number) -> tuple[Counts, Counts]:
@@ -317,10 +313,6 @@ class AGrid(_OfCounts):
             return fine
         both = (below * above + partition.coarse * parts * each) / (above + parts * each)
         return fine + ((both - below) / parts)[partition.parents]
-
-    def steps(self, shift: Shift) -> Together:
-        """Coarse counts, and then fine ones."""
-        return self._phases(shift)
 
     def parts(self, coarse: NDArray[np.float64]) -> IntArray:
         """Along each axis, how many fine cells each coarse one should have."""

@@ -7,13 +7,13 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 from statistics import NormalDist
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -143,16 +143,21 @@ def letters_of(alphabet: Iterable[str], *, name: str = "alphabet") -> tuple[str,
     return letters
 
 
+def known_letter(letter: str, letters: Collection[str], *, kind: str = "") -> None:
+    """Refuse what is no letter. Errors: ParameterError."""
+    if letter not in letters:
+        raise ParameterError(
+            f"The {kind}letter {letter!r} is not in the alphabet.",
+            hint=f"The letters are {', '.join(list(letters)[:12])}.",
+            value=letter,
+        )
+
+
 def chosen_of(chosen: Iterable[str], letters: tuple[str, ...], *, name: str) -> tuple[str, ...]:
     """Some of the letters, in the alphabet's order. Errors: ParameterError."""
     picked = [chosen] if isinstance(chosen, str) else list(chosen)
     for letter in picked:
-        if letter not in letters:
-            raise ParameterError(
-                f"The {name} letter {letter!r} is not in the alphabet.",
-                hint=f"The letters are {', '.join(letters[:12])}.",
-                value=letter,
-            )
+        known_letter(letter, letters, kind=f"{name} ")
     if not picked or len(set(picked)) != len(picked):
         raise ParameterError(
             f"The {name} letters must be at least one, and each once; got {picked!r}.",
@@ -313,11 +318,7 @@ class Estimate:
 
     def share(self, letter: str) -> float:
         """The estimated share of one letter. Errors: ParameterError for a stranger."""
-        if letter not in self.alphabet:
-            raise ParameterError(
-                f"The letter {letter!r} is not in the alphabet.",
-                hint=f"The letters are {', '.join(self.alphabet[:12])}.",
-            )
+        known_letter(letter, self.alphabet)
         return float(self.frequencies[self.alphabet.index(letter)])
 
     def interval(
@@ -347,6 +348,7 @@ class Estimate:
 
 
 Codes = NDArray[Any]
+Made = TypeVar("Made")
 _BATCH: Final = 2**16
 
 
@@ -437,11 +439,7 @@ class Randomiser(ABC):
         INFINITE if some report would betray that it was not ``target``.
         """
         for letter in (source, target):
-            if letter not in self._places:
-                raise ParameterError(
-                    f"The letter {letter!r} is not in the alphabet.",
-                    hint=f"The letters are {', '.join(self.alphabet[:12])}.",
-                )
+            known_letter(letter, self._places)
         return loss_of(self.odds(source, target))
 
     def losses(self, policy: Policy) -> dict[Edge, Loss]:
@@ -483,7 +481,7 @@ class Randomiser(ABC):
                 "Reports must be a list of reports, got a single one.", hint="Put it into a list."
             )
         seen, people = np.zeros(self._outputs, dtype=np.int64), 0
-        arriving = _iterator(reports)
+        arriving = _listed(iter, reports)
         while batch := list(islice(arriving, _BATCH)):
             seen, people = seen + self._read(batch), people + len(batch)
         return Tally(self.fingerprint, people, seen)
@@ -532,7 +530,8 @@ class Randomiser(ABC):
         """What a batch of reports adds to a tally."""
         answers: Counter[str] = Counter()
         # Equal answers have equal texts, so each is read once, however many people gave it.
-        for report, times in _distinct(batch).items():
+        counted: Counter[Report | str] = _listed(Counter, batch)
+        for report, times in counted.items():
             answers[self._answer_of(report)] += times
         return self._seen_in(answers)
 
@@ -555,25 +554,15 @@ class Randomiser(ABC):
         return found.answer
 
 
-def _iterator(reports: Iterable[Report | str] | Codes) -> Iterator[Report | str]:
+def _listed(make: Callable[[Any], Made], reports: object) -> Made:
+    """What is made of a list of reports. Errors: DataError for what is none."""
     try:
-        return iter(reports)
+        return make(reports)
     except TypeError:
-        raise _no_list() from None
-
-
-def _distinct(batch: list[Report | str]) -> Counter[Report | str]:
-    try:
-        return Counter(batch)
-    except TypeError:
-        raise _no_list() from None
-
-
-def _no_list() -> DataError:
-    return DataError(
-        "Reports must be a list of JSON texts or Report values.",
-        hint="Give the texts that clients sent, or the array that release() gave.",
-    )
+        raise DataError(
+            "Reports must be a list of JSON texts or Report values.",
+            hint="Give the texts that clients sent, or the array that release() gave.",
+        ) from None
 
 
 def shares_of(frequencies: ArrayLike, letters: int) -> FloatArray:
