@@ -35,7 +35,7 @@ _MOST_SOLVED: Final = 2_048
 _WEIGHTS: Final = (0, 1, 2, 3, 4, 6, 8, 12, 16)
 _MOST: Final = 2.0**52
 _NEAR: Final = 1e-3
-_ROUNDS: Final = 1_000
+_DESCENTS: Final = 1_000
 
 
 class Margins(Operator):
@@ -322,7 +322,7 @@ def best_weights(
     if squared:
         shares = np.ones(len(every))
         shares[0] -= known
-        for _ in range(_ROUNDS):
+        for _ in range(_DESCENTS):
             shares /= shares.sum()
             values = gains @ shares
             shares *= np.sqrt((parts[needed] / values**2) @ gains)
