@@ -6,8 +6,10 @@ import re
 import subprocess
 import sys
 
+import polars as pl
 import pytest
 
+import onesided as od
 from onesided import errors
 from onesided.conditions import Condition, parse
 from onesided.schema import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIME, bits, moment_type
@@ -286,3 +288,26 @@ def test_what_was_read_over_is_refused_at_its_place(text, reason):
     with pytest.raises(errors.ConditionError, match=reason) as refused:
         parse(text)
     assert "line 1, column" in str(refused.value)
+
+
+def test_the_widths_of_many_branches_are_found_once(monkeypatch):
+    """A translator's work grows as the condition does: what each branch asked of all was 8 s."""
+    from onesided.conditions import _translate
+
+    asked = [0]
+    plain = _translate._is_wide
+
+    def counted(node):
+        asked[0] += 1
+        return plain(node)
+
+    def work(branches):
+        asked[0] = 0
+        text = " ".join(f"when age = {k} then {k}" for k in range(branches))
+        ages = pl.DataFrame({"age": [1]})
+        session = od.Session(ages, policy=od.policy.unbounded(), budget=99)
+        session.count(where=f"case {text} end = 1", epsilon=1)
+        return asked[0]
+
+    monkeypatch.setattr(_translate, "_is_wide", counted)
+    assert work(80) < 2.5 * work(40)

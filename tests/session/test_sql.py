@@ -336,7 +336,6 @@ REFUSED = [
     ("SELECT SUM(age) / COUNT(DISTINCT person) FROM visits", "/", "released"),
     ("SELECT QUANTILE(age) FROM visits", "QUANTILE", "QUANTILE(age, 0.5)"),
     ("SELECT QUANTILE(age, 2) FROM visits", "QUANTILE", "0.5"),
-    ("SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age) FROM visits", "0.5", "docs"),
     ("SELECT APPROX_QUANTILES(age, 4) FROM visits", "APPROX", "QUANTILE"),
     ("SELECT ANON_COUNT(person) FROM visits", "ANON", "COUNT(DISTINCT unit)"),
     ("SELECT DISTINCT place FROM visits", "DISTINCT", "GROUP BY"),

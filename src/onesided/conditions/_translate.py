@@ -216,20 +216,19 @@ class Translator(Generic[E]):
         return self._terms.like(self._value(node.part), node.pattern)
 
     def case(self, node: syntax.Case) -> E:
-        branches = [
-            (self.picked(when), self._member(then, node.type, node)) for when, then in node.branches
-        ]
-        last = node.otherwise
-        otherwise = None if last is None else self._member(last, node.type, node)
-        return self._terms.case(branches, otherwise, _width_of(node))
+        kind, last = _width_of(node), node.otherwise
+        branches = [(self.picked(when), self._member(then, kind)) for when, then in node.branches]
+        otherwise = None if last is None else self._member(last, kind)
+        return self._terms.case(branches, otherwise, kind)
 
     def coalesce(self, node: syntax.Coalesce) -> E:
-        return self._terms.coalesce([self._member(part, node.type, node) for part in node.members])
+        kind = _width_of(node)
+        return self._terms.coalesce([self._member(part, kind) for part in node.members])
 
-    def _member(self, part: syntax.Node, kind: Type, whole_node: syntax.Node) -> E:
+    def _member(self, part: syntax.Node, kind: Type) -> E:
         """One of several values that have one type and one width."""
         if kind.kind == "integer":
-            return self._width(part, wide=_is_wide(whole_node))
+            return self._width(part, wide=not kind.is_long)
         return self._clean(part)
 
     def arithmetic(self, node: syntax.Arithmetic) -> E:
