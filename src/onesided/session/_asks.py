@@ -47,7 +47,7 @@ def asking(
         if said := sorted(fixed.keys() & kwargs):
             raise ParameterError(
                 f"{said[0]}={kwargs[said[0]]!r} is what this method's name says.",
-                hint=f"Leave it out, or ask {question.__name__}(...).",  # type: ignore[attr-defined]
+                hint=f"Leave it out, or ask {question.__name__}(...).",
                 value=kwargs[said[0]],
             )
         return session.ask(called(question, *args, **fixed, **kwargs))  # type: ignore[no-any-return]
