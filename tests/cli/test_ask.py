@@ -1,6 +1,7 @@
 """``onesided ask``: SQL from the shell, priced, answered and told to programs."""
 
 import json
+import sys
 from dataclasses import fields
 
 import polars as pl
@@ -9,6 +10,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import onesided as od
+from onesided.cli import _app
 from onesided.cli._app import app
 from onesided.ledger import Ledger
 from onesided.session.kit import IN_SQL, QUERIES
@@ -29,6 +31,16 @@ def run(folder, *words, config=""):
     given += ["--max-groups", "2", "--keys", folder / "places.parquet"]
     given += ["--ledger", folder / "own.db", *([] if config else ["--epsilon", "90"])]
     return CliRunner().invoke(app, ["ask", *map(str, [*words, *given])])
+
+
+def test_a_refusal_speaks_of_options_in_what_it_says_too(folder, monkeypatch, capsys):
+    words = ["ask", "SELECT MAX(age) FROM v", "--max-rows", "2", "--epsilon", "1"]
+    words += ["--data", folder / "visits.parquet", "--unit", "person", "--policy", "presence"]
+    monkeypatch.setattr(sys, "argv", ["onesided", *map(str, [*words, "--max-groups", "2"])])
+    assert _app.run() != 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "--max-rows is no argument of a query such as this." in said
+    assert "It takes --bounds, --candidates," in said
 
 
 def test_a_query_is_answered_and_charged(folder):

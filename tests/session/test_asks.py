@@ -17,13 +17,34 @@ METHODS = {name: one.question for name, one in vars(Asks).items() if hasattr(one
 SESSION = od.Session(pl.DataFrame({"age": [7]}), policy=od.policy.addition_only(), budget=9)
 
 
+def arguments(name):
+    """The question's, but for what the method's name says."""
+    fixed = getattr(Asks, name).fixed
+    return [one for one in inspect.signature(METHODS[name]).parameters if one not in fixed]
+
+
+def test_a_method_that_says_it_in_its_name_takes_no_other():
+    assert "q" not in arguments("maximum")
+    for more in ({"q": "1/2"}, {"q": 1}):
+        with pytest.raises(od.errors.ParameterError, match="name says"):
+            SESSION.maximum("age", epsilon=1, candidates=[9], **more)
+    with pytest.raises(od.errors.ParameterError, match="multiple values"):
+        SESSION.maximum("age", "1/2", epsilon=1, candidates=[9])
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_shows_its_questions_arguments_words_and_answer(name):
     method, question = getattr(SESSION, name), METHODS[name]
     told, own = inspect.signature(method), inspect.signature(question)
-    assert list(told.parameters) == list(own.parameters)
+    assert list(told.parameters) == arguments(name)
+    assert set(own.parameters) == set(told.parameters) | set(method.fixed)
     assert told.return_annotation is not inspect.Signature.empty
-    assert (method.__name__, method.__doc__) == (name, question.__doc__)
+    assert method.__name__ == name
+    assert (
+        ":class:`Quantile`" in method.__doc__
+        if method.fixed
+        else method.__doc__ == question.__doc__
+    )
     assert getattr(od.Session, name) is getattr(RemoteSession, name)
 
 
@@ -32,7 +53,7 @@ def test_an_editor_completes_the_arguments(name):
     editor = jedi.Interpreter(f"session.{name}(", [{"session": SESSION}])
     (told,) = editor.get_signatures()
     names = [one.name for one in told.params]
-    assert names == list(inspect.signature(METHODS[name]).parameters)
+    assert names == arguments(name)
 
 
 def test_answers_are_typed_where_there_is_one_class_of_them():

@@ -228,7 +228,7 @@ def run() -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else FAILED
     except OnesidedError as error:
-        errors.print(Text("Error: ", style="bold red"), error.reason, sep="")
+        errors.print(Text("Error: ", style="bold red"), as_options(error.reason), sep="")
         if error.hint:
             errors.print(Text("Hint: ", style="bold"), as_options(error.hint), sep="")
         return exit_code(error)

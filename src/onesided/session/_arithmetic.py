@@ -750,7 +750,8 @@ def _same(
     where, keys = asked.where, frozenset(tuple(label[at] for at in order) for label in rows)
     which = which if which is None else (which, by, tuple(rows))
     with suppress(ConditionError):
-        where = str(condition(where).readable()) if where else ""
+        chosen = condition(where or None)
+        where = "" if chosen is None else str(chosen.readable())
     units = tuple(sorted(one for one in asked.measured if one[0] not in asked.by))
     told = replace(asked, heading="", by=tuple(sorted(asked.by)), where=where, measured=units)
     return told, respelled(cut, asked.where, where), tuple(sorted(by)), keys, which

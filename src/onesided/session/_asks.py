@@ -33,19 +33,32 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 
 
-def asking(question: Callable[P, Question[Result]]) -> Callable[Concatenate[Any, P], Result]:
-    """A method that asks a question of this class; its arguments are the question's."""
+def asking(
+    question: Callable[P, Question[Result]], *, words: str = "", **fixed: Any
+) -> Callable[Concatenate[Any, P], Result]:
+    """A method that asks a question of this class; its arguments are the question's.
+
+    fixed: those that the method's name says. words: what it says of itself; the question's if "".
+    """
 
     def ask(session: Any, /, *args: P.args, **kwargs: P.kwargs) -> Result:
-        return session.ask(called(question, *args, **kwargs))  # type: ignore[no-any-return]
+        if said := sorted(fixed.keys() & kwargs):
+            raise ParameterError(
+                f"{said[0]}={kwargs[said[0]]!r} is what this method's name says.",
+                hint=f"Leave it out, or ask {question.__name__}(...).",
+                value=kwargs[said[0]],
+            )
+        return session.ask(called(question, *args, **fixed, **kwargs))  # type: ignore[no-any-return]
 
-    ask.__doc__ = question.__doc__
-    ask.question = question  # type: ignore[attr-defined] # the list of questions is read off it
+    ask.__doc__ = words or question.__doc__
+    # The list of questions is read off it.
+    ask.question, ask.fixed = question, fixed  # type: ignore[attr-defined]
     given = signature(question)
     steps = get_type_hints(question.prepare)["return"]  # type: ignore[attr-defined] # of a class
     answers = get_args(steps) or get_args(steps.__orig_bases__[0])
+    own = [one for one in given.parameters.values() if one.name not in fixed]
     ask.__signature__ = given.replace(  # type: ignore[attr-defined] # so that help() shows them
-        parameters=[Parameter("self", Parameter.POSITIONAL_ONLY), *given.parameters.values()],
+        parameters=[Parameter("self", Parameter.POSITIONAL_ONLY), *own],
         return_annotation=answers[-1],
     )
     return ask
@@ -92,17 +105,21 @@ class Asks(ABC):
     top_k = asking(TopK)
     variance = asking(Variance)
 
-    def median(self, column: str, **question: Any) -> Any:
-        """A candidate near which half of the units' means are below; see :class:`Quantile`."""
-        return self.ask(called(Quantile, column, Fraction(1, 2), **question))
-
-    def minimum(self, column: str, **question: Any) -> Any:
-        """The smallest value's candidate, over all rows of all units; see :class:`Quantile`."""
-        return self.ask(called(Quantile, column, 0, **question))
-
-    def maximum(self, column: str, **question: Any) -> Any:
-        """The largest value's candidate, over all rows of all units; see :class:`Quantile`."""
-        return self.ask(called(Quantile, column, 1, **question))
+    median = asking(
+        Quantile,
+        words="A candidate near which half of the units' means are below; see :class:`Quantile`.",
+        q=Fraction(1, 2),
+    )
+    minimum = asking(
+        Quantile,
+        words="The smallest value's candidate, over all rows of all units; see :class:`Quantile`.",
+        q=0,
+    )
+    maximum = asking(
+        Quantile,
+        words="The largest value's candidate, over all rows of all units; see :class:`Quantile`.",
+        q=1,
+    )
 
     def parts(self, question: Any, *, by: Any, keys: Any = None, **together: Any) -> Any:
         """Answer ``question`` for each of several disjoint parts of the rows, all under one charge.

@@ -430,7 +430,7 @@ def _fitting(
         if not any(name in names for names in known):
             raise ParameterError(
                 f"{name}= is no argument of a query such as this.",
-                hint=f"It takes {', '.join(sorted(set().union(*known)))}.",
+                hint=f"It takes {', '.join(f'{one}=' for one in sorted(set().union(*known)))}.",
                 name=name,
             )
     return [{n: value for n, value in more.items() if n in names} for names in known]

@@ -132,8 +132,8 @@ class Candidates:
         if self.listed is None:
             return self.value.sentence
         points = [int(one) * self.value.step for one in self.listed[[0, -1]].tolist()]
-        more = {"higher": "as the last", "step": self.value.step}
-        return counted_as(self.value.column, points, self.number, **more)
+        column, step = self.value.column, self.value.step
+        return counted_as(column, points, self.number, higher="as the last", step=step)
 
     @property
     def number(self) -> int:

@@ -404,8 +404,8 @@ class Quantile(Grouped):
         values = column if column[0] in left.keys else ()
         left = replace(left, keys=others, values=values, rises=self.only_rises)
         groups = replace(groups, left_out=left)
-        more = {"higher": "as above all", "step": None}
-        said = counted_as(self.column, points, len(points), **more)
+        size, higher = len(points), "as above all"
+        said = counted_as(self.column, points, size, higher=higher, step=None)
         if one := self._one_row(context):
             said = f"{said} Each {context.each} counts once, with its {one} row."
             if not names:
@@ -476,7 +476,7 @@ class Quantile(Grouped):
         cut = self.on_excess in (None, "truncate") and "keep" not in policy.excess_modes
         if context.row_each or not (whole and cut) or self.chosen_method != "cumulative":
             return ""
-        return {0: "smallest", 1: "largest"}.get(self.shares[0], "")  # type: ignore[call-overload]
+        return {Fraction(0): "smallest", Fraction(1): "largest"}.get(self.shares[0], "")
 
     def meaning(self, context: QueryContext) -> dict[str, object]:
         """What tells it from the same words of before: which row of a unit counts."""

@@ -295,11 +295,11 @@ def ends_of_rows(value: Value, most: int | None) -> tuple[int, int]:
 
 def words_of(context: QueryContext, value: Any, most: int | None) -> str:
     """Which numbers count: rows as they are, each unit's own mean, or so many rows of each."""
+    said: str = value.sentence
     if context.unit is None:
-        return value.sentence
+        return said
     if most is None:
-        return f"{value.sentence} Each {context.each} counts once, with its own mean."
+        return f"{said} Each {context.each} counts once, with its own mean."
     return (
-        f"{value.sentence} Each {context.each} counts with at most {most} of its rows in a "
-        "group, by a hash."
+        f"{said} Each {context.each} counts with at most {most} of its rows in a group, by a hash."
     )
