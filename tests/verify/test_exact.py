@@ -312,3 +312,18 @@ def test_a_light_report_does_not_call_anything_proven():
     assert report.delta(1) < 1e-9
     with pytest.raises(errors.ParameterError, match="no longer holds"):
         report.light().delta(1)
+
+
+def the_truth_beside_unused_noise(data, noise):
+    noise.geometric("1/4", 3)
+    return sum(record.kind != "absent" for record in data)
+
+
+def test_nothing_is_kept_where_most_was_left_out():
+    """Paths that a coarse tail cuts count for the mechanism: alone they would hide any loss."""
+    report = verify.exact(the_truth_beside_unused_noise, od.policy.addition_only(), tail=1e-3)
+    assert report.outside > 0.2
+    assert report.loss < 1
+    assert not report.keeps(1)
+    assert report.keeps(1, unseen=1)
+    assert report.delta(1) == 1

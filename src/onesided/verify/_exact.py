@@ -128,8 +128,13 @@ class ExactReport:
         pairs = self.findings.items()
         return max(pairs, key=lambda pair: pair[1].loss / float(pair[0].weight), default=None)
 
-    def keeps(self, epsilon: Number) -> bool:
-        """Whether every edge was tested and none lost more than ``epsilon`` times its weight."""
+    def keeps(self, epsilon: Number, *, unseen: float = 1e-3) -> bool:
+        """Whether every edge was tested and none lost more than ``epsilon`` times its weight.
+
+        False where more than ``unseen`` was left out: there any program may lose anything.
+        """
+        if not self.outside <= unseen:
+            return False
         promised = exact_number(epsilon, name="epsilon")
         return self.keeps_losses({edge: promised * edge.weight for edge in self.findings})
 
