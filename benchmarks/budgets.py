@@ -13,6 +13,8 @@ import importlib
 import time
 import warnings
 from fractions import Fraction
+from functools import partial
+from itertools import product
 
 import polars as pl
 
@@ -116,42 +118,47 @@ def table(times, epsilon, delta):
         print(f"| {name} | {' | '.join(cells)} |")
 
 
-def gaussian(delta, groups=100):
-    """Counts of people who are in up to so many groups, in an account of (1, δ): both noises."""
-    people = pl.DataFrame({"person": [0], "place": ["0"]})
-    keys = [str(place) for place in range(groups)]
-    asked = {"by": "place", "keys": keys, "max_groups": groups, "on_excess": "truncate"}
+def gaussian(delta):
+    """What may have discrete Gaussian noise, in an account of (1, δ): both noises, by groups."""
+    people = pl.DataFrame({"person": [0], "place": ["0"], "town": ["0"], "v": [0]})
+    keys = [str(place) for place in range(100)]
+    many = {"by": "place", "keys": keys, "max_groups": 100, "on_excess": "truncate"}
+    totals = {"of": "units", "total_bounds": (0, 100)}
+    sides = {"by": ["place", "town"], "keys": od.cross(place=keys, town=keys[:20])}
+    asked = {
+        "100 counts": partial(od.Count, **many),
+        "100 sums, 0 to 100": partial(od.session.Sum, "v", **totals, **many),
+        "table, 100 × 20, all margins": partial(od.CrossTable, **sides),
+    }
     more = {"delta_budget": delta, "accounting": "renyi", "unit": "person", "policy": BOTH}
     pld = optional("dp_accounting.pld.privacy_loss_distribution")
-    print(
-        f"\n| {groups} groups at ε | deviation | Gaussian | how many fit | fixed plan | dp-acc. |"
-    )
-    print("|---|--:|--:|--:|--:|--:|")
-    for epsilon in ("1", "1/10", "1/100"):
+    print("\n| at ε | | error | Gaussian | how many fit | fixed plan | dp-acc. |")
+    print("|---|---|--:|--:|--:|--:|--:|")
+    for epsilon, (name, question) in product(("1", "1/10", "1/100"), asked.items()):
         session = od.Session(people, budget=1, **more)
         pure, other = (
-            session.plan(od.Count(epsilon=epsilon, law=law, **asked))
-            for law in ("pure", "gaussian")
+            session.plan(question(epsilon=epsilon, law=law)) for law in ("pure", "gaussian")
         )
-        drawn = other.mechanism.noisy([0] * 10_000)
         times = other.times
         told = repeated({NOTE: other.noise}, epsilon=other.charge, times=times, delta=delta)
         peer = None
         if pld is not None:
+            edges = other.noise["edges"].values()
+            moved = [one for edge in edges for one in edge.get("one_of", [edge])]
             law = pld.from_gaussian_mechanism(
-                float(other.mechanism.variance) ** 0.5,
-                sensitivity=groups**0.5,
+                float(Fraction(moved[0]["variance"])) ** 0.5,
+                sensitivity=max(one["squares"] for one in moved) ** 0.5,
                 value_discretization_interval=1e-4,
             )
             peer = law.self_compose(times).get_epsilon_for_delta(float(Fraction(delta)))
         cells = [
             f"{pure.standard_deviation:,.1f}",
-            f"{float((drawn**2).mean()) ** 0.5:,.1f}",
+            f"{other.standard_deviation:,.1f}",
             f"{pure.times}, {times}",
             f"{float(max(one.planned for one in told.values())):.3f}",
             "–" if peer is None else f"{peer:.3f}",
         ]
-        print(f"| {epsilon} | {' | '.join(cells)} |")
+        print(f"| {epsilon} | {name} | {' | '.join(cells)} |")
 
 
 def speed(charges=10_000, rounds=200):

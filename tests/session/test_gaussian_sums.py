@@ -95,8 +95,7 @@ def test_an_untouched_account_holds_as_many(name, policy):
         assert best.mechanism == least.mechanism
         assert best.charge == least.charge
     listed = asked.plan(QUESTIONS[name]).options
-    if name not in ("variance", "weighted mean", "proportion"):
-        assert [one.question.law for one in listed if one.question].count("gaussian") == 1
+    assert [one.question.law for one in listed if one.question].count("gaussian") == 1
 
 
 def test_sums_of_a_hundred_groups_have_a_deviation_of_539_in_place_of_1414():

@@ -374,13 +374,7 @@ class Mean(Valued):
     def ways(self, context: QueryContext) -> Iterator[Way]:
         """The mean, within narrower bounds, of a sum and a count, or of each value; for plans."""
         value = self.value(context)
-        yield Way("Mean", self, certain=True)
-        with suppress(ParameterError):  # no such law here
-            both = (replace(self, law=law).prepare(context).plan for law in ("gaussian", "pure"))
-            one, least = (_error(plan.mechanism, value.high - value.low) for plan in both)
-            if least:
-                note = f"about {one / least:.2f} times the error; "
-                yield from by_law("Mean, Gaussian noise", self, context, note, closed=False)
+        yield from self._by_law(context, value)
         if context.schema[self.column] == nw.Boolean or self.weight is not None:
             return
         yield from self._narrower("Mean", value)
@@ -401,6 +395,17 @@ class Mean(Valued):
             return min(max(mean, float(values[0])), float(values[-1]))
 
         yield from self._in_cells(context, value, "averaged", averaged)
+
+    def _by_law(self, context: QueryContext, value: Value) -> Iterator[Way]:
+        """This question, and the same with Gaussian noise."""
+        yield Way(type(self).__name__, self, certain=True)
+        with suppress(ParameterError):  # no such law here
+            both = (replace(self, law=law).prepare(context).plan for law in ("gaussian", "pure"))
+            one, least = (_error(plan.mechanism, value.high - value.low) for plan in both)
+            if least:
+                note = f"about {one / least:.2f} times the error; "
+                name = f"{type(self).__name__}, Gaussian noise"
+                yield from by_law(name, self, context, note, closed=False)
 
     def truth(self, public: QueryContext) -> Floats:
         """The numbers that are asked for, of a public table."""

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onesided._numbers import MAX_COUNT, round_down, round_up
 from onesided.errors import ParameterError
@@ -68,9 +69,17 @@ class Variance(Mean):
     }
 
     def ways(self, context: QueryContext) -> Iterator[Way]:
-        """None: plans compare nothing with it."""
-        del context
-        yield from ()
+        """The variance, also with Gaussian noise; for plans."""
+        yield from self._by_law(context, self.value(context))
+
+    def truth(self, public: QueryContext) -> NDArray[Any]:
+        """The numbers that are asked for, of a public table."""
+        secret = self.prepare(public).read()
+        many = np.maximum(secret.count, 1)
+        found = secret.squares / many - (secret.total / many) ** 2
+        step = float(self.value(public).step)
+        found = found * step**2 * share_of(secret.count, least=self.divisor == "n - 1")
+        return np.sqrt(np.maximum(found, 0)) if self.root else found
 
     @property
     def statistic(self) -> str:
