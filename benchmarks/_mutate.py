@@ -14,6 +14,7 @@ import gc
 import types
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -424,10 +425,8 @@ class Mutant:
         tree = ast.parse(source)
         node = dict(functions(tree))[self.function]
         Sites(self.site, meant=self.meant).visit(node)
-        ast.fix_missing_locations(tree)
-        flags = __future__.annotations.compiler_flag
-        new = compile(tree, path_of(self.module), "exec", flags, dont_inherit=True)
-        code = next(c for c in codes(new) if c.co_qualname == self.function)
+        new = codes(compiled(tree, self.module))
+        code = next(c for c in new if c.co_qualname == self.function)
         holders = [
             one
             for one in gc.get_objects()
@@ -439,6 +438,13 @@ class Mutant:
             holder.__code__ = code
         if not holders:
             raise LookupError(self.name)
+
+
+def compiled(tree: ast.AST, module: str) -> types.CodeType:
+    """The tree of a module, changed."""
+    ast.fix_missing_locations(tree)
+    flags = __future__.annotations.compiler_flag
+    return compile(tree, path_of(module), "exec", flags, dont_inherit=True)
 
 
 def functions(tree: ast.AST, within: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -509,14 +515,47 @@ def promises() -> Iterator[Mutant]:
         yield from (one for one in mutants_of(module, meant=True) if one.function in priced)
 
 
-def codes_run(run: set[types.CodeType]) -> Iterator[tuple[str, str]]:
-    """``(module, outermost function)`` of each code of ours that was run, once."""
-    found = set()
-    for code in run:
-        place = code.co_filename.rpartition("/src/onesided/")[2]
-        if place != code.co_filename:
-            module = "onesided." + place.removesuffix(".py").replace("/", ".")
-            found.add(
-                (module.removesuffix(".__init__"), code.co_qualname.partition(".<locals>")[0])
-            )
-    return iter(found)
+RUN: set[tuple[str, str]] = set()
+"""Which of the watched functions ran, until somebody clears it."""
+
+
+class Told(ast.NodeTransformer):
+    """Has a function, and all inside, say in :data:`RUN` that it runs."""
+
+    def __init__(self, named):
+        self.call = f"__ran__({named!r})"
+
+    def visit_FunctionDef(self, node):
+        self.generic_visit(node)
+        node.body.insert(ast.get_docstring(node) is not None, ast.parse(self.call).body[0])
+        return node
+
+    def visit_Lambda(self, node):
+        self.generic_visit(node)
+        both = ast.Tuple([ast.parse(self.call, mode="eval").body, node.body], ast.Load())
+        node.body = ast.Subscript(both, ast.Constant(1), ast.Load())
+        return node
+
+
+@contextmanager
+def watched(wanted: set[tuple[str, str]]) -> Iterator[None]:
+    """While open, each ``(module, outermost function)`` is noted in :data:`RUN` when it runs."""
+    told = {}
+    for module in {module for module, _ in wanted}:
+        tree = ast.parse(source_of(module))
+        for name, node in functions(tree):
+            if (module, name) in wanted:
+                Told((module, name)).visit(node)
+        vars(import_module(module))["__ran__"] = RUN.add
+        told |= {(module, code.co_qualname): code for code in codes(compiled(tree, module))}
+    before = [
+        (one, one.__code__)
+        for one in gc.get_objects()
+        if isinstance(one, types.FunctionType)
+        and (one.__module__, one.__code__.co_qualname) in wanted
+    ]
+    for one, code in before:
+        one.__code__ = told[one.__module__, code.co_qualname]
+    yield
+    for one, code in before:
+        one.__code__ = code

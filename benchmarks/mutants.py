@@ -37,7 +37,7 @@ from pkgutil import iter_modules
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from _mutate import codes_run, modules, mutants_of, promises
+from _mutate import RUN, modules, mutants_of, promises, watched
 
 from onesided.errors import OnesidedError
 from onesided.verify._exact import Settings, Task, _data_sets, distinct_moves
@@ -117,40 +117,34 @@ def work(line):
 
 def touched(module):
     """``(module, function, [(work, module, place), ...])`` of the checks of one module."""
-    users, run, made, place = defaultdict(list), set(), checks(module), 0
-
-    def look(frame, event, _):
-        if event == "call":
-            run.add(frame.f_code)
-
+    users, made, place = defaultdict(list), checks(module), 0
     while True:
-        run.clear()
-        sys.setprofile(look)
+        RUN.clear()
         one = next(made, None)
         amount = 0
         if one is not None and one[2] is not None:
             amount = work(one[2])
         elif one is not None:
             one[1]()
-        sys.setprofile(None)
         if one is None:
             return [[*function, keys] for function, keys in users.items()]
-        for function in codes_run(run):
+        for function in RUN:
             users[function].append((amount, module, place))
         place += 1
 
 
-def all_touched(processes, lines=None):
+def all_touched(processes, functions, lines=None):
     """The checks that run each function, and the CPU seconds that it took to find out."""
     users, total = defaultdict(list), 0.0
     every = (CERTIFICATES, *OWN_CHECKS, *case_modules())
     if lines is not None:
         every = [one for one in every if one.rpartition(".")[2].strip("_") in lines]
     tasks = [partial(touched, module) for module in every]
-    for found, seconds in spread(tasks, processes):
-        total += seconds
-        for module, function, keys in found:
-            users[module, function] += keys
+    with watched(functions):
+        for found, seconds in spread(tasks, processes):
+            total += seconds
+            for module, function, keys in found:
+                users[module, function] += keys
     return users, total
 
 
@@ -245,7 +239,8 @@ def main():
     tried = [m for m in every if any(t in m.name for t in asked.only) and not excused(m, apart)]
     size = min(asked.sample or len(tried), len(tried))
     chosen = sorted(tried, key=lambda mutant: drawn(asked.seed, mutant))[:size]
-    users, used = all_touched(asked.processes, asked.lines)
+    functions = {(one.module, one.function) for one in chosen}
+    users, used = all_touched(asked.processes, functions, asked.lines)
     print(f"{len(every)} mutants, {len(every) - len(tried)} not tried; {size} of the rest are.")
     print(f"Which checks run what was found in {used:.0f} s of CPU.", flush=True)
     told = outcomes(chosen, users, asked.processes)

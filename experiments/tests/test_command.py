@@ -75,6 +75,10 @@ def test_the_same_seed_gives_the_same_numbers_however_many_processes(tmp_path):
     assert texts[0] == texts[1] != texts[2]
 
 
+# Of the papers' own numbers, those that no test of one paper looks at.
+FIGURES = {"fig2-3": {"fig2", "fig3"}, "fig4-5": {"fig4", "fig5"}}
+
+
 @pytest.mark.parametrize("paper", PAPERS)
 def test_the_quick_form_writes_numbers_and_plots_that_need_no_network(tmp_path, data, paper):
     seen = []
@@ -84,6 +88,8 @@ def test_the_quick_form_writes_numbers_and_plots_that_need_no_network(tmp_path, 
     )  # fmt: skip
     for outcome in outcomes:
         assert not outcome.skipped
+        drawn = {path.stem for path in outcome.files if path.suffix == ".png"}
+        assert drawn >= FIGURES.get(outcome.experiment.name, set())
         suffixes = {path.suffix for path in outcome.files}
         assert suffixes == {".csv", ".parquet", ".png"}
         assert outcome.claims == ()

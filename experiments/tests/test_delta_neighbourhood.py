@@ -141,17 +141,10 @@ def test_errors_of_the_plane_are_the_same_from_the_same_seed():
     assert plain["error"] == pytest.approx(exact * 7.835396178)
 
 
-def test_the_quick_run_writes_numbers_and_plots(tmp_path, data):
-    done = reproduce(PAPER, Setup(data=data, quick=True), tmp_path)
-    assert [one.experiment.name for one in done] == ["tables", "line", "plane", "city"]
-    for outcome in done:
-        if not outcome.skipped:
-            assert {path.suffix for path in outcome.files} == {".csv", ".parquet", ".png"}
-
-
 def test_without_data_only_the_tables_run(tmp_path):
     done = reproduce(PAPER, Setup(data=tmp_path / "nowhere", quick=True), tmp_path)
-    assert [one.skipped for one in done] == [False, True, True, True]
+    told = {one.experiment.name: one.skipped for one in done}
+    assert told == {"tables": False, "line": True, "plane": True, "city": True}
 
 
 def test_a_city_is_read_into_its_boxes_and_its_error_grows_with_the_radius(tmp_path):

@@ -9,8 +9,7 @@ import pytest
 
 from onesided.errors import DataError, MissingDependencyError
 from onesided.noise import NotPrivateSeededNoise
-from onesided_experiments import Setup, reproduce
-from onesided_experiments._model import Paper
+from onesided_experiments import Setup
 from onesided_experiments.osdp import _classify, _fig1, _fig2_3, _fig4_5
 from onesided_experiments.osdp._grams import grams_of, laplace, of_days, unknown_keys, without_noise
 from onesided_experiments.osdp._looks import SHARES, choose_zones, sampled
@@ -262,13 +261,3 @@ def test_verdicts_follow_the_numbers(better):
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.name)
 def test_without_data_there_is_nothing_to_do(tmp_path, experiment):
     assert experiment.jobs(Setup(data=tmp_path)) == []
-
-
-@pytest.mark.parametrize("experiment", EXPERIMENTS[1:], ids=lambda one: one.name)
-def test_the_quick_form_draws_every_figure(tmp_path, data, experiment):
-    if not (data / PEOPLEFLOW.folder / PEOPLEFLOW.file).is_file():
-        pytest.skip("skipped: data not found")
-    paper = Paper(name="osdp", title="OSDP", experiments=(experiment,))
-    (outcome,) = reproduce(paper, Setup(data=data, quick=True), tmp_path)
-    drawn = {path.stem for path in outcome.files if path.suffix == ".png"}
-    assert drawn == {f"fig{number}" for number in experiment.name[3:].split("-")}

@@ -18,6 +18,7 @@ def test_all_that_may_live_has_a_reason():
 
 
 @pytest.mark.heavy
+@pytest.mark.xdist_group("proofs")  # minutes, so among the first
 def test_what_onesided_verify_would_run_sees_small_mistakes(long_form):
     """The first twelve of the 200 that ``make mutants`` and the long form plant."""
     sample = 200 if long_form else 12

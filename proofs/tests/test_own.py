@@ -14,6 +14,7 @@ from .test_table import PAGE, first_words
 
 
 @pytest.mark.heavy
+@pytest.mark.xdist_group("proofs")
 def test_every_own_check_tells_sound_from_broken():
     checks = list(verify.own_checks())
     assert all(check.right for check in checks), [c for c in checks if not c.right]

@@ -315,7 +315,7 @@ def test_what_is_read_changes_by_no_more_than_is_charged(family, rounds, long_fo
     """On every engine; the short form on Polars and one other, which take turns."""
     others = [engine for engine in ENGINES if engine != "polars"]
     turn = list(FAMILIES).index(family) % len(others)
-    checked = charged(family, "polars", rounds(2, 40))
+    checked = charged(family, "polars", rounds(1, 40))
     for engine in others if long_form else others[turn : turn + 1]:
         charged(family, engine, rounds(1, 10))
     assert checked > 0 or not long_form
