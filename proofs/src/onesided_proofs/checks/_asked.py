@@ -309,7 +309,7 @@ def squares_fault(more: int = 0) -> str:
             return f"{shift} goes {steps.squares} and {alike.squares}, due {due}"
         if steps.alike != (rise + fall <= 1) or not alike.alike or steps.variance != 3:
             return f"{shift}: {steps} and {alike}"
-    for parts in (((1, 4), (1, 2)), ((3, 1),), ((1, 10**9),)):
+    for parts in (((1, 4), (1, 2)), ((3, 1),), ((1, 7),), ((1, 10**9),)):
         wide = GaussianSums(3).widened([(Fraction(a), Fraction(b)) for a, b in parts]).variance
         due = max(3 * max(Fraction(a, b) for a, b in parts), Fraction(1, 2**10))
         if not due <= wide <= due + Fraction(1, 2**19):

@@ -42,7 +42,7 @@ from onesided_proofs.checks._asked import (
     shapes,
     squares_fault,
 )
-from onesided_proofs.checks._enclosed import enclosing_fault, quotients_fault
+from onesided_proofs.checks._enclosed import enclosing_fault, moments_fault, quotients_fault
 from onesided_proofs.checks._samplers import Sampled
 
 _NAME: Final = "parts, by their definition"
@@ -67,6 +67,7 @@ def part_checks() -> Iterator[Sampled]:
         ("tokens of one sender", lone_fault()),
         ("noise on all counts at once", cube_fault()),
         ("bounds of quotients", quotients_fault()),
+        ("sums beyond 2^62", moments_fault()),
         ("what quantiles say of others", enclosing_fault()),
         ("quantiles of noise", _noise_fault(Fraction(1, 2))),
         ("second passes", _passes_fault()),
@@ -84,6 +85,7 @@ def part_checks() -> Iterator[Sampled]:
         ("tokens of a smaller crowd", lone_fault(2)),
         ("noise on all counts of another rate", cube_fault(2)),
         ("others two ranks off", enclosing_fault(1)),
+        ("squares, one more", moments_fault(1)),
     ):
         yield Sampled(_NAME, subject, fault, sound=False)
     yield Sampled(_NAME, "great circles 1 % too long", _circles_fault(0.01), sound=False)
