@@ -69,8 +69,10 @@ def _relaxations() -> Iterator[Line]:
     nearer = policies.graph([("a", "absent", 2), ("a", "b", "1/2")], directed=True)
     named = policies.neighbourhood(radius=1, places={"a": (0,), "b": (9,)})
     wide = policies.neighbourhood(radius=2, places={"a": (0,), "b": (1,)})
+    some, more = (policies.sensitive_presence("minor", max_groups=most) for most in (1, 2))
     for one, two, world in (
         (PRESENCE, WIDE, GROUPS),
+        (some, more, VISITS),
         (WIDE, FULL, TWO),
         (policies.addition_only(), policies.unbounded(), TWO),
         (BOTH, FULL, TWO),
@@ -88,6 +90,7 @@ def _relaxations() -> Iterator[Line]:
         yield _relaxing(one, two, world, held=one.relaxes(two))
     for one, two, world in (
         (WIDE, PRESENCE, GROUPS),
+        (more, some, VISITS),
         (WIDE, BOTH, GROUPS),
         (WIDE, policies.unbounded(), GROUPS),
         (WIDE, MEMBER, GROUPS),
@@ -337,6 +340,7 @@ GROUPS: Final = Tables(possible=subsets([Row("a"), Row("b"), Row("c")]))
 TWO: Final = Tables(possible=subsets([Row("a"), Row("b")]))
 KINDS: Final = Tables(possible=subsets([Row("a"), Row("a", MINOR), Row("b")], most=2))
 MARKS: Final = (frozenset[str](), MINOR, frozenset({"ill"}), frozenset({"minor", "ill"}))
+VISITS: Final = Tables(possible=subsets([Row(at, kind) for at in "ab" for kind in MARKS[:2]]))
 FACTS: Final = Tables(
     possible=subsets([Row("b", MARKS[3]), *(Row("a", marks) for marks in MARKS)], most=1)
 )
