@@ -47,10 +47,9 @@ def cases() -> Iterator[Line]:
                 "absent" in w for e in policy.edges for w in policy.ways(e)
             )
             yield line(name, policy, told.epsilon, run, silent=silent)
-    home = Tables(possible=(frozenset(), *_MARKED), units=2, homes=("h", "h"), registers=_REGISTERS)
     for table in (None, "register"):
         view = policies.view("minor", over="home", members=2, table=table)
-        run, told = private(home, replace=3, come=None), acc.from_dp(view, replace=Bound(3))
+        run, told = private(HOME, replace=3, come=None), acc.from_dp(view, replace=Bound(3))
         yield line(f"from_dp: view, {table}", view, told.epsilon, run, silent=table is not None)
     extended = policies.extended_sensitive("minor")
     run = running(KINDS, (extended, dict.fromkeys(prices(extended), Fraction(2))))
@@ -104,6 +103,7 @@ def _relaxations() -> Iterator[Line]:
         (policies.graph([("a", "b")]), policies.graph([("a", "b", 2)]), TWO),
         (policies.attributes({"x": "*"}), policies.attributes({"x": ["a"]}), TWO),
         (near, named, TWO),
+        (*(policies.view("minor", over="home", members=most) for most in (2, 3)), HOME),
     ):
         yield _relaxing(one, two, world, held=_relaxed(one, two), silent=True)
     yield from _record_by_record()
@@ -191,6 +191,9 @@ def _bounds(held: Mapping[str, Loss]) -> dict[str, Bound]:
 
 _MARKED: Final = (frozenset({Row("a")}), frozenset({Row("a", frozenset({"minor"}))}))
 _REGISTERS: Final = (frozenset[str](), frozenset({"h"}))
+HOME: Final = Tables(
+    possible=(frozenset(), *_MARKED), units=2, homes=("h", "h"), registers=_REGISTERS
+)
 
 
 def _composed_deltas() -> Line:
