@@ -48,10 +48,9 @@ def cases() -> Iterator[Line]:
                 "absent" in w for e in policy.edges for w in policy.ways(e)
             )
             yield line(name, policy, told.epsilon, run, silent=silent)
-    home = Tables(possible=(frozenset(), *_MARKED), units=2, homes=("h", "h"), registers=_REGISTERS)
     for table in (None, "register"):
         view = policies.view("minor", over="home", members=2, table=table)
-        run, told = private(home, replace=3, come=None), acc.from_dp(view, replace=Bound(3))
+        run, told = private(HOME, replace=3, come=None), acc.from_dp(view, replace=Bound(3))
         yield line(f"from_dp: view, {table}", view, told.epsilon, run, silent=table is not None)
     extended = policies.extended_sensitive("minor")
     run = running(KINDS, (extended, dict.fromkeys(prices(extended), Fraction(2))))
@@ -70,8 +69,10 @@ def _relaxations() -> Iterator[Line]:
     nearer = policies.graph([("a", "absent", 2), ("a", "b", "1/2")], directed=True)
     named = policies.neighbourhood(radius=1, places={"a": (0,), "b": (9,)})
     wide = policies.neighbourhood(radius=2, places={"a": (0,), "b": (1,)})
+    some, more = (policies.sensitive_presence("minor", max_groups=most) for most in (1, 2))
     for one, two, world in (
         (PRESENCE, WIDE, GROUPS),
+        (some, more, VISITS),
         (WIDE, FULL, TWO),
         (policies.addition_only(), policies.unbounded(), TWO),
         (BOTH, FULL, TWO),
@@ -89,6 +90,7 @@ def _relaxations() -> Iterator[Line]:
         yield _relaxing(one, two, world, held=one.relaxes(two))
     for one, two, world in (
         (WIDE, PRESENCE, GROUPS),
+        (more, some, VISITS),
         (WIDE, BOTH, GROUPS),
         (WIDE, policies.unbounded(), GROUPS),
         (WIDE, MEMBER, GROUPS),
@@ -102,6 +104,7 @@ def _relaxations() -> Iterator[Line]:
         (policies.graph([("a", "b")]), policies.graph([("a", "b", 2)]), TWO),
         (policies.attributes({"x": "*"}), policies.attributes({"x": ["a"]}), TWO),
         (near, named, TWO),
+        (*(policies.view("minor", over="home", members=most) for most in (2, 3)), HOME),
     ):
         yield _relaxing(one, two, world, held=_relaxed(one, two), silent=True)
     yield from _record_by_record()
@@ -189,6 +192,9 @@ def _bounds(held: Mapping[str, Loss]) -> dict[str, Bound]:
 
 _MARKED: Final = (frozenset({Row("a")}), frozenset({Row("a", frozenset({"minor"}))}))
 _REGISTERS: Final = (frozenset[str](), frozenset({"h"}))
+HOME: Final = Tables(
+    possible=(frozenset(), *_MARKED), units=2, homes=("h", "h"), registers=_REGISTERS
+)
 
 
 def _composed_deltas() -> Line:
@@ -338,6 +344,7 @@ GROUPS: Final = Tables(possible=subsets([Row("a"), Row("b"), Row("c")]))
 TWO: Final = Tables(possible=subsets([Row("a"), Row("b")]))
 KINDS: Final = Tables(possible=subsets([Row("a"), Row("a", MINOR), Row("b")], most=2))
 MARKS: Final = (frozenset[str](), MINOR, frozenset({"ill"}), frozenset({"minor", "ill"}))
+VISITS: Final = Tables(possible=subsets([Row(at, kind) for at in "ab" for kind in MARKS[:2]]))
 FACTS: Final = Tables(
     possible=subsets([Row("b", MARKS[3]), *(Row("a", marks) for marks in MARKS)], most=1)
 )

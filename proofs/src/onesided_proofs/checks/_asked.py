@@ -12,6 +12,7 @@ import numpy as np
 from onesided import policy as policies
 from onesided.mechanism import (
     CubeCounts,
+    CubeEstimates,
     GaussianCounts,
     GaussianSums,
     NoisyMaxQuantile,
@@ -267,13 +268,22 @@ def keys_fault(key_delta: str = "1/10") -> str:
             due = 1 - (1 - falls) ** fall * (1 - rises) ** rise
             if abs(float(told.delta(Shift(rise=rise, fall=fall))) - due) > _NEAR:
                 return f"{rise} up and {fall} down at {upper}, {lower}: δ is not {due}"
-        noise = {most - value: p for value, p in laws[-1].items()}
-        mean = sum(value * p for value, p in noise.items())
-        spread = sum((value - mean) ** 2 * p for value, p in noise.items())
-        middle = next(k for k in sorted(noise) if sum(p for n, p in noise.items() if n <= k) >= 0.5)
-        if (told.median, max(noise)) != (middle, told.width) or abs(told.variance - spread) > _NEAR:
-            return f"noise of {told}: median {told.median}, width {told.width}, {told.variance}"
-    return ""
+        if fault := _drawn_off(told, most, laws[-1]):
+            return fault
+    made = UnknownKeys("1/2")
+    law = _of_paths(lambda noise: made.release([99], noise=noise).item())
+    return _drawn_off(made, 99, law)
+
+
+def _drawn_off(told: UnknownKeys, most: int, law: dict[int, float]) -> str:
+    """Median, width and variance of what is taken off a count so large."""
+    noise = {most - value: p for value, p in law.items()}
+    mean = sum(value * p for value, p in noise.items())
+    spread = sum((value - mean) ** 2 * p for value, p in noise.items())
+    middle = next(k for k in sorted(noise) if sum(p for n, p in noise.items() if n <= k) >= 0.5)
+    right = told.median == middle and told.width in (max(noise), None)
+    near = abs(told.variance - spread) < _ROUGH
+    return "" if right and near else f"{told}: {told.median}, {told.width}, {told.variance}"
 
 
 def _beyond(here: dict[int, float], there: dict[int, float], rate: float) -> float:
@@ -309,7 +319,9 @@ def squares_fault(more: int = 0) -> str:
             return f"{shift} goes {steps.squares} and {alike.squares}, due {due}"
         if steps.alike != (rise + fall <= 1) or not alike.alike or steps.variance != 3:
             return f"{shift}: {steps} and {alike}"
-    for parts in (((1, 4), (1, 2)), ((3, 1),), ((1, 10**9),)):
+    if (GaussianSums(3).upper_rate, GaussianSums(3).lower_rate) != (Fraction(1, 3),) * 2:
+        return "there is noise above and below"
+    for parts in (((1, 4), (1, 2)), ((3, 1),), ((1, 7),), ((1, 10**9),)):
         wide = GaussianSums(3).widened([(Fraction(a), Fraction(b)) for a, b in parts]).variance
         due = max(3 * max(Fraction(a, b) for a, b in parts), Fraction(1, 2**10))
         if not due <= wide <= due + Fraction(1, 2**19):
@@ -339,6 +351,9 @@ def cube_fault(rate: int = 3) -> str:
         due = sum(p for value, p in law.items() if value < room)
         if abs(told.share(2, room=room) - due) > _ROUGH:
             return f"below {room} with {told.share(2, room=room)}, due {due}"
+    law_of = CubeEstimates(rate, keys=2).distribution
+    if (law_of.quantile_lower(Fraction(1, 2)), law_of.lower, law_of.upper) != (0, INFINITE, 3):
+        return f"noise at {law_of.upper} above and {law_of.lower} below"
     least = [2 * groups - 1 for groups in (1, 2, 5)]
     pays = [[CubeCounts.pays(n, max_groups=g) for n in range(1, 12)] for g in (1, 2, 5)]
     due_of = [[n < least[at] and n + 1 < 2 * n for n in range(1, 12)] for at in range(3)]

@@ -47,7 +47,7 @@ from onesided_proofs.checks._certificates import (
     of_statement,
 )
 from onesided_proofs.checks._enclosed import enclosed
-from onesided_proofs.checks._likely import likely
+from onesided_proofs.checks._likely import likely, reached
 
 _SURE: Final = Fraction(95, 100)
 _PAIR: Final = ((0, 3), (5, 20))
@@ -97,6 +97,7 @@ def certificates() -> Iterator[Certificate]:
     yield from _broken_releases()
     if has_engine():
         yield from likely()
+        yield from reached()
         yield from enclosed()
 
 

@@ -277,3 +277,34 @@ def enclosing_fault(beyond: int = 0) -> str:
     # A rank off, a share a quarter away bounds from above, and one further from below, too.
     due = {(Fraction(1, 4), 1), (Fraction(1), 0)}
     return "" if met == due else f"bounds are met at {met}, due {due}"
+
+
+def moments_fault(moved: int = 0) -> str:
+    """What is read of values whose sums are beyond 2^62: exactly what the rows add up to."""
+    far = 2**38
+    held = {1: (far - 3, 7 - far, far), 2: (far, far - 1), 3: (-5, -far), 4: (-far, 2)}
+    table = table_of(
+        ((unit, value) for unit, rows in held.items() for value in rows),
+        person="BIGINT",
+        v="BIGINT",
+    )
+    given: dict[str, Any] = {"unit": "person", "policy": policies.bounded(), "budget": 10**6}
+    session, ends = questions.Session(table, **given), {"bounds": (-far, far)}
+    totals = questions.Sum("v", of="units", total_bounds=(-far, far), epsilon=64)
+    found = [prepared(session, totals).read().tolist()]
+    due = [[sum(min(max(sum(rows), -far), far) for rows in held.values())]]
+    rows = questions.Sum("v", of="rows", max_rows=4, epsilon=64, **ends)
+    found.append(prepared(session, rows).read().tolist())
+    due.append([sum(map(sum, held.values()))])
+    powers = prepared(session, questions.Mean("v", epsilon=64, **ends)).read()
+    means = [floor(Fraction(sum(rows), len(rows))) for rows in held.values()]
+    found.append([*powers.exact[0]])
+    due.append([len(held), sum(means), 0])
+    near = 2**16
+    asked = questions.Variance("v", bounds=(-near, near), epsilon=64)
+    powers = prepared(session, asked).read()
+    cut = [[min(max(value, -near), near) for value in rows] for rows in held.values()]
+    means = [floor(Fraction(sum(rows), len(rows))) for rows in cut]
+    found.append([*powers.exact[0]])
+    due.append([len(held), sum(means), sum(one**2 for one in means) + moved])
+    return "" if found == due else f"{found} is read, due {due}"

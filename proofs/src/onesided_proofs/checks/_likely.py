@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from onesided import session as questions
 from onesided.noise import IntArray
 from onesided.session.kit import prepared
 from onesided_proofs.cases import sessions
-from onesided_proofs.checks._certificates import Certificate, Said
+from onesided_proofs.checks._certificates import Certificate, Said, of_interval
 
 _LIMIT: Final = 30
 _AROUND: Final = ((_LIMIT, _LIMIT + 1), (_LIMIT + 1,) * 2, (_LIMIT,) * 2, (_LIMIT - 1,) * 2)
@@ -33,6 +34,44 @@ def likely() -> Iterator[Certificate]:
     yield _decided(both, questions.AtMost(_LIMIT, **one), "AtMost, likely of a compound")
     alone = questions.AtMost(_LIMIT, **_shared(2), **cut, simultaneous=False)
     yield _decided(both, alone, "AtMost, likely of each group, told of all together", sound=False)
+
+
+def reached() -> Iterator[Certificate]:
+    """Bounds of those groups alone that an answer names, and all of these at once."""
+    both, above = policies.bounded(), policies.presence(max_groups=1)
+    below = policies.sensitive("kind = 'sensitive'")
+    cut: dict[str, Any] = {"max_groups": 1, "on_excess": "truncate"}
+    opened: dict[str, Any] = {"max_groups": 1, "counted": "open"}
+    for policy, asked in (
+        (above, questions.AtMost(3, **_shared(2))),
+        (above, questions.Above((3, 4), max_answers=1, **_shared(2))),
+        (above, questions.Above(3, max_answers=1, adaptive=True, **_shared(6))),
+        (below, questions.Below(3, max_answers=1, **_shared(2), **opened)),
+        (above, questions.TopK(k=1, **_shared(2))),
+        (both, questions.TopK(k=1, confidence="1/2", **_shared(2), **cut)),
+    ):
+        yield _named(policy, asked)
+    other = _named(above, questions.Above(3, max_answers=1, **_shared(2)), moved=-1)
+    yield replace(other, name="Above, bounds one too small", sound=False)
+
+
+def _named(policy: policies.Policy, asked: Any, *, moved: int = 0) -> Certificate:
+    steps = prepared(sessions.Asked(policy, asked).session(()), asked)
+
+    def read(answer: Any, truth: IntArray) -> Said:
+        release = steps.result(answer, None)
+        bounds = replace(release.interval, upper=release.interval.upper + moved)
+        own = [asked.keys.index(key) for key in release.keys.arrays[0]]
+        return of_interval(bounds, truth[own], together=True)
+
+    return Certificate(
+        name=f"session: {type(asked).__name__} under {policy.name}",
+        run=steps.draw,
+        read=read,
+        truths=((3, 4), (2, 5)),
+        confidence=Fraction(1, 2),
+        least=False,
+    )
 
 
 def _shared(epsilon: int) -> dict[str, Any]:

@@ -21,19 +21,16 @@ from onesided_proofs.cases.promises import (
     LEAVING,
     MARKS,
     MEMBER,
-    MINOR,
     MINORS,
     PRESENCE,
     TWO,
+    VISITS,
     WIDE,
 )
 from onesided_proofs.checks._samplers import Sampled
 from onesided_proofs.tables import Row, Rows, Tables, subsets
 
 _NAME: Final = "what policies say, by moves of tables"
-_A, _B = Row("a"), Row("b")
-_MINOR_A, _MINOR_B = Row("a", MINOR), Row("b", MINOR)
-_VISITS: Final = Tables(possible=subsets([_A, _B, _MINOR_A, _MINOR_B]))
 _MARKED: Final = tuple(tuple(Row(group, marks) for marks in MARKS) for group in "ab")
 _MANY: Final = Tables(
     possible=(
@@ -92,6 +89,7 @@ def _worlds() -> Iterator[tuple[Policy, Tables]]:
         MINORS & LEAVING,
         LEAVING & FULL,
         LEAVING & _ADD,
+        *(policies.sensitive_presence("minor", max_groups=most) for most in (1, 2)),
         PRESENCE & MINORS,
         WIDE & LEAVING,
         policies.proposition("minor"),
@@ -99,7 +97,7 @@ def _worlds() -> Iterator[tuple[Policy, Tables]]:
         policies.extended_sensitive("minor") & _ANY,
         policies.tiers({"young": (1, "minor"), "rest": 2}) & MINORS,
     ):
-        yield policy, _VISITS
+        yield policy, VISITS
     for policy in (
         MINORS & ILL,
         MINORS & ILL & BOTH,

@@ -31,6 +31,7 @@ from onesided.numbers import INFINITE
 from onesided.policy import EARTH_RADIUS, Shift
 from onesided.session.kit import Groups, value_shifts
 from onesided.verify import paths
+from onesided_proofs.cases.sessions import has_engine
 from onesided_proofs.checks._asked import (
     cube_fault,
     each_fault,
@@ -42,7 +43,7 @@ from onesided_proofs.checks._asked import (
     shapes,
     squares_fault,
 )
-from onesided_proofs.checks._enclosed import enclosing_fault, quotients_fault
+from onesided_proofs.checks._enclosed import enclosing_fault, moments_fault, quotients_fault
 from onesided_proofs.checks._samplers import Sampled
 
 _NAME: Final = "parts, by their definition"
@@ -86,6 +87,9 @@ def part_checks() -> Iterator[Sampled]:
         ("others two ranks off", enclosing_fault(1)),
     ):
         yield Sampled(_NAME, subject, fault, sound=False)
+    if has_engine():
+        yield Sampled(_NAME, "sums beyond 2^62", moments_fault())
+        yield Sampled(_NAME, "squares, one more", moments_fault(1), sound=False)
     yield Sampled(_NAME, "great circles 1 % too long", _circles_fault(0.01), sound=False)
     yield Sampled(_NAME, "rates of another look", look_fault(3), sound=False)
     other = _drawn_fault(Fraction(3, 4))

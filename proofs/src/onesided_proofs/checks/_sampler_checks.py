@@ -27,6 +27,7 @@ from onesided.verify import paths
 from onesided_proofs.checks._samplers import (
     Sampled,
     coin_fault,
+    dealt_fault,
     exp_neg,
     geometric_fault,
     levels_of,
@@ -80,7 +81,10 @@ def sampler_checks() -> Iterator[Sampled]:
     orders = (
         order_fault(n, lambda noise, size: noise.permutation(size)) for n in (2, 9, 1024, 1500)
     )
-    yield Sampled(name, "orders", _first(orders))
+    dealt = (
+        dealt_fault(n, lambda noise, size: noise.permutation(size)) for n in (2**15 + 1, 300_000)
+    )
+    yield Sampled(name, "orders", _first((*orders, *dealt)))
     wrong = order_fault(9, lambda noise, size: np.argsort(noise.uniform(8, size), kind="stable"))
     yield Sampled(name, "orders, ties left as they are", wrong, sound=False)
     yield from _keyed()

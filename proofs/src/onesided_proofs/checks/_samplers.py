@@ -241,6 +241,24 @@ def order_fault(length: int, order: Callable[[Any, int], IntArray]) -> str:
     )
 
 
+def dealt_fault(length: int, order: Callable[[Any, int], IntArray]) -> str:
+    """Very many items: each is dealt to a bucket, and each bucket is in the order of its keys."""
+    generator = np.random.PCG64(length)
+    deal = generator.random_raw(-(-length // 4))
+    buckets = (length // 2**15).bit_length()
+    dealt, words, expected = deal.view("<u2")[:length] >> 16 - buckets, deal.tolist(), []
+    for bucket in range(2**buckets):
+        items = np.flatnonzero(dealt == bucket)
+        keys = np.zeros(2, dtype="<u4")
+        while np.unique(keys).size < keys.size:
+            drawn = generator.random_raw((items.size + 1) // 2)
+            keys, words = drawn.view("<u4")[: items.size], words + drawn.tolist()
+        expected.append(items[np.argsort(keys)])
+    found = order(NotPrivateScriptedNoise(words), length)
+    same = np.array_equal(found, np.concatenate(expected))
+    return "" if same else f"an order of {length} is not as it was dealt"
+
+
 def successes_fault(number: int, rate: Fraction, told: Fraction | None = None) -> str:
     """How many of so many coins of chance e^-rate fall on their heads, as U decides."""
     chance, own, total = exp_neg(rate), rate if told is None else told, Decimal(0)
