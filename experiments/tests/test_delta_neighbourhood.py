@@ -178,12 +178,9 @@ def test_no_binary_strategy_of_different_rows_is_better_than_table_2():
 
 
 def test_repeated_rows_are_no_better_either():
-    best = _binary.best_repeated(
-        moves_of(_tables.paper_policy(), _tables.paper_cells()), all_ranges(4), 5
-    )
+    moves, asked = moves_of(_tables.paper_policy(), _tables.paper_cells()), all_ranges(4)
+    best = _binary.best_repeated(moves, asked, 5)
     assert best.error == pytest.approx(16)
     assert len(best.matrix) == 4
     with pytest.raises(ParameterError, match="No strategy"):
-        _binary.best_repeated(
-            moves_of(_tables.paper_policy(), _tables.paper_cells()), all_ranges(4), 3
-        )
+        _binary.best_repeated(moves, asked, 3)

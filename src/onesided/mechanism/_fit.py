@@ -558,18 +558,22 @@ def _both(needs: Sequence[Move], falls: Sequence[Move], rises: Sequence[Move]) -
         return min((b.loss - upper * b.shift.fall) / b.shift.rise for b in rises)
 
     ceiling = min(bound.loss / bound.shift.fall for bound in falls)
-    # Where two demands meet, and the balanced point where both rates are equal.
+    candidates = [*_corners(needs), _search(ceiling, lower_for)]
+    feasible = [upper for upper in candidates if 0 < upper <= ceiling and lower_for(upper) > 0]
+    # Ties within rounding go to the corner: it is the shorter fraction.
+    upper = min(feasible, key=lambda rate: round(math.log(_cost(rate, lower_for(rate))), 9))
+    return _in_range(upper), _in_range(lower_for(upper))
+
+
+def _corners(needs: Sequence[Move]) -> list[Fraction]:
+    """Where two demands meet, and the balanced point where both rates are equal."""
     balanced = min(b.loss / (b.shift.fall + b.shift.rise) for b in needs)
     corners = [balanced]
     for one, two in combinations(needs, 2):
         slope = one.shift.fall * two.shift.rise - two.shift.fall * one.shift.rise
         if slope:
             corners.append((one.loss * two.shift.rise - two.loss * one.shift.rise) / slope)
-    candidates = [*corners, _search(ceiling, lower_for)]
-    feasible = [upper for upper in candidates if 0 < upper <= ceiling and lower_for(upper) > 0]
-    # Ties within rounding go to the corner: it is the shorter fraction.
-    upper = min(feasible, key=lambda rate: round(math.log(_cost(rate, lower_for(rate))), 9))
-    return _in_range(upper), _in_range(lower_for(upper))
+    return corners
 
 
 def _search(ceiling: Fraction, lower_for: Callable[[Fraction], Fraction]) -> Fraction:

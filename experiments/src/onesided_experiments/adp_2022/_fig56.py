@@ -178,7 +178,9 @@ def result(rows: list[lab.Row], setup: lab.Setup) -> lab.Result:
                 1.96 * math.sqrt(p * (1 - p) / r["repetitions"])
                 for p, r in zip(y, mine, strict=True)
             ]
-            curves.append(lab.Curve(look=_bare(look), x=x, y=y, spread=spread))
+            curves.append(
+                lab.Curve(look=lab.Look(look.name, look.colour, "none"), x=x, y=y, spread=spread)
+            )
         panels.append(
             lab.Panel(
                 title=f"{dataset}, busiest day",
@@ -205,10 +207,6 @@ def result(rows: list[lab.Row], setup: lab.Setup) -> lab.Result:
           f"{places.times} days; {source.said}." for source, places in found),
     ]  # fmt: skip
     return lab.Result(rows, figures, lambda: _claims(rows), notes)
-
-
-def _bare(look: lab.Look) -> lab.Look:
-    return lab.Look(look.name, look.colour, "none")
 
 
 def _sweeps(rows: Sequence[lab.Row]) -> lab.Figure:

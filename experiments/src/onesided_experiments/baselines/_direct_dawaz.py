@@ -35,16 +35,6 @@ class DirectDawaz:
         """Estimates of all counts, from those of all and of open records."""
         zeros = opened <= noise.geometric(self.epsilon * _ZEROS, opened.size)
         rest = self.epsilon * (1 - _ZEROS)
-        starts = self._starts(counts, rest, noise)
-        labels = np.cumsum(starts) - 1
-        half = rest * (1 - _LEARN) / 2
-        totals = np.add.reduceat(counts, np.flatnonzero(starts))
-        totals = totals + noise.two_sided(half, half, totals.size)
-        left = np.bincount(labels[~zeros], minlength=totals.size)
-        each = np.maximum(totals / np.maximum(left, 1), 0)
-        return np.where(zeros, 0.0, each[labels])
-
-    def _starts(self, counts: IntArray, rest: Fraction, noise: Noise) -> NDArray[np.bool_]:
         size = counts.size
         levels = max(size - 1, 1).bit_length()
         width = 1 << levels
@@ -66,4 +56,11 @@ class DirectDawaz:
             inside = inside | one
             starts = np.column_stack([starts, ~inside]).ravel()
             inside = np.repeat(inside, 2)
-        return starts[:size]
+        starts = starts[:size]
+        labels = np.cumsum(starts) - 1
+        half = rest * (1 - _LEARN) / 2
+        totals = np.add.reduceat(counts, np.flatnonzero(starts))
+        totals = totals + noise.two_sided(half, half, totals.size)
+        left = np.bincount(labels[~zeros], minlength=totals.size)
+        each = np.maximum(totals / np.maximum(left, 1), 0)
+        return np.where(zeros, 0.0, each[labels])

@@ -32,7 +32,13 @@ def task_of(trace: Trace) -> Task:
     sparse = load("scipy.sparse")
     often = np.bincount(trace.user)
     least = np.sort(often)[-max(1, round(FREQUENT * often.size))]
-    day, code, patterns = _patterns(trace)
+    # Runs of three zones that occur in at least 50 days: (day, number), and their number.
+    day, code = trace.runs(_PATTERN)
+    pairs = np.unique(np.stack([day, code], 1), axis=0)
+    codes, days = np.unique(pairs[:, 1], return_counts=True)
+    kept = codes[days >= _PATTERN_DAYS]
+    common = np.isin(code, kept)
+    day, code, patterns = (day[common], np.searchsorted(kept, code[common]), int(kept.size))
     visits = sparse.coo_array(
         (np.ones(trace.zone.size), (trace.day, trace.zone)), shape=(trace.days, ZONES)
     )
@@ -43,16 +49,6 @@ def task_of(trace: Trace) -> Task:
     # Building a row format adds up repeats, so that entries become numbers of visits.
     features = sparse.hstack([sparse.coo_array(plain), visits, found], format="csr")
     return Task(features, often[trace.user] >= least, int((often >= least).sum()), patterns)
-
-
-def _patterns(trace: Trace) -> tuple[IntArray, IntArray, int]:
-    """Runs of three zones that occur in at least 50 days: ``(day, number)``, and their number."""
-    day, code = trace.runs(_PATTERN)
-    pairs = np.unique(np.stack([day, code], 1), axis=0)
-    codes, days = np.unique(pairs[:, 1], return_counts=True)
-    kept = codes[days >= _PATTERN_DAYS]
-    common = np.isin(code, kept)
-    return day[common], np.searchsorted(kept, code[common]), int(kept.size)
 
 
 def scaled(features: Any, bounds: Floats) -> Any:

@@ -181,6 +181,8 @@ class Ahp(_OfCounts):
         values = np.where(noisy > cut, noisy, math.floor(middle))
         return clusters(values, variance=self.measuring.distribution.variance())
 
+    steps = _OfCounts.steps  # its own: no other class's steps are taken on trust
+
 
 def phases(policy: Policy, moves: Sequence[Move], share: Number) -> tuple[Counts, Counts]:
     """The least noise of both phases: ``share`` of ε for the first, the rest for the second."""
@@ -313,6 +315,8 @@ class AGrid(_OfCounts):
             return fine
         both = (below * above + partition.coarse * parts * each) / (above + parts * each)
         return fine + ((both - below) / parts)[partition.parents]
+
+    steps = _OfCounts.steps
 
     def parts(self, coarse: NDArray[np.float64]) -> IntArray:
         """Along each axis, how many fine cells each coarse one should have."""
