@@ -26,7 +26,7 @@ from onesided.bounds.kit import exp_bounds, exp_neg, share_below_one, short_up
 from onesided.errors import ParameterError
 from onesided.fields import Exact, Field
 from onesided.mechanism import AtMost, Counts
-from onesided.noise.kit import masses_of
+from onesided.mechanism.kit import Gaussian
 from onesided.policy import Guarantee, Policy, Shift
 
 # One promise along one edge, and what follows from it without looking at any mechanism.
@@ -604,7 +604,7 @@ def gaussian_loss(
 
 def _moved(variance: Fraction, steps: int) -> LossDistribution:
     """One number that moves by so many: at x more than it was it loses (m² - 2 m x) / (2 σ²)."""
-    masses, beyond = masses_of(variance)
+    masses, beyond = Gaussian(variance, steps).masses
     far = min(len(masses) - 1, math.isqrt(math.ceil(2 * BITS * variance)) + 1)
     shift = _GAUSSIAN_BITS - BITS
     sides = [-(-one >> shift) for one in masses[: far + 1]]

@@ -7,13 +7,13 @@ answered, by a fixed law; so laws add up over steps (docs/proofs/renyi.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
 from onesided._numbers import INFINITE, Loss, exact, from_text, rate, text, whole
-from onesided.noise.kit import variance_of
+from onesided.noise.kit import masses_of, variance_of
 from onesided.policy import Shift
 
 
@@ -173,6 +173,11 @@ class Gaussian:
     def divergence(self, order: int) -> Fraction:
         """``α squares / (2 σ²)``, which D_α is not above (Canonne et al. 2020, Proposition 5)."""
         return order * self.squares / (2 * self.variance)
+
+    @property
+    def masses(self) -> tuple[Sequence[int], int]:
+        """Upper bounds of ``Pr[X = x]`` for x = 0, 1, ..., and of all beyond, in 2^-256."""
+        return masses_of(self.variance)
 
     def written(self) -> dict[str, object]:
         """As a ledger keeps it."""

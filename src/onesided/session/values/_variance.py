@@ -79,7 +79,7 @@ class Variance(Mean):
         found = secret.squares / many - (secret.total / many) ** 2
         step = float(self.value(public).step)
         found = found * step**2 * share_of(secret.count, least=self.divisor == "n - 1")
-        return np.sqrt(np.maximum(found, 0)) if self.root else found
+        return np.asarray(np.sqrt(np.maximum(found, 0)) if self.root else found)
 
     @property
     def statistic(self) -> str:
