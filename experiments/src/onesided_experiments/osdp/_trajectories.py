@@ -179,25 +179,7 @@ def read(source: Source, path: Path) -> Trace:
     who, date, step, hour = (
         np.asarray(found[name]).astype(np.int64) for name in ("who", "date", "step", "hour")
     )
-    # From rows of (who, date, step, hour, zone): keep the most frequent zone of each step.
-    fixes = np.stack([who, date, step, hour, zone], 1)
-    # One number per row sorts many times faster than rows do.
-    shape = tuple(int(most) + 1 for most in fixes.max(axis=0))
-    keys, often = np.unique(np.ravel_multi_index(tuple(fixes.T), shape), return_counts=True)
-    rows = np.stack(np.unravel_index(keys, shape), 1).astype(np.int64)
-    order = np.lexsort((rows[:, 4], -often, rows[:, 2], rows[:, 1], rows[:, 0]))
-    rows = rows[order]
-    rows = rows[_first_of_each(rows[:, :3])]
-    begin = np.flatnonzero(_first_of_each(rows[:, :2]))
-    return Trace(
-        name=source.name,
-        start=np.append(begin, len(rows)),
-        user=rows[begin, 0],
-        date=rows[begin, 1],
-        step=rows[:, 2].copy(),
-        hour=rows[:, 3].copy(),
-        zone=rows[:, 4].copy(),
-    )
+    return _trace(source.name, np.stack([who, date, step, hour, zone], 1))
 
 
 def grid_zones(
@@ -225,6 +207,27 @@ def equal_zones(longitude: Floats, latitude: Floats) -> IntArray:
     for number, part in enumerate(parts):
         zone[part] = number
     return zone[visited]
+
+
+def _trace(name: str, fixes: IntArray) -> Trace:
+    """From rows of (who, date, step, hour, zone): keep the most frequent zone of each step."""
+    # One number per row sorts many times faster than rows do.
+    shape = tuple(int(most) + 1 for most in fixes.max(axis=0))
+    keys, often = np.unique(np.ravel_multi_index(tuple(fixes.T), shape), return_counts=True)
+    rows = np.stack(np.unravel_index(keys, shape), 1).astype(np.int64)
+    order = np.lexsort((rows[:, 4], -often, rows[:, 2], rows[:, 1], rows[:, 0]))
+    rows = rows[order]
+    rows = rows[_first_of_each(rows[:, :3])]
+    begin = np.flatnonzero(_first_of_each(rows[:, :2]))
+    return Trace(
+        name=name,
+        start=np.append(begin, len(rows)),
+        user=rows[begin, 0],
+        date=rows[begin, 1],
+        step=rows[:, 2].copy(),
+        hour=rows[:, 3].copy(),
+        zone=rows[:, 4].copy(),
+    )
 
 
 def _first_of_each(sorted_rows: IntArray) -> BoolArray:
