@@ -181,8 +181,8 @@ def _rows(
     def named(path: Path) -> str:
         return os.path.relpath(path, base / "folder")
 
-    keys = keys if isinstance(keys, list) else named(keys)
-    return named(data), columns, unit, by, keys, where
+    public = keys if isinstance(keys, list) else named(keys)
+    return named(data), columns, unit, by, public, where
 
 
 def _healthy(talk: _Talk, data: Path, unit: str | None) -> None:
