@@ -20,6 +20,7 @@ ANSWERS = {
     "unit": "person",
     "by": "place",
     "keys": "gym, bar, pool, sauna",
+    "where": "",
     "policy": "1",
     "groups": "3",
     "at_most": "5",
@@ -74,8 +75,9 @@ SENSITIVE = {"policy": "4\nage < 18", "groups": "1", "at_most": None}
         {"unit": "\nnone", "policy": "2", "groups": None, "at_most": ""},
         {"by": "zone", "keys": "zones.parquet", "policy": "3", "groups": "1", "at_most": None},
         SENSITIVE,
+        {"where": "age < 'x'\nage >= 18 and place <> 'pool'"},
     ],
-    ids=["presence", "csv", "rows", "numbers", "sensitive"],
+    ids=["presence", "csv", "rows", "numbers", "sensitive", "condition"],
 )
 def test_the_configuration_the_script_and_the_notebook_run(town, changes, monkeypatch, capsys):
     done = answered("made", **changes)
@@ -169,3 +171,17 @@ def test_an_interrupt_is_no_end_of_the_input(town, monkeypatch):
 
     monkeypatch.setattr("typer.prompt", stopped)
     assert CliRunner().invoke(app, ["new", "made"]).exit_code == 1
+
+
+def test_what_check_finds_is_said_and_refuses(town):
+    """Rows of nobody are found before a budget is thought of, and a file the script cannot read."""
+    done = answered("made")
+    assert "has 2 rows (1.67 %)" in done.output
+    (town / "nobody.csv").write_text("person,place,age\n1,gym,7\n,bar,8\n")
+    done = answered("made2", data="nobody.csv")
+    assert (done.exit_code, (town / "made2").exists()) != (0, True)
+    assert "1 row has no value in the unit column 'person'" in str(done.exception)
+    (town / "v.jsonl").write_text('{"person": 1, "place": "gym"}\n')
+    done = answered("made3", data="v.jsonl\nvisits.csv")
+    assert "which the script reads" in done.output
+    assert done.exit_code == 0, done.output

@@ -21,12 +21,13 @@ from onesided.cli._terminal import Terminal, clean
 from onesided.engine.kit import quoted
 from onesided.errors import DataError, OnesidedError, ParameterError
 from onesided.policy import Policy
-from onesided.session import Session
+from onesided.session import Session, health_of
 from onesided.show import new_folder
 
 Answer = TypeVar("Answer")
 _ROOM: Final = 2**20
 _NOBODY: Final = "none"
+_CSV: Final = (".csv", ".csv.gz")
 _TRIES: Final = 5  # then whoever answers is no person
 _POLICIES: Final = {
     "1": ("presence", "that somebody was in a group, such as at a place"),
@@ -46,15 +47,15 @@ def new(
 ) -> None:
     """Ask ten questions; write a configuration, a script and a notebook, ready to run.
 
-    Explains what each answer means. Looks at the table's columns but at no row,
-    and spends nothing.
+    Explains what each answer means. Reads the rows once, to say what onesided
+    check finds in them, and spends nothing.
 
     Example: onesided new traffic
     """
     terminal = Terminal()
     talk = _Talk(terminal)
     with new_folder(folder, room=_ROOM) as made:
-        data, columns, unit, by, keys = _rows(talk, made.target.parent)
+        data, columns, unit, by, keys, where = _rows(talk, made.target.parent)
         kind, condition = _hidden(talk, columns)
         groups = 1
         if unit is not None:
@@ -84,6 +85,7 @@ def new(
             unit=unit,
             by=by,
             keys=keys,
+            where=where,
             policy=kind,
             condition=condition,
             max_groups=groups,
@@ -142,8 +144,8 @@ class _Talk:
 
 def _rows(
     talk: _Talk, base: Path
-) -> tuple[str, Mapping[str, str], str | None, str, list[str] | str]:
-    """Which rows, of which columns, whose, by what and with which keys.
+) -> tuple[str, Mapping[str, str], str | None, str, list[str] | str, str | None]:
+    """Which rows, of which columns, whose, by what, with which keys, and of which period.
 
     Names of files are relative to the new folder.
     """
@@ -155,6 +157,7 @@ def _rows(
     )
     together, alone = "A person's rows are protected together.", "Each row is protected on its own"
     talk.say(together if unit else f"{alone}: somebody with ten rows is protected ten times less.")
+    _healthy(talk, data, unit)
     by = talk.ask(
         "Which column is the answer grouped by, such as place?", lambda name: _column(name, columns)
     )
@@ -169,11 +172,30 @@ def _rows(
             told = [name for name in table.columns if name not in {by, *columns}]
         if told:
             talk.say(f"Published beside them, from the same file: {', '.join(told)}.")
+    where = talk.ask(
+        "Only rows for which a condition is true, as of a period (day >= DATE '2026-11-16')? "
+        "(empty: all)",
+        lambda given: _condition(given, columns) if given else None,
+    )
 
     def named(path: Path) -> str:
         return os.path.relpath(path, base / "folder")
 
-    return named(data), columns, unit, by, keys if isinstance(keys, list) else named(keys)
+    public = keys if isinstance(keys, list) else named(keys)
+    return named(data), columns, unit, by, public, where
+
+
+def _healthy(talk: _Talk, data: Path, unit: str | None) -> None:
+    """What check finds. Errors: DataError for rows that no session would open."""
+    with reading([data]) as (table,):
+        health = health_of(table, None, unit=unit)
+    for line in str(health).splitlines():
+        talk.say(line)
+    if not health.ok:
+        raise DataError(
+            f"A session would refuse {data.name!r}: {health.refused[0]}",
+            hint=f"Mend the file; onesided check {data.name} says what is in it. Nothing was made.",
+        )
 
 
 def _hidden(talk: _Talk, columns: Mapping[str, str]) -> tuple[str, str | None]:
@@ -223,6 +245,11 @@ def _columns(given: str) -> tuple[Path, dict[str, str]]:
     path = Path(given).expanduser()
     if not given or path.is_dir():
         raise DataError("That names no file.", hint="Name one, such as visits.csv.")
+    if not path.name.lower().endswith((*_CSV, ".parquet")):
+        raise DataError(
+            f"{path.name!r} is no .parquet or .csv file, which the script reads.",
+            hint="Write the rows as one of them; onesided publish reads lines of JSON, too.",
+        )
     with reading([path]) as (table,):
         return path.resolve(), dict(zip(table.columns, map(str, table.types), strict=True))
 
@@ -249,7 +276,7 @@ def _unit(name: str, columns: Iterable[str]) -> str | None:
 def _keys(given: str, by: str, *, holds: str) -> list[str] | Path:
     """The values, or the file that has them. Errors: DataError; ParameterError for none."""
     path = Path(given).expanduser()
-    if given and is_table(path):
+    if given and is_table(path) and not path.name.lower().endswith((".jsonl", ".jsonl.gz")):
         with reading([path]) as (table,):
             if by not in table.columns:
                 raise DataError(f"{path.name} has no column {by!r}.", hint="Name another file.")
@@ -285,7 +312,7 @@ class Choices:
     """What was answered. Names of files are relative to the new folder; keys are values or a file.
 
     >>> choices = Choices(
-    ...     data="../v.csv", unit="person", by="place", keys=["gym"],
+    ...     data="../v.csv", unit="person", by="place", keys=["gym"], where=None,
     ...     policy="presence", condition=None, max_groups=2, at_most=5,
     ...     epsilon="1", budget="14",
     ... )
@@ -297,6 +324,7 @@ class Choices:
     unit: str | None
     by: str
     keys: list[str] | str
+    where: str | None
     policy: str
     condition: str | None
     max_groups: int
@@ -319,6 +347,8 @@ def written(choices: Choices) -> dict[str, str]:
     }
     if choices.unit is not None:
         publish["unit"] = choices.unit
+    if choices.where is not None:
+        publish["where"] = choices.where
     if choices.at_most is not None:
         publish["at-most"] = choices.at_most
     if choices.condition is not None:
@@ -365,6 +395,8 @@ def _cells(choices: Choices) -> list[tuple[str, str]]:
     about = [f"by={choices.by!r}", "keys=keys", f"epsilon={choices.epsilon!r}"]
     if choices.unit is not None and choices.policy != "presence":
         about.append(f"max_groups={choices.max_groups}")
+    if choices.where is not None:
+        about.append(f"where={choices.where!r}")
     about.append("id=today, again=True")
     name = "Count" if choices.at_most is None else "AtMost"
     first = "" if choices.at_most is None else f"{choices.at_most}, "
@@ -404,4 +436,4 @@ def _cells(choices: Choices) -> list[tuple[str, str]]:
 def _read(name: str, text: str) -> str:
     """Of keys, names and positions are published beside them, and only they themselves are text."""
     csv = f"duckdb.read_csv({name!r}, header=True, {text})"
-    return csv if name.lower().endswith(".csv") else f"duckdb.read_parquet({name!r})"
+    return csv if name.lower().endswith(_CSV) else f"duckdb.read_parquet({name!r})"

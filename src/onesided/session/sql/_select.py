@@ -445,8 +445,8 @@ class _Reader(Words):
         if function == "COUNT" and not distinct and self._here.text in ("*", "1"):
             column, at = None, self._next().start
         elif self._here.kind == "number":
-            share = ", 0.9" if function in self._shared else ""
-            raise self._refused("A column is expected here", hint=f"Write {function}(x{share}).")
+            form = f"{function}(x, 0.9)" if function in self._shared else f"{function}(x)"
+            raise self._refused("A column is expected here", hint=f"Write {form}.")
         else:
             column, at = self._column("A column")
         if column is not None and self._here.upper in _OPERATORS:
