@@ -648,3 +648,16 @@ def test_where_all_cells_are_joined_large_tables_do_not_go_through_all_pairs():
     names = [one.name for one in plan.options]
     assert "Linear, quadtree 4" in names
     assert not any("blocks" in name for name in names)
+
+
+def test_bounds_are_whole_and_what_was_clamped_is_said_first():
+    """The truth is a whole number, so that no bound need lie between two."""
+    data = pl.DataFrame({"age": [-5, 7, 12, 40, 200]})
+    own = od.Session(data, policy=od.policy.unbounded(), budget=100)
+    told = own.ranges("age", "all", bins=[0, 20, 50, 100], epsilon=1)
+    for side in (told.lower, told.upper):
+        assert (side == side.round()).all()
+    assert (told.lower <= told.estimate).all()
+    assert (told.estimate <= told.upper).all()
+    assert told.warnings[0].startswith("Values beyond the bins count in the nearest bin.")
+    assert str(told).count("Values beyond the bins") == 1

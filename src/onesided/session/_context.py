@@ -505,21 +505,25 @@ def sideless(words: str) -> str:
 
 
 def _either(names: Iterable[str]) -> str:
-    return " or ".join(map(repr, sorted(names)))
+    return " or ".join(map(repr, names))
 
 
 NOTHING: Final = LeftOut()
 
 
 def respelled(said: str, where: str, text: str) -> str:
-    """The same sentence of a condition that is spelled otherwise.
+    """The same sentences of a condition that is spelled otherwise, with columns in order.
 
-    >>> respelled("Recorded as a<5: rows ...", "a<5", '"a" < 5')
-    'Recorded as "a" < 5: rows ...'
+    >>> print(respelled("Recorded as a<5: rows without 'c' or 'b' ...", "a<5", '"a" < 5'))
+    Recorded as "a" < 5: rows without 'b' or 'c' ...
     """
     for words in ("Recorded as ", "Counted where "):
         said = said.replace(f"{words}{where}", f"{words}{text}")
-    return said
+    return _NAMES.sub(lambda found: " or ".join(sorted(found[0].split(" or "))), said)
+
+
+# Names of columns as sentences have them.
+_NAMES: Final = re.compile(r"'[^']*'(?: or '[^']*')+")
 
 
 def require_unknown(given: object) -> None:
