@@ -183,10 +183,10 @@ def test_tutorials_are_short():
         assert len(page.read_text().splitlines()) <= 150, page.name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_sentences_are_short(page):
-    for words in map(str.split, sentences(page.read_text())):
-        assert len(words) <= 35, " ".join(words)
+def test_sentences_are_short():
+    for page in PAGES:
+        for words in map(str.split, sentences(page.read_text())):
+            assert len(words) <= 35, f"{page.name}: {' '.join(words)}"
 
 
 def test_every_public_package_has_a_page_of_reference():
@@ -196,11 +196,10 @@ def test_every_public_package_has_a_page_of_reference():
     assert not rooms - told
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
-        if "://" not in target:
-            assert (page.parent / target).exists(), target
+def test_links_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+            assert "://" in target or (page.parent / target).exists(), f"{page.name}: {target}"
 
 
 def test_commands_in_the_readme_exist():

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from tests.covering import drawn
 
 import onesided as od
 from onesided.noise import NotPrivateSeededNoise, TwoSidedGeometric
@@ -74,28 +75,26 @@ def test_whom_a_policy_adds_or_takes_is_counted_with_noise(question):
     assert not parts(od.policy.sensitive("hot"), picked).public
 
 
-@pytest.mark.heavy
 def test_the_error_is_that_of_a_noisy_sum_over_the_number():
     """The rival divides a sum with discrete Laplace noise of scale span / ε by the number."""
     question = Mean("pay", bounds=(0, 100), epsilon=2)
     law = parts(od.policy.bounded(), question).total.mechanism.distribution
     assert law == TwoSidedGeometric("1/50", "1/50")
-    noise, people = NotPrivateSeededNoise(5), 1000
+    people = 1000
     table = pl.DataFrame({"person": range(people), "pay": [i % 101 for i in range(people)]})
-    asked = od.Session(table, unit="person", policy=od.policy.bounded(), budget=10**6, noise=noise)
+    asked = od.Session(table, unit="person", policy=od.policy.bounded(), budget=9)
     truth = float(table["pay"].mean())
-    errors = [abs(asked.ask(question).value - truth) for _ in range(400)]
+    told = drawn(asked, question, 400, NotPrivateSeededNoise(5))
+    errors = [abs(one.value - truth) for one in told]
     rival = 50 / people  # the mean of |Laplace| is its scale
     # Six standard errors of 400 draws whose deviation is their mean: false alarms below 1e-8.
     assert np.mean(errors) == pytest.approx(rival, rel=6 / 20)
 
 
-@pytest.mark.heavy
 def test_bounds_on_a_mean_of_a_public_number_hold_as_often_as_asked():
-    asked = session(od.policy.bounded(), noise=NotPrivateSeededNoise(6))
     truth = (20 + 50 + 0 + 100 + 70 + 20) / 6
     question = Mean("pay", bounds=(0, 100), epsilon=4, confidence="0.9")
-    found = [asked.ask(question) for _ in range(600)]
+    found = drawn(session(od.policy.bounded()), question, 600, NotPrivateSeededNoise(6))
     missed = [not one.lower[0] - 1e-9 <= truth <= one.upper[0] + 1e-9 for one in found]
     # Binomial(600, 0.1) exceeds 98 with a chance below 1e-6.
     assert sum(missed) <= 98

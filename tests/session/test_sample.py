@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.covering import drawn
 
 import onesided as od
 from onesided import errors
@@ -394,7 +395,6 @@ def test_duckdb_types_survive():
 # Totals.
 
 
-@pytest.mark.heavy
 def test_totals_are_unbiased_and_their_standard_errors_honest():
     # 150 samples: the mean within five deviations of the truth (false alarm 6e-7), their variance
     # within 60 % (over five deviations of a chi-square), the mean of those estimated within 10 %.
@@ -405,8 +405,9 @@ def test_totals_are_unbiased_and_their_standard_errors_honest():
             "spend": [float(i % 7) for i in range(200)],
         }
     )
-    made = session(data, budget=10**6, noise=NotPrivateSeededNoise(9))
-    totals = [made.sample(epsilon="1/2").total("spend") for _ in range(150)]
+    asked = od.session.Sample(epsilon="1/2")
+    found = drawn(session(data), asked, 150, NotPrivateSeededNoise(9))
+    totals = [one.total("spend") for one in found]
     units = data.filter(pl.col("age") > 18).group_by("person").agg(pl.col("spend").sum())["spend"]
     truth, keep = units.sum(), 1 - math.exp(-0.5)
     variance = (1 - keep) / keep * float((units**2).sum())

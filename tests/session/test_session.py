@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from tests.covering import drawn
 
 import onesided as od
 from onesided import errors
@@ -142,9 +143,7 @@ def test_another_policy_or_budget_on_the_same_ledger_is_refused(tmp_path):
 
 
 def test_at_most_is_never_wrong():
-    noise = NotPrivateSeededNoise(1)
-    for _ in range(60):
-        release = session(noise=noise, budget=5).count(**ASK, epsilon=5)
+    for release in drawn(session(), od.Count(**ASK, epsilon=5), 60, NotPrivateSeededNoise(1)):
         assert "a" not in release.at_most(2)
         assert set(release.at_most(10**6)) == {"a", "b"}
 

@@ -16,6 +16,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -94,6 +95,8 @@ def _resolve(name: str) -> Any:
             break
         if isinstance(found, classmethod | staticmethod):
             return found.__func__
+        if isinstance(found, cached_property):
+            return found.func
         return found.fget if isinstance(found, property) else found
     raise ParameterError(
         f"There is no {name!r} any more.", hint="Correct the page's proves: line, or remove it."

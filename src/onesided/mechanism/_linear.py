@@ -542,7 +542,9 @@ class Linear:
         certain = self.of_cells
         above, below = (isinstance(rate, Infinite) for rate in (self.upper_rate, self.lower_rate))
         share = shared(confidence, 2 - certain * (above + below))
-        over, under = self._reach(share)
+        if share not in self._reached:
+            self._reached[share] = self._reach(share)
+        over, under = self._reached[share]
         near = float(np.linalg.norm(noisy.astype(float))) * np.sqrt(self._factors)
         lower, upper = found - over - _FLOATS * near, found + under + _FLOATS * near
         if certain:  # sums of answers with noise on one side have it on that side
@@ -568,11 +570,6 @@ class Linear:
 
     def _reach(self, share: Fraction) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """How far each answer may lie above the truth, and below it, with this chance each."""
-        if (found := self._reached.get(share)) is None:
-            found = self._reached[share] = self._reaching(share)
-        return found
-
-    def _reaching(self, share: Fraction) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         law, held = self.distribution, self._held
         chosen, kind = alike(self.strategy, self.workload)
         if self.public is not None and held is not None and not self.public.of_all:
