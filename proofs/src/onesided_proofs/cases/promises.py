@@ -69,6 +69,7 @@ def _relaxations() -> Iterator[Line]:
     nearer = policies.graph([("a", "absent", 2), ("a", "b", "1/2")], directed=True)
     named = policies.neighbourhood(radius=1, places={"a": (0,), "b": (9,)})
     wide = policies.neighbourhood(radius=2, places={"a": (0,), "b": (1,)})
+    homes = [policies.view("minor", over="home", members=most) for most in (2, 3)]
     some, more = (policies.sensitive_presence("minor", max_groups=most) for most in (1, 2))
     for one, two, world in (
         (PRESENCE, WIDE, GROUPS),
@@ -104,7 +105,7 @@ def _relaxations() -> Iterator[Line]:
         (policies.graph([("a", "b")]), policies.graph([("a", "b", 2)]), TWO),
         (policies.attributes({"x": "*"}), policies.attributes({"x": ["a"]}), TWO),
         (near, named, TWO),
-        (*(policies.view("minor", over="home", members=most) for most in (2, 3)), HOME),
+        (homes[0], homes[1], HOME),
     ):
         yield _relaxing(one, two, world, held=_relaxed(one, two), silent=True)
     yield from _record_by_record()

@@ -239,7 +239,8 @@ def keys_fault(key_delta: str = "1/10") -> str:
 
     Each number of a key is drawn on every path, one beside the next.
     """
-    for upper, lower in (("1/2", 1), (1, INFINITE), (2, "1/3"), (1, 1)):
+    rates: tuple[tuple[Any, Any], ...] = (("1/2", 1), (1, INFINITE), (2, "1/3"), (1, 1))
+    for upper, lower in rates:
         made = UnknownKeys(lower, upper_rate=upper, key_delta="1/10")
         told = UnknownKeys(lower, upper_rate=upper, key_delta=key_delta)
         most = (made.width or 0) + 3
@@ -323,9 +324,9 @@ def squares_fault(more: int = 0) -> str:
         return "there is noise above and below"
     for parts in (((1, 4), (1, 2)), ((3, 1),), ((1, 7),), ((1, 10**9),)):
         wide = GaussianSums(3).widened([(Fraction(a), Fraction(b)) for a, b in parts]).variance
-        due = max(3 * max(Fraction(a, b) for a, b in parts), Fraction(1, 2**10))
-        if not due <= wide <= due + Fraction(1, 2**19):
-            return f"parts {parts} take a variance of {wide}, due {due}"
+        least = max(3 * max(Fraction(a, b) for a, b in parts), Fraction(1, 2**10))
+        if not least <= wide <= least + Fraction(1, 2**19):
+            return f"parts {parts} take a variance of {wide}, due {least}"
     return ""
 
 
@@ -336,8 +337,8 @@ def lone_fault(senders: int = 3) -> str:
         _of_paths(lambda noise, n=n: made.tokens([n], noise=noise).item(), 1e-6) for n in (1, 0)
     )
     seen = max(np.log(p / there[told]) for told, p in here.items() if p > _ROUGH)
-    due = float(ShuffledCounts(2, senders=senders).lone_loss(Shift(rise=0, fall=1)))
-    return "" if abs(seen - due) < _ROUGH else f"tokens lose {seen}, due {due}"
+    due: Any = ShuffledCounts(2, senders=senders).lone_loss(Shift(rise=0, fall=1))
+    return "" if abs(seen - float(due)) < _ROUGH else f"tokens lose {seen}, due {due}"
 
 
 def cube_fault(rate: int = 3) -> str:
@@ -351,7 +352,7 @@ def cube_fault(rate: int = 3) -> str:
         due = sum(p for value, p in law.items() if value < room)
         if abs(told.share(2, room=room) - due) > _ROUGH:
             return f"below {room} with {told.share(2, room=room)}, due {due}"
-    law_of = CubeEstimates(rate, keys=2).distribution
+    law_of: Any = CubeEstimates(rate, keys=2).distribution
     if (law_of.quantile_lower(Fraction(1, 2)), law_of.lower, law_of.upper) != (0, INFINITE, 3):
         return f"noise at {law_of.upper} above and {law_of.lower} below"
     least = [2 * groups - 1 for groups in (1, 2, 5)]

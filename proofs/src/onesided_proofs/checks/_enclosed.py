@@ -97,7 +97,7 @@ def _of(policy: Policy, question: Any, read: _Read, wrong: str = "") -> Certific
 
 def _said(found: Iterator[_Bounds]) -> Said:
     """All at once hold as often as is said; a certain side always does, and is met."""
-    certain, met, likely = [], [], []
+    certain, met, likely = list[bool](), list[bool](), list[bool]()
     for lower, upper, truth, *sure in found:
         sides = (
             (lower <= truth, abs(lower - truth) < _CLOSE),
@@ -136,7 +136,7 @@ def _spread(told: Any, rows: list[int], *, as_: Any = None) -> Iterator[_Bounds]
     truth = sum((row - middle) ** 2 for row in rows) / (number - (question.divisor == "n - 1"))
     for lower, upper, _, *sides in _told(release, truth):
         power = 2 if question.root else 1
-        yield Fraction(lower) ** power, Fraction(upper) ** power, truth, *sides  # type: ignore[misc]
+        yield Fraction(lower) ** power, Fraction(upper) ** power, truth, *sides
 
 
 def _ranges(told: Any, rows: list[int]) -> Iterator[_Bounds]:
@@ -289,14 +289,14 @@ def moments_fault(moved: int = 0) -> str:
         v="BIGINT",
     )
     given: dict[str, Any] = {"unit": "person", "policy": policies.bounded(), "budget": 10**6}
-    session, ends = questions.Session(table, **given), {"bounds": (-far, far)}
-    totals = questions.Sum("v", of="units", total_bounds=(-far, far), epsilon=64)
+    session, ends = questions.Session(table, **given), (-far, far)
+    totals = questions.Sum("v", of="units", total_bounds=ends, epsilon=64)
     found = [prepared(session, totals).read().tolist()]
     due = [[sum(min(max(sum(rows), -far), far) for rows in held.values())]]
-    rows = questions.Sum("v", of="rows", max_rows=4, epsilon=64, **ends)
-    found.append(prepared(session, rows).read().tolist())
+    each = questions.Sum("v", of="rows", max_rows=4, epsilon=64, bounds=ends)
+    found.append(prepared(session, each).read().tolist())
     due.append([sum(map(sum, held.values()))])
-    powers = prepared(session, questions.Mean("v", epsilon=64, **ends)).read()
+    powers = prepared(session, questions.Mean("v", epsilon=64, bounds=ends)).read()
     means = [floor(Fraction(sum(rows), len(rows))) for rows in held.values()]
     found.append([*powers.exact[0]])
     due.append([len(held), sum(means), 0])

@@ -207,8 +207,8 @@ def _cut_fault(*, truncated: bool = True) -> str:
             (said,) = told.values()
             others = (some for size in range(3) for some in combinations(values, size))
             for rest, to, first in product(others, becomes, (min, max)):
-                here, there = keys & {"a", *rest}, keys & {to, *rest}
-                (here, there) = ({first(one)} if one else set() for one in (here, there))
+                kept = (keys & {one, *rest} for one in ("a", to))
+                here, there = ({first(one)} if one else set() for one in kept)
                 rise, fall = len(there - here), len(here - there)
                 if not any(rise <= s.rise and fall <= s.fall for s in said):
                     return f"{policy.name} of {sorted(keys)}: {rise} up and {fall} down"

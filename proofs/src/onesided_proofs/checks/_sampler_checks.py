@@ -336,7 +336,7 @@ def _said_fault(variance: Fraction, told: Fraction | None = None) -> str:
     if abs(said.variance() - float((reach**2) @ chances)) > _LEAST * size:
         return f"variance {said.variance():.6f} at {variance}"
     above = chances.sum() - np.cumsum(chances)
-    if (said.median(), said.upper * variance, said.lower * variance) != (0, 1, 1):
+    if said.median() != 0 or {said.upper, said.lower} != {1 / variance}:
         return f"sides {said.upper} and {said.lower} of variance {variance}"
     for k, chance in zip(reach.tolist(), above.tolist(), strict=True):
         if 0 <= k < 9 and size < _FAR and abs(float(said.tail_above(k)) - chance) > 1e-12:
