@@ -20,6 +20,18 @@ CHECKS: Final = "onesided.verify.checks"
 """Functions without arguments that return results of checks of their own kind."""
 
 
+def optional(module: str, reason: str, hint: str) -> Any:
+    """A module that an extra brings, loaded on use. Errors: MissingDependencyError.
+
+    >>> optional("json", "This needs JSON.", "pip install json").__name__
+    'json'
+    """
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingDependencyError(reason, hint=hint) from None
+
+
 def plugins(group: str) -> dict[str, list[EntryPoint]]:
     """What is installed in ``group``, by name. Nothing is loaded."""
     found: dict[str, list[EntryPoint]] = {}

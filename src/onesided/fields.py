@@ -274,7 +274,13 @@ def is_name(value: object, *, name: str) -> str:
     raise _misfit(name, "a name", value)
 
 
+def is_bool(value: object, *, name: str) -> bool:
+    """A reader of True and False, as Python writes them."""
+    if isinstance(value, bool):
+        return value
+    raise _misfit(name, "True or False", value)
+
+
 is_text: Final[Reader[str]] = of("text", str)
 is_flag: Final[Reader[bool]] = of("true or false", bool)
-is_bool: Final[Reader[bool]] = of("True or False", bool)
 is_number: Final[Reader[Any]] = of("text or a number", str, int, float)

@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from importlib import import_module
 from math import comb
 from typing import Any, Final, TypeAlias
 
@@ -22,8 +21,9 @@ from onesided._numbers import (
     shown,
     whole,
 )
+from onesided._plugins import optional
 from onesided.bounds._limits import exp_up, short_up
-from onesided.errors import MissingDependencyError, ParameterError
+from onesided.errors import ParameterError
 from onesided.fields import Field, Fields, inside, is_flag, is_text, listing, of, read, table
 from onesided.policy import Policy, Record, path
 from onesided.store import toml_document
@@ -300,13 +300,8 @@ def _worst(
 
 
 def _scipy(part: str) -> Any:
-    try:
-        return import_module(f"scipy.{part}")
-    except ImportError:
-        raise MissingDependencyError(
-            "What correlated records tell needs SciPy's solver, and SciPy is not installed.",
-            hint='pip install "onesided[linear]"',
-        ) from None
+    reason = "What correlated records tell needs SciPy's solver, and SciPy is not installed."
+    return optional(f"scipy.{part}", reason, 'pip install "onesided[linear]"')
 
 
 # Correlations from versioned TOML: a closed language of households, walks and listed worlds.

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from onesided._english import many
 from onesided._numbers import positive, whole
-from onesided.errors import MissingDependencyError, ParameterError
+from onesided._plugins import optional
+from onesided.errors import ParameterError
 from onesided.linear._operator import Array, Operator, Totals
 from onesided.linear._strategies import Prefix, Suffix
 
@@ -439,15 +440,8 @@ def _bounded(operator: Operator, answers: Array) -> Fit:
 
 
 def _scipy(part: str) -> Any:
-    from importlib import import_module  # noqa: PLC0415 - an extra
-
-    try:
-        return import_module(f"scipy.{part}")
-    except ImportError:
-        raise MissingDependencyError(
-            "This strategy needs SciPy's solvers, and SciPy is not installed.",
-            hint='pip install "onesided[linear]"',
-        ) from None
+    reason = "This strategy needs SciPy's solvers, and SciPy is not installed."
+    return optional(f"scipy.{part}", reason, 'pip install "onesided[linear]"')
 
 
 # Cells of at least 0 that are likely behind noisy answers, where most cells are empty.

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from time import sleep
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import quote, urlsplit
 
 from onesided import errors
 from onesided._numbers import Loss, Number, from_text, readable
-from onesided.errors import MissingDependencyError, OnesidedError, ParameterError, ServiceError
+from onesided._plugins import optional
+from onesided.errors import OnesidedError, ParameterError, ServiceError
 from onesided.policy import Policy, from_toml
 from onesided.schema import Schema
 from onesided.session import (
@@ -184,14 +184,9 @@ def _json(response: httpx.Response) -> Any:
         return None
 
 
-def _httpx() -> ModuleType:
-    try:
-        import httpx  # noqa: PLC0415 - loaded on use
-    except ImportError:
-        raise MissingDependencyError(
-            "Asking a server needs httpx.", hint='Run pip install "onesided[client]".'
-        ) from None
-    return httpx
+def _httpx() -> Any:
+    hint = 'Run pip install "onesided[client]".'
+    return optional("httpx", "Asking a server needs httpx.", hint)
 
 
 # What a question would cost and give, as a server says it.

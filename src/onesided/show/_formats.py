@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from onesided._plugins import optional
 from onesided.errors import MissingDependencyError, OutputError, ParameterError
 from onesided.show._table import Crossed, RoleTable, csv_text
 from onesided.store import held
@@ -224,12 +225,8 @@ def require_sheet(rows: int) -> Any:
     >>> require_sheet(23).__name__
     'xlsxwriter'
     """
-    try:
-        import xlsxwriter  # noqa: PLC0415 - optional
-    except ImportError:
-        raise MissingDependencyError(
-            "Writing Excel files needs XlsxWriter.", hint="pip install 'onesided[cli]'"
-        ) from None
+    reason = "Writing Excel files needs XlsxWriter."
+    xlsxwriter = optional("xlsxwriter", reason, "pip install 'onesided[cli]'")
     if rows > _SHEET_ROWS:
         raise ParameterError(
             f"The {rows:,} rows do not fit in a sheet, which holds {_SHEET_ROWS:,}.",

@@ -12,11 +12,13 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from onesided._english import one_line
-from onesided.errors import MissingDependencyError, ParameterError
+from onesided._plugins import optional
+from onesided.errors import ParameterError
 from onesided.show._chart import Bars, Chart, Dots, Heat, Lines, Numbers, Panels, Places, sides_of
 from onesided.show._svg import Picture
 
 _Traces: TypeAlias = tuple[list[dict[str, Any]], tuple[str, str], dict[str, Any]]
+_INSTALL: Final = "pip install 'onesided[plot]'"
 _ESTIMATE, _CERTAIN, _UNSURE = "#0072b2", "#00805c", "#c25000"
 
 
@@ -45,10 +47,8 @@ def figure(chart: Chart, backend: str = "svg") -> Any:
 
 def _plotly(chart: Chart) -> Any:
     """A ``plotly.graph_objects.Figure``. Errors: MissingDependencyError."""
-    try:
-        import plotly.graph_objects as go  # noqa: PLC0415 - optional
-    except ImportError:
-        raise _missing("plotly", "Plotly") from None
+    reason = "backend='plotly' needs Plotly."
+    go = optional("plotly.graph_objects", reason, _INSTALL)
     traces, names, layout = _traces(chart.shape, chart.value_name)
     made = go.Figure(data=traces, layout=layout)
     made.update_layout(title={"text": _safe(chart.title)}, template="plotly_white")
@@ -58,12 +58,10 @@ def _plotly(chart: Chart) -> Any:
 
 def _matplotlib(chart: Chart) -> Any:
     """A ``matplotlib.figure.Figure``. Errors: MissingDependencyError."""
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - optional
-    except ImportError:
-        raise _missing("matplotlib", "Matplotlib") from None
+    reason = "backend='matplotlib' needs Matplotlib."
+    figures = optional("matplotlib.figure", reason, _INSTALL)
     rows = len(chart.shape.labels) if isinstance(chart.shape, Dots) else 0
-    made = Figure(figsize=(8, max(4.0, 1.6 + 0.25 * min(rows, 400))), layout="constrained")
+    made = figures.Figure(figsize=(8, max(4.0, 1.6 + 0.25 * min(rows, 400))), layout="constrained")
     axes = made.add_subplot()
     names = map(one_line, _on_axes(chart.shape, axes, chart.value_name))
     axes.set_title(one_line(chart.title), loc="left", parse_math=False)
@@ -226,9 +224,3 @@ def _plain(values: Numbers) -> list[float | None]:
 def _safe(value: object) -> str:
     """Text for Plotly, which reads a little HTML in names."""
     return html.escape(one_line(value), quote=False)
-
-
-def _missing(name: str, called: str) -> MissingDependencyError:
-    return MissingDependencyError(
-        f"backend={name!r} needs {called}.", hint="pip install 'onesided[plot]'"
-    )

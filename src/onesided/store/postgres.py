@@ -20,7 +20,8 @@ from typing import Final
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
 
-from onesided.errors import LedgerError, LedgerUnavailableError, MissingDependencyError
+from onesided._plugins import optional
+from onesided.errors import LedgerError, LedgerUnavailableError
 from onesided.store._paths import DatabaseUrl
 from onesided.store.database import Database, Kind
 
@@ -77,13 +78,8 @@ def open_database(url: DatabaseUrl, *, kind: Kind, name: str, timeout: float) ->
     timeout: seconds to wait for a connection and for other writers. Errors:
     MissingDependencyError without psycopg.
     """
-    try:
-        import psycopg  # noqa: F401, PLC0415 - optional
-    except ImportError:
-        raise MissingDependencyError(
-            f"{kind.noun} in PostgreSQL needs psycopg.",
-            hint='Install it with: pip install "onesided[postgres]"',
-        ) from None
+    hint = 'Install it with: pip install "onesided[postgres]"'
+    optional("psycopg", f"{kind.noun} in PostgreSQL needs psycopg.", hint)
     engine = create_engine(
         url.for_driver(),
         isolation_level="READ COMMITTED",

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from onesided._numbers import INFINITE, Loss, Number, rate, regular, whole
 from onesided._numbers import exact as exact_number
-from onesided.errors import MissingDependencyError, ParameterError
+from onesided._plugins import optional
+from onesided.errors import ParameterError
 from onesided.noise import Noise, NotPrivateSeededNoise, SecureNoise
 from onesided.verify._enumerate import float_of
 from onesided.verify._exact import spread
@@ -157,13 +158,8 @@ def _edges(law: Law, cells: int, draws: int) -> Any:
 
 def stats() -> Any:
     """``scipy.stats``. Errors: MissingDependencyError."""
-    try:
-        from scipy import stats as found  # noqa: PLC0415 - optional, and slow to load
-    except ImportError:
-        raise MissingDependencyError(
-            "Statistical checks need the package scipy.", hint="pip install scipy."
-        ) from None
-    return found
+    reason = "Statistical checks need the package scipy."
+    return optional("scipy.stats", reason, "pip install scipy.")
 
 
 # Events that tell two distributions apart, searched among ratios and thresholds.
