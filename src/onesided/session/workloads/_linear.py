@@ -231,8 +231,8 @@ def answered(
         columns = {
             **queries,
             "estimate": near,
-            "lower": np.minimum(np.ceil(bounds.lower), np.floor(near)),  # whole, as the truth is
-            "upper": np.maximum(np.floor(bounds.upper), np.ceil(near)),
+            "lower": np.minimum(np.ceil(bounds.lower), np.floor(near)) + 0.0,  # whole
+            "upper": np.maximum(np.floor(bounds.upper), np.ceil(near)) + 0.0,
             **{
                 name: np.full(size, bounds.certain and isinstance(rate, Infinite)) | known
                 for name, rate in rates.items()
