@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Final, Literal, get_args
 
 import narwhals as nw
@@ -395,29 +396,8 @@ class Quantile(Grouped):
             )
         binned, share = self.binned(context), shares[0]
         points = binned.bins[self.column].edges
-        groups = binned.question.groups(binned.context)
+        groups, row, said = self._runs(context, binned)
         names = groups.by[:-1]
-        # The counts rise with rows, and are certain; what is told of them is neither. A row without
-        # a value is in no run between candidates, which are no groups to who asks.
-        left, column = groups.left_out, (self.column,)
-        others = tuple(name for name in left.keys if name != self.column)
-        values = column if column[0] in left.keys else ()
-        left = replace(left, keys=others, values=values, rises=self.only_rises)
-        groups = replace(groups, left_out=left)
-        size, higher = len(points), "as above all"
-        said = counted_as(self.column, points, size, higher=higher, step=None)
-        if one := self._one_row(context):
-            said = f"{said} Each {context.each} counts once, with its {one} row."
-            if not names:
-                groups = replace(
-                    groups,
-                    query=replace(groups.query, max_groups=1, truncated=False),
-                    excess="single",
-                )
-
-        def look(taken: Taken) -> IntArray:
-            return _farthest(taken, groups, one) if one else groups.counts(taken)
-
         mechanism = groups.for_policy(
             Cumulative, context, bins=len(points) + 1, epsilon=self.epsilon
         )
@@ -441,17 +421,15 @@ class Quantile(Grouped):
                 **_cumulated(mechanism, answer["runs"], each),
                 confidence=self.confidence,
                 one_each=groups.query.max_groups == 1,
-                truncated=groups.query.truncated or one == "smallest",
+                truncated=groups.query.truncated or row == "smallest",
             )
             return Release(
                 kind="QuantileRelease",
                 told=of_groups(keys, {name: np.array(v) for name, v in made.at(share).items()}),
                 bound_words=sure.words,
                 own=made.own,
-                **{
-                    **groups.published(context, plan, entry),
-                    "cut": f"{said} {groups.cut(())}".strip(),
-                },
+                **groups.published(context, plan, entry)
+                | {"cut": f"{said} {groups.cut(())}".strip()},
             )
 
         return PreparedQuery(
@@ -459,11 +437,31 @@ class Quantile(Grouped):
             plan=plan,
             context=binned.context,
             columns=binned.columns(groups),
-            look=look,
+            look=partial(_farthest, groups=groups, row=row) if row else groups.counts,
             draw=lambda counts, noise: {"runs": mechanism.release(counts, noise=noise)},
             result=result,
             asserts=all_of(binned.asserts, groups.asserts),
         )
+
+    def _runs(self, context: QueryContext, binned: Binned) -> tuple[Groups, str, str]:
+        """The groups and runs between candidates, which row of a unit counts, and what is said."""
+        groups, points = binned.question.groups(binned.context), binned.bins[self.column].edges
+        # The counts rise with rows, and are certain; what is told of them is neither. A row without
+        # a value is in no run between candidates, which are no groups to who asks.
+        left, own = groups.left_out, (self.column,)
+        others = tuple(name for name in left.keys if name not in own)
+        values = own if others != left.keys else ()
+        left = replace(left, keys=others, values=values, rises=self.only_rises)
+        groups = replace(groups, left_out=left)
+        size, higher = len(points), "as above all"
+        said = counted_as(self.column, points, size, higher=higher, step=None)
+        row = self._one_row(context)
+        if row:
+            said = f"{said} Each {context.each} counts once, with its {row} row."
+        if row and not groups.by[:-1]:
+            alone = replace(groups.query, max_groups=1, truncated=False)
+            groups = replace(groups, query=alone, excess="single")
+        return groups, row, said
 
     def _one_row(self, context: QueryContext) -> str:
         """Which row of a unit counts; "" where all do.

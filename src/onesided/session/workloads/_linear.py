@@ -206,10 +206,7 @@ def answered(
     detail: Mapping[str, object] | None = None,
     said: str = "",
 ) -> PreparedQuery[IntArray, Release]:
-    """The steps of a question about linear queries, once its strategy is chosen.
-
-    said: what more there is to say of the cells, first and in the promise.
-    """
+    """The steps of a question about linear queries. said: what there is to say of the cells."""
     share, mechanism = confidence.of_each(choice.workload.shape[0]), choice.mechanism(non_negative)
     rises = choice.workload.is_non_negative
     groups = replace(groups, left_out=replace(groups.left_out, rises=rises))
@@ -226,21 +223,17 @@ def answered(
         noisy, kept = np.asarray(answer["noisy"], dtype=np.int64), answer.get("totals")
         totals = None if kept is None else np.asarray(kept, dtype=np.int64)
         answers = mechanism.estimate(noisy, totals)
-        near = answers.estimate
+        near, variance = answers.estimate, answers.variance
         bounds = mechanism.interval(noisy, totals, confidence=share, estimate=near)
-        # The truth is whole, and so are its bounds, as near as the estimate lets them.
-        lower = np.minimum(np.ceil(bounds.lower), np.floor(near))
-        upper = np.maximum(np.floor(bounds.upper), np.ceil(near))
-        size, variance = near.size, answers.variance
-        certain, known = bounds.certain, False if bounds.known is None else bounds.known
+        size, known = near.size, False if bounds.known is None else bounds.known
         rates = {"lower_certain": mechanism.upper_rate, "upper_certain": mechanism.lower_rate}
         columns = {
             **queries,
             "estimate": near,
-            "lower": lower,
-            "upper": upper,
+            "lower": np.minimum(np.ceil(bounds.lower), np.floor(near)) + 0.0,  # whole
+            "upper": np.maximum(np.floor(bounds.upper), np.ceil(near)) + 0.0,
             **{
-                name: np.full(size, certain and isinstance(rate, Infinite)) | known
+                name: np.full(size, bounds.certain and isinstance(rate, Infinite)) | known
                 for name, rate in rates.items()
             },
             "standard_deviation": np.sqrt(np.full(size, np.nan) if variance is None else variance),
