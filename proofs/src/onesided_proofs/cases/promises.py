@@ -92,6 +92,7 @@ def _relaxations() -> Iterator[Line]:
     for one, two, world in (
         (WIDE, PRESENCE, GROUPS),
         (more, some, VISITS),
+        (some, policies.sensitive_presence("ill", max_groups=2), VISITS),
         (WIDE, BOTH, GROUPS),
         (WIDE, policies.unbounded(), GROUPS),
         (WIDE, MEMBER, GROUPS),

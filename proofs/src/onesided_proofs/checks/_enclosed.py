@@ -51,7 +51,7 @@ def enclosed() -> Iterator[Certificate]:
         yield _of(policy, questions.Sum("v", epsilon=3, **wide), _sum)
         yield _ratio(policy, questions.Sum("v", epsilon=16, **wide), questions.Count(epsilon=3))
     yield _ratio(left, questions.Count(epsilon=2), questions.Sum("v", epsilon=6, **asked))
-    for policy, q in product((both, one), ("1/4", "1/2")):
+    for policy, q in product((both, one), ("1/4", "3/4")):
         near: dict[str, Any] = {"epsilon": 9, "interval": True, "confidence": _HALF}
         for found in ({"bounds": (0, 4)}, {"candidates": (1, 2, 4)}):
             yield _of(policy, questions.Quantile("v", q, **near, **found), _nearest)
