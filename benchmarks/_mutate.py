@@ -94,14 +94,8 @@ BESIDE = {
 }
 # And where one release, one move or one account is priced, function by function.
 PRICED = {
-    "onesided.bounds._correlated": (
-        "_scaled",
-        "_worst",
-    ),
-    "onesided.ledger._allowance": (
-        "Allowance.limits",
-        "Askers.spent",
-    ),
+    "onesided.bounds._correlated": ("_scaled", "_worst"),
+    "onesided.ledger._allowance": ("Allowance.limits", "Askers.spent"),
     "onesided.ledger._amounts": (
         "Amounts.left",
         "Amounts.over",
@@ -155,11 +149,7 @@ PRICED = {
         "part_of",
         "rates_over",
     ),
-    "onesided.mechanism._linear": (
-        "Linear.for_policy",
-        "Linear.loss",
-        "Linear.losses",
-    ),
+    "onesided.mechanism._linear": ("Linear.for_policy", "Linear.loss", "Linear.losses"),
     "onesided.mechanism._quantiles": (
         "Cumulative._added",
         "Cumulative.loss",
@@ -192,10 +182,7 @@ PRICED = {
         "_both_ways_rate",
         "tree_rate",
     ),
-    "onesided.mechanism.histograms._grids": (
-        "UniformGrid.fit",
-        "UniformGrid.learn_loss",
-    ),
+    "onesided.mechanism.histograms._grids": ("UniformGrid.fit", "UniformGrid.learn_loss"),
     "onesided.mechanism.histograms._marginals": (
         "Marginals.fit",
         "Marginals.learn_loss",
@@ -235,38 +222,19 @@ PRICED = {
         "shared",
     ),
     "onesided.mechanism.local._channel": ("Channel.odds",),
-    "onesided.mechanism.local._randomiser": (
-        "Randomiser.loss",
-        "Randomiser.losses",
-    ),
-    "onesided.mechanism.local._response": (
-        "RandomisedResponse.odds",
-        "UnaryResponse.odds",
-    ),
+    "onesided.mechanism.local._randomiser": ("Randomiser.loss", "Randomiser.losses"),
+    "onesided.mechanism.local._response": ("RandomisedResponse.odds", "UnaryResponse.odds"),
     "onesided.mechanism.local._shuffled": ("ShuffledCounts.lone_loss",),
     "onesided.policy._attributes": ("Attributes.shifts",),
-    "onesided.policy._base": (
-        "Policy.moves",
-        "Policy.one_value_shifts",
-    ),
-    "onesided.policy._kinds": (
-        "KindPolicy._truths",
-        "KindPolicy.shifts",
-    ),
+    "onesided.policy._base": ("Policy.moves", "Policy.one_value_shifts"),
+    "onesided.policy._kinds": ("KindPolicy._truths", "KindPolicy.shifts"),
     "onesided.policy._neighbourhood": ("Graph.shifts", "Neighbourhood.moves_along"),
-    "onesided.policy._presence": (
-        "View.decides",
-        "View.shifts",
-    ),
+    "onesided.policy._presence": ("View.decides", "View.shifts"),
     "onesided.session._count": ("short_share",),
     "onesided.session._plan": ("priced",),
     "onesided.session.several._several": ("_added",),
     "onesided.session._suggest": ("SizeLook._priced",),
-    "onesided.session.values._noisy_max": (
-        "_apart",
-        "_shared",
-        "_span",
-    ),
+    "onesided.session.values._noisy_max": ("_apart", "_shared", "_span"),
     "onesided.session.values._shifts": (
         "Moved.along",
         "Moved.of",

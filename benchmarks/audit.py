@@ -112,11 +112,7 @@ def peers() -> Iterator[Stated]:
         ("Binary", others.Binary(epsilon=1.0, value0="a", value1="b"), ("a", "b")),
     ):
         yield Stated(
-            library="diffprivlib",
-            name=name,
-            program=Randomised(mechanism),
-            pair=pair,
-            epsilon=1.0,
+            library="diffprivlib", name=name, program=Randomised(mechanism), pair=pair, epsilon=1.0
         )
 
 

@@ -47,10 +47,7 @@ ROWS: Final = (
     (11, "F", "d", 10, 71, 14, 3.5, False, True),
     (12, "F", "b", 8, 5, 0, 0.0, True, None),
 )
-REGISTER: Final = {
-    "household": ["A", "B", "B", "E"],
-    "flag": [False, True, False, None],
-}
+REGISTER: Final = {"household": ["A", "B", "B", "E"], "flag": [False, True, False, None]}
 COLUMNS: Final = {name: [row[i] for row in ROWS] for i, name in enumerate(NAMES)}
 TYPES: Final = {
     "person": pa.int64(),

@@ -14,11 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 STATED = ROOT / ".ci" / "lines"
-SUMS = {
-    "wheel": ["src"],
-    "shipped": ["src", "*/src"],
-    "tests": ["conftest.py", "tests", "*/tests"],
-}
+SUMS = {"wheel": ["src"], "shipped": ["src", "*/src"], "tests": ["conftest.py", "tests", "*/tests"]}
 
 
 def counted(places: list[str]) -> int:

@@ -6,14 +6,7 @@ from onesided.mechanism import Counts, histograms
 from onesided.mechanism.histograms import Partition
 from onesided.noise import NotPrivateSeededNoise
 from onesided_experiments._model import Setup
-from onesided_experiments.osdp import (
-    _fig6_9,
-    _grid2d,
-    _regret,
-    _rescaling,
-    _sampling,
-    _tables,
-)
+from onesided_experiments.osdp import _fig6_9, _grid2d, _regret, _rescaling, _sampling, _tables
 from onesided_experiments.osdp._rescaling import per_step, real
 
 COUNTS = np.random.default_rng(5).integers(0, 40, 500) * (np.arange(500) % 3 > 0)

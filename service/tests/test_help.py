@@ -29,8 +29,7 @@ def test_groups_are_chosen_by_a_public_guess(service):
 
 
 @pytest.mark.parametrize(
-    "wanted",
-    [{}, {"look": "1/20"}, {"like": []}, {"error": 0}, {"error": 1, "certified": "0.9"}],
+    "wanted", [{}, {"look": "1/20"}, {"like": []}, {"error": 0}, {"error": 1, "certified": "0.9"}]
 )
 def test_what_cannot_be_suggested_is_refused(service, wanted):
     refused = suggest(service, **wanted)

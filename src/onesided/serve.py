@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any
 from onesided._plugins import from_part
 
 if TYPE_CHECKING:
-    from onesided_service import (
-        DatasetConfig,
-        MonitorConfig,
-        OidcConfig,
-        ServiceConfig,
-        create_app,
-    )
+    from onesided_service import DatasetConfig, MonitorConfig, OidcConfig, ServiceConfig, create_app
 
 __all__ = ["DatasetConfig", "MonitorConfig", "OidcConfig", "ServiceConfig", "create_app"]
 

@@ -37,9 +37,7 @@ ENGINES = {
     "pandas": lambda frame: frame.to_pandas(use_pyarrow_extension_array=True),
 }
 POLICIES = {name: family.policy for name, family in neighbours.FAMILIES.items()}
-POLICIES |= {
-    "view": P.view("s", over="h", members=2),
-}
+POLICIES |= {"view": P.view("s", over="h", members=2)}
 SCHEMA = {**neighbours.SCHEMA, "h": pl.String, "t": pl.Int64, "f": pl.Float64, "b": pl.Int64}
 ODD = {
     "p": ("x", "y", "z", None, "", "ä" * 300, "x\x00", "nowhere"),

@@ -48,11 +48,7 @@ def test_the_guarantee_is_machine_readable(world):
     stated = json.loads((world.folder / "out" / "guarantee.json").read_text())
     edge = stated["guarantee"]["edges"]["present -> not present"]
     assert edge == {"epsilon": "1", "epsilon_decimal": 1.0, "delta": "0", "delta_decimal": 0.0}
-    assert stated["mechanism"] == {
-        "name": "Counts",
-        "upper_rate": "1/3",
-        "lower_rate": "INFINITE",
-    }
+    assert stated["mechanism"] == {"name": "Counts", "upper_rate": "1/3", "lower_rate": "INFINITE"}
     assert stated["certain"] == {"lower": False, "upper": True}
     assert stated["ledger"]["remaining"] == {"present -> not present": "0"}
     assert stated["at_most"] == 5

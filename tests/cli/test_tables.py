@@ -208,10 +208,7 @@ def test_values_of_lines_keep_their_digits_and_missing_ones_are_null(tmp_path):
     lines = ['{"a": 1.50, "b": true, "c": null}', '{"a": 12345678901234567890, "c": "x,\\"y"}']
     path.write_text("\n".join(lines))
     with reading([path]) as (table,):
-        assert table.fetchall() == [
-            ("1.50", "true", None),
-            ("12345678901234567890", None, 'x,"y'),
-        ]
+        assert table.fetchall() == [("1.50", "true", None), ("12345678901234567890", None, 'x,"y')]
 
 
 @pytest.mark.parametrize(
@@ -242,10 +239,7 @@ def test_an_encoding_is_declared_and_holds_for_every_byte(tmp_path):
         pass
     assert 'encoding = "cp1252"' in caught.value.hint
     path.write_bytes(b"person\n\x81\n")
-    with (
-        pytest.raises(DataError, match="not CP1252"),
-        reading([path], schema=CP1252),
-    ):
+    with pytest.raises(DataError, match="not CP1252"), reading([path], schema=CP1252):
         pass
 
 

@@ -532,11 +532,7 @@ PUBLIC = {
         "statement_of",
         "total_guarantee",
     ],
-    "onesided.remote": [
-        "RemotePlan",
-        "RemoteSession",
-        "connect",
-    ],
+    "onesided.remote": ["RemotePlan", "RemoteSession", "connect"],
     "onesided.monitor": [
         "Batch",
         "Guarantees",
@@ -545,11 +541,7 @@ PUBLIC = {
         "MonitorRelease",
         "rules_for",
     ],
-    "onesided.report": [
-        "Publication",
-        "stated",
-        "write_folder",
-    ],
+    "onesided.report": ["Publication", "stated", "write_folder"],
     "onesided.serve": [
         "DatasetConfig",
         "MonitorConfig",

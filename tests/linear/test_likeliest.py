@@ -6,14 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onesided.errors import ParameterError
-from onesided.linear import (
-    Dense,
-    Identity,
-    likeliest,
-    non_negative,
-    sampled_ranges,
-    staggered,
-)
+from onesided.linear import Dense, Identity, likeliest, non_negative, sampled_ranges, staggered
 
 
 @pytest.mark.heavy

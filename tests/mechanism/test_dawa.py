@@ -296,9 +296,7 @@ def test_the_largest_total_works_and_more_is_refused():
 
 
 @pytest.mark.parametrize(
-    "values",
-    [[], [[[1]]], 5, [0.5, 1.0], [1, -1], ["a"], [2**63], [None], [True, False]],
-    ids=str,
+    "values", [[], [[[1]]], 5, [0.5, 1.0], [1, -1], ["a"], [2**63], [None], [True, False]], ids=str
 )
 def test_what_is_no_histogram_is_refused_before_a_draw(values):
     with pytest.raises(errors.DataError) as caught:

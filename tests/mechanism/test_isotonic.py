@@ -49,12 +49,7 @@ def test_rows_are_taken_by_themselves():
 
 @pytest.mark.parametrize(
     ("values", "weights"),
-    [
-        ([1, float("nan")], None),
-        ([[[1]]], None),
-        ([1, 2], [1, 0]),
-        ([1], [[1], [2]]),
-    ],
+    [([1, float("nan")], None), ([[[1]]], None), ([1, 2], [1, 0]), ([1], [[1], [2]])],
 )
 def test_what_is_no_row_is_refused(values, weights):
     with pytest.raises(errors.DataError):

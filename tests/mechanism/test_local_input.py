@@ -49,8 +49,7 @@ class NoNoise:
 
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize(
-    "epsilon",
-    [0, -1, math.nan, math.inf, "nan", "x", None, True, [1], od.INFINITE, 2**11, "1e-30"],
+    "epsilon", [0, -1, math.nan, math.inf, "nan", "x", None, True, [1], od.INFINITE, 2**11, "1e-30"]
 )
 def test_an_epsilon_that_cannot_be_meant_is_refused(make, epsilon):
     with pytest.raises(ParameterError) as caught:

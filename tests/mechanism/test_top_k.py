@@ -81,8 +81,7 @@ def test_the_winner_has_the_right_distribution_and_a_wrong_rate_is_seen():
     noise = NotPrivateSeededNoise(8)
     mechanism = TopK(1, upper_rate="1/2")
     found = np.bincount(
-        [int(mechanism.release(counts, noise=noise).indices[0]) for _ in range(runs)],
-        minlength=4,
+        [int(mechanism.release(counts, noise=noise).indices[0]) for _ in range(runs)], minlength=4
     )
 
     def fits(rate):
@@ -135,9 +134,7 @@ def test_a_count_that_falls_twice_needs_per_key():
             return TopK(1, upper_rate=3).release(2 * values, noise=noise)
 
     report = od.verify.exact(
-        TwoEach(),
-        od.policy.presence(max_groups=1),
-        od.verify.Universe(units=1),
+        TwoEach(), od.policy.presence(max_groups=1), od.verify.Universe(units=1)
     )
     assert report.loss == pytest.approx(6, abs=1e-3)
     assert TopK(1, upper_rate=3).loss(Shift(rise=0, fall=2)) == 3

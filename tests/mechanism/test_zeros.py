@@ -47,10 +47,7 @@ def test_the_printed_factor_loses_a_buckets_total():
     assert spread_over(partition, totals, whole, clip=False).tolist() == [3, 3, 3, 3]
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=30),
-    st.data(),
-)
+@given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=30), st.data())
 def test_a_bucket_keeps_its_total_unless_no_cell_is_left(cells, data):
     raw = np.array([label for label, _ in cells])
     partition = Partition(np.unique(raw, return_inverse=True)[1])

@@ -58,10 +58,7 @@ WRONG = {
         4,
     ),
     "no parts": (f"{HEAD}family = 'intersection'\nparameters.parts = []", 3),
-    "expression": (
-        f"{HEAD}family = 'sensitive'\n[parameters]\npredicate = 'x'\nsql = false",
-        5,
-    ),
+    "expression": (f"{HEAD}family = 'sensitive'\n[parameters]\npredicate = 'x'\nsql = false", 5),
     "not TOML": (f"{HEAD}family = ", 2),
 }
 

@@ -385,8 +385,7 @@ def asked_by(by, rows, *, cut="", others=False, measure="Number of rows", **more
 def cells(table):
     """Bounds of the cells of a table of two columns; None is no bound."""
     return asked_by(
-        ("a", "b"),
-        {(i, j): row(one) for i, line in enumerate(table) for j, one in enumerate(line)},
+        ("a", "b"), {(i, j): row(one) for i, line in enumerate(table) for j, one in enumerate(line)}
     )
 
 

@@ -86,11 +86,7 @@ def test_the_price_is_what_moves_of_tables_lose(case, question):
 def about(row, centre):
     """What a row of powers about the centre takes of those about 0."""
     number, total, squares = row
-    return (
-        number - centre * total + centre**2 * squares,
-        total - 2 * centre * squares,
-        squares,
-    )
+    return (number - centre * total + centre**2 * squares, total - 2 * centre * squares, squares)
 
 
 def test_one_span_is_all_that_its_policy_allows_and_two_where_values_change():

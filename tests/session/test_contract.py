@@ -64,14 +64,7 @@ def test_the_answer_is_a_frame_of_the_callers_type_with_all_columns(engine):
     frame = session(data).count(by="place", keys=["b", "a"], epsilon=1, max_groups=4).frame
     assert type(frame) is type(data)
     values = read(frame)
-    assert list(values) == [
-        "place",
-        "estimate",
-        "lower",
-        "upper",
-        "lower_certain",
-        "upper_certain",
-    ]
+    assert list(values) == ["place", "estimate", "lower", "upper", "lower_certain", "upper_certain"]
     assert values["place"] == ["b", "a"]
     assert values["upper_certain"] == [True, True]
     assert values["lower_certain"] == [False, False]
@@ -241,10 +234,7 @@ KEY_TYPES = {
     "uint64": (np.array([1, 2, 2], np.uint64), [1, 2]),
     "text": (["1", "2", "2"], ["1", "2"]),
     "boolean": ([False, True, True], [False, True]),
-    "date": (
-        [dt.date(2024, 1, d) for d in (1, 2, 2)],
-        [dt.date(2024, 1, 1), dt.date(2024, 1, 2)],
-    ),
+    "date": ([dt.date(2024, 1, d) for d in (1, 2, 2)], [dt.date(2024, 1, 1), dt.date(2024, 1, 2)]),
     "datetime": (
         [dt.datetime(2024, 1, d) for d in (1, 2, 2)],  # noqa: DTZ001
         [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 2)],  # noqa: DTZ001

@@ -44,10 +44,7 @@ def session(path=None, *, schema=None, unit="person", **more):
             '{"version":2,"question":"Sum","fields":{"column":"v","bounds":[0,9],"epsilon":1}}',
             Sum("v", bounds=[0, 9], epsilon=1),
         ),
-        (
-            '{"version":2,"question":"RowCount","fields":{"epsilon":1}}',
-            RowCount(epsilon=1),
-        ),
+        ('{"version":2,"question":"RowCount","fields":{"epsilon":1}}', RowCount(epsilon=1)),
     ],
 )
 def test_a_version_means_what_it_meant(text, asked):

@@ -10,13 +10,7 @@ import pytest
 import onesided as od
 from onesided import errors
 from onesided.noise import NotPrivateSeededNoise
-from onesided.session import (
-    Histogram,
-    Quantile,
-    Sum,
-    question_from_json,
-    question_to_json,
-)
+from onesided.session import Histogram, Quantile, Sum, question_from_json, question_to_json
 from onesided.session._recall import identity_of
 
 pl = pytest.importorskip("polars")

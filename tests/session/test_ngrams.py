@@ -92,12 +92,7 @@ def test_it_does_not_matter_how_the_table_is_sorted(rows, n, chance):
     }
     expected = by_hand(rows, n)
     arrow = pa.table(table)
-    for data in (
-        pl.LazyFrame(table),
-        pd.DataFrame(table),
-        arrow,
-        CONNECTION.from_arrow(arrow),
-    ):
+    for data in (pl.LazyFrame(table), pd.DataFrame(table), arrow, CONNECTION.from_arrow(arrow)):
         release = session(data).ngrams(
             by="place", order="time", n=n, max_groups=30, epsilon=EXACT * 30
         )
@@ -232,11 +227,7 @@ def test_asking_again_reads_the_stored_answer(engine):
 def test_the_session_keeps_its_promise_exactly():
     policy = od.policy.sensitive("minor")
     world = Universe(
-        values=(
-            Record("sensitive", ("a", "b")),
-            Record("open", ("a", "b", "a")),
-        ),
-        ordered=True,
+        values=(Record("sensitive", ("a", "b")), Record("open", ("a", "b", "a"))), ordered=True
     )
 
     def program(data, noise):

@@ -365,9 +365,7 @@ def test_spark_reads_by_a_schema_too(spark):
         ROWS.rows(), "person string, place string, age string, day string"
     ).cache()
     numbers = od.Schema(
-        unit="person",
-        columns=COLUMNS | {"person": od.column("integer")},
-        unreadable="missing",
+        unit="person", columns=COLUMNS | {"person": od.column("integer")}, unreadable="missing"
     )
     made = session(numbers, rows, policy=od.policy.sensitive("age > 110"))
     ask = {"by": "place", "epsilon": SURE, "max_groups": 2}

@@ -10,10 +10,7 @@ from onesided import errors
 from onesided.noise import NotPrivateSeededNoise
 
 DATA = pl.DataFrame(
-    {
-        "person": [*range(40), *range(9), 0, 1, 2],
-        "place": ["a"] * 40 + ["b"] * 9 + ["c"] * 3,
-    }
+    {"person": [*range(40), *range(9), 0, 1, 2], "place": ["a"] * 40 + ["b"] * 9 + ["c"] * 3}
 )
 KEYS = ["c", "b", "a", "empty"]
 ASK = {"by": "place", "keys": KEYS, "epsilon": 1}

@@ -402,10 +402,7 @@ def test_true_rows_have_listed_values_and_come_from_such_a_table():
     assert set(both.frame["town"]) == {"a", "b"}
     assert both.frame["age"].null_count() == 0
     assert both.frame.filter(pl.col("origin") == "true").height > 50
-    for other in (
-        people.drop("age"),
-        people.with_columns(age=pl.lit("old")),
-    ):
+    for other in (people.drop("age"), people.with_columns(age=pl.lit("old"))):
         with pytest.raises(ParameterError, match="'age' of the sample"):
             made.with_true_rows(session(other).sample(epsilon=3))
     with pytest.raises(ParameterError, match="no whole number lies"):

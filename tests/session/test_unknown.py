@@ -237,12 +237,7 @@ def test_a_negative_value_may_turn_a_sum_either_way():
 
 @pytest.mark.parametrize(
     "where",
-    [
-        "v IS NOT NULL AND v < 5",
-        "v IS NULL OR v < 5",
-        "coalesce(v < 5, false)",
-        "v IS NULL",
-    ],
+    ["v IS NOT NULL AND v < 5", "v IS NULL OR v < 5", "coalesce(v < 5, false)", "v IS NULL"],
 )
 def test_a_condition_that_decides_every_row_needs_no_sentence(where):
     own = session(table(pl.DataFrame, ROWS))

@@ -73,9 +73,7 @@ def test_keys_come_back_from_their_numbers_in_order(numbering, mix):
 
 
 @pytest.mark.parametrize(
-    "mix",
-    [(nw.Int64,), (nw.String,), (nw.Date,), (nw.Int32, nw.Int32)],
-    ids=str,
+    "mix", [(nw.Int64,), (nw.String,), (nw.Date,), (nw.Int32, nw.Int32)], ids=str
 )
 def test_wide_keys_have_no_numbers(mix):
     assert KeyCodes.of(types_of(mix), SOME) is None
@@ -110,8 +108,7 @@ def test_large_counts_come_first_whether_or_not_they_fit_one_number(mix, large):
 
 
 WORLD = Universe(
-    values=(Record("sensitive", frozenset({1})), Record("open", frozenset({1, 2}))),
-    ordered=True,
+    values=(Record("sensitive", frozenset({1})), Record("open", frozenset({1, 2}))), ordered=True
 )
 
 

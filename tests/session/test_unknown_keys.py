@@ -344,11 +344,7 @@ def test_over_budget_nothing_is_drawn():
 # The session itself, on every noise path of every small table.
 
 WORLD = Universe(
-    values=(
-        Record("sensitive", frozenset("a")),
-        Record("open", frozenset("ab")),
-    ),
-    ordered=True,
+    values=(Record("sensitive", frozenset("a")), Record("open", frozenset("ab"))), ordered=True
 )
 
 

@@ -198,12 +198,7 @@ def test_the_whole_of_epsilon_goes_to_what_costs_anything():
 @settings(max_examples=30)
 @given(
     st.lists(
-        st.tuples(
-            st.integers(0, 3),
-            st.sampled_from("ab"),
-            st.integers(-30, 30),
-        ),
-        max_size=12,
+        st.tuples(st.integers(0, 3), st.sampled_from("ab"), st.integers(-30, 30)), max_size=12
     ),
     st.integers(-5, 5),
     st.integers(1, 20),

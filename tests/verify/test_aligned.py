@@ -179,10 +179,7 @@ def test_epsilon_must_be_positive(epsilon):
 
 @pytest.mark.parametrize(
     ("alignment", "words"),
-    [
-        (lambda _path: None, "TypeError"),
-        (lambda path: path.nothing, "AttributeError"),
-    ],
+    [(lambda _path: None, "TypeError"), (lambda path: path.nothing, "AttributeError")],
 )
 def test_an_alignment_that_fails_is_refused(alignment, words):
     with pytest.raises(errors.ParameterError, match=words):

@@ -44,10 +44,7 @@ def test_mechanisms_and_functions_are_audited_run_by_run():
     found = audit(mechanism, pair, samples=4000, seed=2, processes=1)
     assert 2 < found.loss <= 3
     again = audit(
-        lambda data, noise: int(data[0] + noise.geometric(3, 1)[0]),
-        pair,
-        samples=4000,
-        seed=2,
+        lambda data, noise: int(data[0] + noise.geometric(3, 1)[0]), pair, samples=4000, seed=2
     )
     assert 2 < again.loss <= 3
 
@@ -74,8 +71,7 @@ def test_several_cores_find_the_same_as_one():
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"samples": 10}, {"confidence": 1}, {"confidence": math.nan}, {"delta": math.inf}],
+    "options", [{"samples": 10}, {"confidence": 1}, {"confidence": math.nan}, {"delta": math.inf}]
 )
 def test_options_that_cannot_be_meant_are_refused(options):
     with pytest.raises(errors.ParameterError):

@@ -255,13 +255,7 @@ def worst(asked, name, pool, *, groups):
 
 
 # People with one row, and with two in one place or in two; a row may have no value.
-ROWS_TRIED = (
-    (True, "p", -2),
-    (True, "p", 3),
-    (True, "q", 1),
-    (True, "q", None),
-    (False, "q", -2),
-)
+ROWS_TRIED = ((True, "p", -2), (True, "p", 3), (True, "q", 1), (True, "q", None), (False, "q", -2))
 POOL = sorted(
     chain.from_iterable(combinations(ROWS_TRIED, size) for size in range(3)), key=repr
 )  # fmt: skip

@@ -135,11 +135,7 @@ class Process:
         self._runs, self._doing = 0, ""
 
     def run(
-        self,
-        function: Callable[..., T],
-        *args: Any,
-        seconds: float | None = None,
-        called: str = "",
+        self, function: Callable[..., T], *args: Any, seconds: float | None = None, called: str = ""
     ) -> T:
         """What ``function`` returns there. It is a module's own, or a class's.
 

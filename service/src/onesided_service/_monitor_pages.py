@@ -11,15 +11,7 @@ import numpy as np
 from fastapi import Request, Response
 
 from onesided.monitor import MonitorRelease
-from onesided.monitor.kit import (
-    counted,
-    first_rows,
-    frame,
-    places_of,
-    said,
-    shown,
-    titled,
-)
+from onesided.monitor.kit import counted, first_rows, frame, places_of, said, shown, titled
 from onesided.show import Chart, Lines, drawn_twice
 from onesided_service._api import conditional, monitor_of
 from onesided_service._doors import service_of

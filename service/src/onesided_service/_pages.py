@@ -24,14 +24,7 @@ from onesided.session import (
 from onesided.session.kit import sql_of
 from onesided.show import drawn_twice
 from onesided_service._accuracy import accurate, sought
-from onesided_service._api import (
-    conditional,
-    described,
-    planned,
-    preview_text,
-    programs,
-    seen,
-)
+from onesided_service._api import conditional, described, planned, preview_text, programs, seen
 from onesided_service._asking import Ask
 from onesided_service._border import asked_in
 from onesided_service._border import text_of as question_text
@@ -298,11 +291,7 @@ async def charged_once(
 
 
 async def _asking(
-    request: Request,
-    found: Dataset,
-    person: Person,
-    asked: Asked,
-    **words: Any,
+    request: Request, found: Dataset, person: Person, asked: Asked, **words: Any
 ) -> Response:
     service = service_of(request)
     price = await service.free(person, priced, service, found, person, asked)

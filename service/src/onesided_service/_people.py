@@ -77,12 +77,7 @@ class People:
         self._state = state
 
     def add(
-        self,
-        name: str,
-        given: Mapping[str, Sequence[str]],
-        *,
-        days: int,
-        by: Person | None = None,
+        self, name: str, given: Mapping[str, Sequence[str]], *, days: int, by: Person | None = None
     ) -> str:
         """Add a person with roles by dataset; returns the token, which is never shown again.
 

@@ -24,8 +24,7 @@ Name = Annotated[str, typer.Argument(help="The person's name; with OIDC, the cla
 Of = Annotated[str, typer.Option("--dataset", help="The dataset, or * for roles in all.")]
 Days = Annotated[int | None, typer.Option(help="Days until the token expires.")]
 To = Annotated[
-    Path | None,
-    typer.Option(help="Write it as JSON to this new file, for its owner alone."),
+    Path | None, typer.Option(help="Write it as JSON to this new file, for its owner alone.")
 ]
 _FILE = Path("onesided.toml")
 
@@ -93,12 +92,7 @@ def allowance(
 
 @app.command("rotate")
 def rotate(
-    name: Name,
-    *,
-    config: Where = _FILE,
-    days: Days = None,
-    to: To = None,
-    as_json: AsJson = False,
+    name: Name, *, config: Where = _FILE, days: Days = None, to: To = None, as_json: AsJson = False
 ) -> None:
     """Revoke a person's tokens and print a new one, once."""
     with _people(config) as (people, usual), _told(name, to, as_json=as_json) as tell:

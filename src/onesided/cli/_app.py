@@ -75,8 +75,7 @@ _OWN: Final = {
         "Say what a policy protects, what it does not, and how well; or what a schema declares.",
     ),
     "verify": _Own(
-        "_verify",
-        "Run the shipped code on every possible noise, for every move of every policy.",
+        "_verify", "Run the shipped code on every possible noise, for every move of every policy."
     ),
     "monitor": _Own(
         "_monitor",

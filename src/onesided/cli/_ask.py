@@ -282,9 +282,7 @@ def publish(asked: Publish) -> None:
         limit = asked.at_most if series.upper_certain else None
         page = series.page(series.table)
         page = replace(
-            page,
-            charts=[series.chart(at_most=limit)],
-            facts=(*page.facts, ("budget left", told)),
+            page, charts=[series.chart(at_most=limit)], facts=(*page.facts, ("budget left", told))
         )
         with new_folder(asked.target) as folder:
             try:
@@ -467,11 +465,7 @@ def session_of(asked: Charged) -> Iterator[Opened]:
 
 @contextmanager
 def _tables(
-    asked: Charged,
-    files: tuple[Path, ...],
-    schema: Schema | None,
-    keys: Path | None,
-    by: list[str],
+    asked: Charged, files: tuple[Path, ...], schema: Schema | None, keys: Path | None, by: list[str]
 ) -> Iterator[tuple[Any, Any]]:
     """The data, and the keys as they are declared, if a file has them."""
     place = asked.ledger_place(files)
@@ -657,10 +651,7 @@ def unread(name: str, count: int) -> str:
 
 
 _TAKEN: Final = ("epsilon", "columns", "records", "keys", "bins", "id", "again", "title")
-OF_ROWS: Final = {
-    **arguments([Synthetic], without=_TAKEN),
-    "max_groups": OF_COUNTS["max_groups"],
-}
+OF_ROWS: Final = {**arguments([Synthetic], without=_TAKEN), "max_groups": OF_COUNTS["max_groups"]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -195,10 +195,7 @@ def _needed(wanted: Wanted, asked: MadeUp, epsilon: Fraction) -> tuple[str, Frac
 
 
 def _print(
-    console: Terminal,
-    wanted: Wanted,
-    bought: Sequence[Bought],
-    needed: tuple[str, Fraction] | None,
+    console: Terminal, wanted: Wanted, bought: Sequence[Bought], needed: tuple[str, Fraction] | None
 ) -> None:
     one = bought[0].count
     for remark in one.remarks:

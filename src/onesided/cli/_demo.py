@@ -26,11 +26,7 @@ _SCHEMA = Schema(
 )
 
 
-def demo(
-    *,
-    out: Path = Path("demo-out"),
-    printed: Printed,
-) -> None:
+def demo(*, out: Path = Path("demo-out"), printed: Printed) -> None:
     """Generate a city with a week of visits, publish which places are safe, write a report.
 
     The demo publishes one day. ε = 1 hides any three places of a person together, and one more

@@ -88,12 +88,7 @@ def show(
         _write(csv_text(_CSV, lines), end="")
 
 
-def check(
-    ledger: Location,
-    *,
-    head: str | None = None,
-    printed: Printed,
-) -> None:
+def check(ledger: Location, *, head: str | None = None, printed: Printed) -> None:
     """Recompute every hash, sum and answer; exit 4 and name the first bad row if one fails.
 
     Rows removed from the end leave a valid chain. To detect that, give the head
@@ -128,11 +123,7 @@ def check(
     console.print(f"Head: {report.head}", soft_wrap=True)
 
 
-def create(
-    ledger: Location,
-    *,
-    printed: Printed,
-) -> None:
+def create(ledger: Location, *, printed: Printed) -> None:
     """Make an empty ledger. Otherwise the first charge makes it.
 
     The owner of a database does this once, so that users who charge need only the
@@ -147,11 +138,7 @@ def create(
         )
 
 
-def head(
-    ledger: Location,
-    *,
-    printed: Printed,
-) -> None:
+def head(ledger: Location, *, printed: Printed) -> None:
     """Print the head hash. Keep it elsewhere: it shows later whether rows were removed.
 
     Later: onesided ledger check LEDGER --head HASH

@@ -560,12 +560,7 @@ class Bounds:
 
     def _repr_html_(self) -> str:
         about, *rest = self.sentences()[len(self.first) :]
-        return Card(
-            title=about,
-            first=self.first,
-            table=self.table,
-            lines=tuple(rest),
-        ).html()
+        return Card(title=about, first=self.first, table=self.table, lines=tuple(rest)).html()
 
     def _each(self, about: str, made: Callable[[Interval], Interval], *, turned: bool) -> Bounds:
         rows = {label: Row.of(made, one) for label, one in self.rows.items()}

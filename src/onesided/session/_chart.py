@@ -221,13 +221,7 @@ def _heat(
     cells = {value: place for place, value in enumerate(across)}
     for place, (one, other) in enumerate(zip(*said, strict=True)):
         values[rows[one], cells[other]] = estimate[place]
-    return Heat(
-        across=across,
-        down=down,
-        values=values,
-        across_name=called[1],
-        down_name=called[0],
-    )
+    return Heat(across=across, down=down, values=values, across_name=called[1], down_name=called[0])
 
 
 def _positions(columns: Columns, given: object) -> tuple[Numbers, Numbers] | None:

@@ -176,10 +176,7 @@ class QueryContext:
         self.table.refuse_collated(*names)
 
     def using(
-        self,
-        *columns: str,
-        where: Predicate | None = None,
-        counted: frozenset[str] | None = None,
+        self, *columns: str, where: Predicate | None = None, counted: frozenset[str] | None = None
     ) -> tuple[str, ...]:
         """The columns that a question looks at: these, its condition's, and what tells kinds.
 
@@ -286,11 +283,7 @@ class Taken:
         return tuple(map(self.table.at, names))
 
     def rows(
-        self,
-        columns: Sequence[str],
-        *,
-        where: Predicate | None,
-        counted: frozenset[str] | None,
+        self, columns: Sequence[str], *, where: Predicate | None, counted: frozenset[str] | None
     ) -> Lazy:
         """The rows to look at, reduced to the unit and ``columns``. Secret."""
         table, view = self.table, self.policy.view

@@ -170,9 +170,7 @@ def _changes(question: Any) -> str:
 
 
 def told_again(
-    question: Question[Result],
-    prepared: PreparedQuery[Any, Result],
-    stored: StoredRelease,
+    question: Question[Result], prepared: PreparedQuery[Any, Result], stored: StoredRelease
 ) -> Result:
     """The stored answer as a release that says so. The data are not read.
 

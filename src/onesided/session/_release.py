@@ -445,12 +445,7 @@ class Release:
                 raise unwritable(made.target, error, charged=True) from error
 
     def write_into(
-        self,
-        place: Path,
-        formats: Sequence[str],
-        *,
-        outline: object = None,
-        structure: str = "",
+        self, place: Path, formats: Sequence[str], *, outline: object = None, structure: str = ""
     ) -> None:
         """As :meth:`write`, into a folder that is there."""
         chosen = require_formats(formats)

@@ -101,10 +101,7 @@ def _said(found: Iterator[_Bounds]) -> Said:
     for lower, upper, truth, *sure in found:
         sides = (
             (lower <= truth, abs(lower - truth) < _CLOSE),
-            (
-                truth <= upper,
-                abs(upper - truth) < _CLOSE,
-            ),
+            (truth <= upper, abs(upper - truth) < _CLOSE),
         )
         for (holds, close), always in zip(sides, sure, strict=True):
             (certain if always else likely).append(bool(holds))

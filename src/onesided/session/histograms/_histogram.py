@@ -130,10 +130,7 @@ class Histogram(Count):
 
     def ways(self, context: QueryContext) -> Iterator[Way]:
         """The same histogram by each method; for plans."""
-        notes = {
-            "counts": "each cell on its own",
-            "hierarchical": "a tree of totals, for ranges",
-        }
+        notes = {"counts": "each cell on its own", "hierarchical": "a tree of totals, for ranges"}
         for method in (self.method, *(name for name in METHODS if name != self.method)):
             note = "" if method == self.method else notes.get(method, "")
             same = method in (*_BY_CELLS, self.method)

@@ -272,12 +272,7 @@ class Answers(Release):
         return RoleTable.of(told, roles={"answer": "fact", "title": "fact"})
 
     def write_into(
-        self,
-        place: Path,
-        formats: Sequence[str],
-        *,
-        outline: object = None,
-        structure: str = "",
+        self, place: Path, formats: Sequence[str], *, outline: object = None, structure: str = ""
     ) -> None:
         """Each answer in a folder ``1``, ``2``, ... of its own, beside what they are together."""
         own = [name for name in require_formats(formats) if name != "sdmx"]  # it has no numbers
@@ -545,8 +540,7 @@ def _checked(questions: object) -> tuple[Any, ...]:
         )
     if not 1 <= len(questions) <= MOST_QUESTIONS:
         raise ParameterError(
-            f"{len(questions)} questions were given.",
-            hint=f"Give 1 to {MOST_QUESTIONS} of them.",
+            f"{len(questions)} questions were given.", hint=f"Give 1 to {MOST_QUESTIONS} of them."
         )
     for place, one in enumerate(questions, 1):
         require_question(one)

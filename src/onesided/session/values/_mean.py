@@ -43,13 +43,7 @@ from onesided.session._release import Release, of_groups
 from onesided.session._statement import Nouns
 from onesided.session._ways import Way, estimates
 from onesided.session.several._several import Several
-from onesided.session.values._floats import (
-    open_ended,
-    outward,
-    part_of,
-    ratio,
-    spread,
-)
+from onesided.session.values._floats import open_ended, outward, part_of, ratio, spread
 from onesided.session.values._moments import Moments, Powers, asserted, moments, weighted
 from onesided.session.values._shifts import Form, Moved, Vector, still
 from onesided.session.values._sum import Sum, Valued
@@ -178,11 +172,7 @@ class Ends:
         if self.between is None:
             return {"above": (low, 1, 0), "below": (high, -1, 0)}
         between = (2 * low * high, 2 * (high - low), -2)
-        return {
-            "above": (low**2, 2 * low, 1),
-            "between": between,
-            "below": (high**2, -2 * high, 1),
-        }
+        return {"above": (low**2, 2 * low, 1), "between": between, "below": (high**2, -2 * high, 1)}
 
     def mean(self, found: Floating, bounds: Bounds, value: Value) -> Triple:
         """As :meth:`Parts.mean`: the share of what lies above, or anywhere if there is nothing."""

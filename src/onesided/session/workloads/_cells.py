@@ -22,9 +22,7 @@ import numpy as np
 
 from onesided.errors import ParameterError, PolicyError
 from onesided.linear import Border, Grid, Moves, moves_of
-from onesided.linear.kit import (
-    Cells as Places,
-)
+from onesided.linear.kit import Cells as Places
 from onesided.linear.kit import Listed, Sweep, Totals, Window, listed_moves, placed_moves
 from onesided.policy import (
     ABSENT,
