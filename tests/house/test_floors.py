@@ -594,6 +594,7 @@ PUBLIC = {
         "read_outline",
         "require_formats",
         "require_sheet",
+        "require_structure",
         "resource",
         "svg_text",
         "text",

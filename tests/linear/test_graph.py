@@ -5,7 +5,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from onesided.linear._margins import eliminated
+from onesided.linear._graph import eliminated
 from onesided.linear.kit import MarginModel, cells_of
 
 

@@ -19,7 +19,7 @@ from onesided.linear.kit import Margins, best_weights, square_shifts, squared
 from onesided.mechanism import Linear
 from onesided.noise import NotPrivateSeededNoise
 from onesided.session import question_from_json, question_to_json
-from onesided.verify import Row, Tables, subsets
+from onesided_proofs.tables import Row, Tables, subsets
 
 RENYI = {"budget": 2, "delta_budget": "1/1000000", "accounting": "renyi"}
 SEX, TOWN, AGE = ["f", "m"], list("abcdefgh"), list(range(10))

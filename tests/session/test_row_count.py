@@ -32,7 +32,7 @@ def test_rows_are_counted_and_cut_per_unit_and_group():
         )
         true = [sum(min(most, rows.count((p, g))) for p in range(5)) for g in PLACES]
         assert found.estimate.tolist() == true
-        said = "At most 1 row counts" if most == 1 else f"At most {most} rows count"
+        said = "at most 1 row counts" if most == 1 else f"at most {most} rows count"
         assert said in found.guarantee.about
     assert "number of rows" in found.title.lower()
 

@@ -14,11 +14,10 @@ from onesided.linear._error import (
     understated,
     weights,
 )
+from onesided.linear._graph import MarginModel, cells_of
 from onesided.linear._margins import (
-    MarginModel,
     Margins,
     best_weights,
-    cells_of,
     has_margins,
     kept_within,
     square_shifts,

@@ -61,6 +61,12 @@ class Shares:
     estimates: a row per group, a column per share; they rise with the share. rank_error: per share,
     by how many ranks an estimate misses the quantile at most, with ``confidence`` for each on its
     own. bounds: lower and upper ones as the estimates, which hold with ``confidence``; or None.
+
+    >>> from onesided.engine import public_keys
+    >>> keys = public_keys(["gym"], by=("place",))
+    >>> given = {"estimates": np.array([[7.0]]), "rank_error": (3.0,), "confidence": "19/20"}
+    >>> Shares(keys=keys, q=(Fraction(1, 2),), **given).told["summary"]
+    'Within 3 ranks (95 %).'
     """
 
     keys: PublicKeys

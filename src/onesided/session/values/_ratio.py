@@ -32,6 +32,10 @@ def halves(
     """Both questions, with bounds that hold together as often as those of their ratio are to.
 
     Errors: ParameterError for what has no ratio with bounds.
+
+    >>> one = Count(epsilon=1)
+    >>> [str(half.confidence) for half in halves(one, one, confidence="9/10", simultaneous=False)]
+    ['19/20', '19/20']
     """
     for name, one in {"numerator": numerator, "denominator": denominator}.items():
         if type(one) not in (Count, RowCount, Sum):
@@ -72,6 +76,14 @@ def ratio_of(
     largest of a/c, a/d, b/c and b/d. Both hold with 1 - (1 - confidence)/2, so together with
     ``confidence``, however their errors depend on each other (Bonferroni). A denominator that may
     be 0 as far as its bounds say leaves one side open. Certain bounds give certain ones.
+
+    >>> import onesided as od, polars as pl
+    >>> rows, policy = pl.DataFrame({"person": [1, 2]}), od.policy.addition_only()
+    >>> session = od.Session(rows, unit="person", policy=policy, budget=99)
+    >>> asked = [od.Count(epsilon=20), od.Count(epsilon=20)]
+    >>> told = ratio_of(session.ask_all(asked), asked[1], confidence="9/10", simultaneous=False)
+    >>> told.kind
+    'Estimates'
     """
     above, below = answers.releases
     n, d = above.interval, below.interval
@@ -109,6 +121,10 @@ def quotients(
     """Estimates and bounds of a quotient whose denominator is above 0, and at least ``least``.
 
     Bounds are rounded outwards.
+
+    >>> four, two = (Interval(np.array([n]), np.array([n]), True, True) for n in (4, 2))
+    >>> quotients([4], four, [2], two, least=1.0)[0].tolist()
+    [2.0]
     """
     a, b, c, e = (np.asarray(one, dtype=np.float64) for one in (n.lower, n.upper, d.lower, d.upper))
     sure = d.lower_certain or bool((c <= least).all())  # below which no denominator is

@@ -206,9 +206,8 @@ class CrossTable(Grouped):
         pure, moves = self._choice(context, counted, layout, epsilon)
 
         def plan(choice: Choice) -> Plan:
-            mechanism = replace(choice, workload=layout.full).mechanism()
-            said = f"{groups.sentence} {_SUMS}"
-            told = plan_of(context, groups, choice, mechanism, said, sums=True)
+            made, said = replace(choice, workload=layout.full), f"{groups.sentence} {_SUMS}"
+            told = plan_of(context, groups, choice, mechanism := made.mechanism(), said, sums=True)
             return replace(told, margins=layout.priced(mechanism, choice, epsilon))
 
         def squares(strategy: Operator) -> dict[Edge, int]:
@@ -220,10 +219,8 @@ class CrossTable(Grouped):
                     # Under a view several units may move in one cell.
                     return square_shifts(strategy, among, apart=context.policy.view is None)
             each = _margins_of_a_cell(squared(strategy))
-            return {
-                edge: each * max(s.rise**2 + s.fall**2 for s in some)
-                for edge, some in counted.shifts.items()
-            }
+            by_edge = counted.shifts.items()
+            return {edge: each * max(s.rise**2 + s.fall**2 for s in on) for edge, on in by_edge}
 
         @cache
         def normal() -> Choice:
@@ -322,9 +319,9 @@ class CrossTable(Grouped):
         """Refuses rows in no cell, where that is asked for."""
         if self.outside == "leave":
             return None
-        groups = counted.groups
 
         def refuse(taken: Taken) -> None:
+            groups = counted.groups
             rows = taken.rows((), where=groups.where, counted=groups.query.counted)
             every = taken.table.total(rows, unit=taken.unit)
             beside = every - int(np.sum(groups.counts(taken)))
@@ -644,19 +641,15 @@ def _fitted(layout: Layout, mechanism: Mechanism, answer: Answer, share: Fractio
     estimate = layout.full.apply(cells)
     bounds = mechanism.interval(noisy, totals, confidence=share, estimate=unbiased)
     by_margin = dict(zip(table.chosen, zip(low, high, strict=True), strict=True))
-    least, most = (
-        np.concatenate([by_margin[one][side].reshape(-1) for one in layout.full.chosen])
-        for side in (0, 1)
-    )
+    sides = ([by_margin[one][k].reshape(-1) for one in layout.full.chosen] for k in (0, 1))
+    least, most = map(np.concatenate, sides)
     known = least == most
     lower_sure = known | isinstance(mechanism.upper_rate, Infinite)
     upper_sure = known | (isinstance(mechanism.lower_rate, Infinite) & np.isfinite(most))
-    lower = np.where(
-        lower_sure, least, np.minimum(np.maximum(np.ceil(bounds.lower), least), estimate)
-    )
-    upper = np.where(
-        upper_sure, most, np.maximum(np.minimum(np.floor(bounds.upper), most), estimate)
-    )
+    likely = np.minimum(np.maximum(np.ceil(bounds.lower), least), estimate)
+    lower = np.where(lower_sure, least, likely)
+    likely = np.maximum(np.minimum(np.floor(bounds.upper), most), estimate)
+    upper = np.where(upper_sure, most, likely)
     if np.isfinite(upper).all():
         upper = upper.astype(np.int64)
     return _Told(estimate, lower.astype(np.int64), upper, lower_sure, upper_sure, noisy, unbiased)
@@ -669,11 +662,9 @@ def _measured(strategy: Operator, table: Margins) -> list[tuple[Level, int]]:
     axes = _factors(strategy, len(table.grid))
     found: list[tuple[Level, int]] = [((), 1)]
     for axis, part in enumerate(axes):
-        own = (
-            [(len(table.levels[axis]) - 1, 1)]
-            if part is None
-            else [(one[0], w) for one, w in zip(part.chosen, part.weights, strict=True)]
-        )
+        own = [(len(table.levels[axis]) - 1, 1)]
+        if part is not None:
+            own = [(one[0], w) for one, w in zip(part.chosen, part.weights, strict=True)]
         found = [((*one, k), v * w) for one, v in found for k, w in own]
     return found
 
