@@ -362,7 +362,15 @@ class Enclosed(Grouped):
 def with_delta(
     pure: Plan, mechanism: Any, shifts: Mapping[Edge, Iterable[Shift]], *, most: Fraction
 ) -> Plan:
-    """The plan with each edge's δ, rounded up, but not beyond what was asked for."""
+    """The plan with each edge's δ, rounded up, but not beyond what was asked for.
+
+    >>> import polars as pl, onesided as od
+    >>> session = od.Session(pl.DataFrame({"v": [1]}), policy=od.policy.removal_only(), budget=9)
+    >>> moves = {edge: [Shift(rise=0, fall=1)] for edge in od.policy.removal_only().edges}
+    >>> made, plan = TruncatedCounts(1, width=8), session.plan(od.Count(epsilon=1))
+    >>> [str(one) for one in with_delta(plan, made, moves, most=1).guarantee.delta.values()]
+    ['2121/10000000']
+    """
     delta = {}
     for edge, many in shifts.items():
         exact = max(mechanism.delta(shift) for shift in many)

@@ -4,6 +4,7 @@ from typing import Any
 
 from onesided.session._arithmetic import Interval, Row, Sum, tightest
 from onesided.session._asks import QUESTIONS, Asks
+from onesided.session._count import with_delta
 from onesided.session._free_sample import free_sample, offered
 from onesided.session._groups import Groups
 from onesided.session._json import required
@@ -30,7 +31,7 @@ __all__ = [
     "SumNoise", "corners", "explains", "frame_of", "free_sample", "halves", "offered", "one_value",
     "prepared", "question_of", "quotients", "ratio_of", "read_ahead", "refuse_asserting",
     "refuse_changed", "rehearse", "require_question", "required", "sql_of", "tightest",
-    "value_shifts",
+    "value_shifts", "with_delta",
 ]  # fmt: skip
 
 

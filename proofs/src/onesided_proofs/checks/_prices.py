@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from onesided import policy as policies
+from onesided import session as questions
 from onesided.errors import PolicyError, UnprotectableError
 from onesided.mechanism import Counts, SparseVector, StairSums, Subsampled, Sums, TruncatedCounts
 from onesided.mechanism.histograms import Ahp, Dawa, Hierarchical, Look, UniformGrid, Zeroed
@@ -21,6 +22,8 @@ from onesided.mechanism.local import RandomisedResponse
 from onesided.noise import IntArray, NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.numbers import INFINITE, Infinite, Loss
 from onesided.policy import Shift
+from onesided.session.kit import with_delta
+from onesided_proofs._worlds import table_of
 from onesided_proofs.checks._samplers import Sampled, exp_neg
 
 _NAME: Final = "parts, by their definition"
@@ -41,6 +44,7 @@ def price_checks() -> Iterator[Sampled]:
         ("the cheapest buckets", _buckets_fault()),
         ("buckets spread and cut", _spread_fault()),
         ("ends of truncated noise", _ends_fault(0)),
+        ("δ of an edge of several moves", _charged_fault((1, 3, 2))),
         ("samples of several groups", _several_fault()),
         ("points as they are read", _read_fault()),
         ("a stream of thresholds", _stream_fault((0, 2, 1))),
@@ -51,6 +55,7 @@ def price_checks() -> Iterator[Sampled]:
         yield Sampled(_NAME, subject, fault)
     yield Sampled(_NAME, "prices of DAWA by another look", _dawa_fault(Fraction(1)), sound=False)
     yield Sampled(_NAME, "truncated noise, one narrower", _ends_fault(1), sound=False)
+    yield Sampled(_NAME, "δ without the farthest move", _charged_fault((1, 2)), sound=False)
     yield Sampled(_NAME, "a stream of other thresholds", _stream_fault((1, 2, 1)), sound=False)
 
 
@@ -175,6 +180,17 @@ def _end(rate: Fraction, width: int, fall: int, per_key: int) -> Fraction:
             safe *= kept / whole
         # Decimals are rounded at their last digit, to either side.
         return Fraction(max(1 - safe - Decimal(10) ** (20 - _DIGITS), Decimal(0)))
+
+
+def _charged_fault(falls: tuple[int, ...]) -> str:
+    """An edge is charged the δ of its farthest move, which falls by 3, and hardly more."""
+    policy = policies.removal_only()
+    session = questions.Session(table_of((), v="BIGINT"), policy=policy, budget=9)
+    made, plan = TruncatedCounts(1, width=8), session.plan(questions.Count(epsilon=1))
+    moves = {edge: [Shift(rise=0, fall=fall) for fall in falls] for edge in policy.edges}
+    (told,) = with_delta(plan, made, moves, most=Fraction(1)).guarantee.delta.values()
+    due = made.delta(Shift(rise=0, fall=3))
+    return "" if due <= told <= due * Fraction(11, 10) else f"δ {float(told)} for {float(due)}"
 
 
 def _several_fault() -> str:
