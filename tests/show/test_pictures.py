@@ -368,3 +368,9 @@ def test_whole_numbers_have_whole_ticks(ends):
     ticks, _ = _ticks(np.array(ends, dtype=float), 600.0, zero=False)
     assert all(tick == int(tick) for tick in ticks)
     assert len(ticks) >= 2
+
+
+@pytest.mark.parametrize("least", [5e-324, 1e-310, 1e-299])
+def test_what_has_no_power_of_ten_has_ticks(least):
+    """Of a mean near 0 a bound, rounded outwards, may be the least float there is."""
+    assert len(_ticks(np.array([0.0, least]), 600.0, zero=False)[0]) >= 2

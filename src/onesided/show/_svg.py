@@ -655,7 +655,7 @@ def _ticks(values: Numbers, room: float, *, zero: bool) -> tuple[list[float], Sp
     """Round numbers that cover the values, as many as have room; whole ones of whole values."""
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
     low, high = (min(low, 0.0), max(high, 0.0)) if zero else (low, high)
-    if not high > low:
+    if not high - low > 1e-300:  # what is less has no power of ten
         high = low + max(1.0, abs(low) * 1e-6)
     # An axis ends soon after its values, but never without two numbers on it.
     pad = 0.04 * (high - low)
