@@ -489,10 +489,8 @@ def whole_cells(
         # Columns' sums drawn to what they were: one up, one down in a row leaves the row's sum.
         wanted, told = cells.reshape(table.grid), found.reshape(table.grid).copy()
         due = _rounded(wanted.sum(axis=0))
-        up, down = (
-            told > wanted,
-            told < wanted,
-        )  # those that were rounded so, and may be turned round
+        # Those that were rounded up, or down, may be turned round.
+        up, down = told > wanted, told < wanted
         for _ in range(2 * table.grid[1]):
             much = told.sum(axis=0) - due
             first, last = int(np.argmax(much)), int(np.argmin(much))
