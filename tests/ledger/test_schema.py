@@ -203,7 +203,7 @@ def test_a_row_that_postgres_drops_is_no_charge(postgres_place, open_account, st
 def connection():
     engine = create_engine("sqlite://")
     with engine.begin() as opened:
-        _store.create(opened, guards=_places.GUARDS)
+        _store.create(opened, (*_store.tables_of(opened.dialect), *_places.GUARDS))
         yield opened
     engine.dispose()
 

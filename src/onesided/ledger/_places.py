@@ -9,7 +9,15 @@ from typing import Final, NoReturn
 from sqlalchemy import Connection
 
 from onesided.errors import LedgerFormatError, LedgerUnavailableError
-from onesided.ledger._store import KIND, TABLES, create, ensure_current, version_table_found
+from onesided.ledger._store import (
+    KIND,
+    TABLES,
+    create,
+    ensure_current,
+    metadata,
+    tables_of,
+    version_table_found,
+)
 from onesided.store import DatabaseUrl, postgres, sqlite
 from onesided.store.postgres import PostgresDatabase
 from onesided.store.sqlite import SqliteDatabase
@@ -125,7 +133,7 @@ class FilePlace:
 
 
 def _fill(connection: Connection) -> None:
-    create(connection, guards=GUARDS)
+    create(connection, (*tables_of(connection.dialect), *GUARDS))
 
 
 def _damage(database: SqliteDatabase, connection: Connection) -> str:
@@ -213,7 +221,8 @@ class PostgresPlace:
         database = self._database
         with database.translated(), database.transaction(write=True) as connection:
             if not version_table_found(connection, schema=database.schema):
-                create(connection, guards=guards(database))
+                metadata.create_all(connection)
+                create(connection, guards(database))
 
     def damage(self, connection: Connection) -> str:
         """The guards must be there and enabled; pages are the server's own care."""

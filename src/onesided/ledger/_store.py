@@ -9,6 +9,7 @@ empty ledger. So whoever opens one and is refused leaves nothing behind.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -33,7 +34,9 @@ from sqlalchemy import (
     insert,
     select,
 )
+from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from onesided.errors import LedgerError, LedgerFormatError, LedgerUnavailableError
 from onesided.ledger._entry import COLUMNS, OPEN, Row, intact, tampered
@@ -108,10 +111,17 @@ versions = Table(
 TABLES: Final = tuple(table.name for table in (entries, payloads, versions))
 
 
-def create(connection: Connection, *, guards: tuple[str, ...]) -> None:
-    """Make the current version's tables and their append-only guards."""
-    metadata.create_all(connection)
-    for statement in guards:
+@functools.cache
+def tables_of(dialect: Dialect) -> tuple[str, ...]:
+    """The statements that make the current version's tables."""
+    made = [CreateTable(table) for table in metadata.sorted_tables]
+    indices = [CreateIndex(index) for table in metadata.sorted_tables for index in table.indexes]
+    return tuple(str(one.compile(dialect=dialect)) for one in (*made, *indices))
+
+
+def create(connection: Connection, statements: tuple[str, ...]) -> None:
+    """Make a store of the current version by ``statements``, its append-only guards last."""
+    for statement in statements:
         connection.exec_driver_sql(statement)
     connection.execute(insert(versions).values(version=VERSION, applied=now()))
 

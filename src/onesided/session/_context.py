@@ -346,8 +346,11 @@ def opened(
     if policy.view is not None:
         require_view(policy.view, table, marks)
     schema = Schema() if declared is None else declared
-    facts, files = (
-        {
+    files = table.engine.files
+    facts = (
+        {}
+        if files is None
+        else {
             "checked": ["readable", "required", "unit", *(["groups"] if policy.view else [])],
             "version": [_CHECKS, version("onesided")],
             "schema": None if declared is None else declared.identity,
@@ -355,8 +358,7 @@ def opened(
             "unit": unit,
             "columns": {name: str(dtype) for name, dtype in table.engine.types.items()},
             "refused": dict(table.engine.refused),
-        },
-        table.engine.files,
+        }
     )
     known = files is not None and marks is None and files.knows(facts)
     if not known:

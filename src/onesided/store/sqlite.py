@@ -11,6 +11,7 @@ cut could bring the journal back and undo an acknowledged row.
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import secrets
 import sqlite3
@@ -21,9 +22,9 @@ from typing import Final
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import URL
+from sqlalchemy.engine import URL, Dialect
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import StaticPool
+from sqlalchemy.pool import Pool, QueuePool, StaticPool
 
 from onesided.errors import LedgerError, LedgerFormatError, LedgerUnavailableError
 from onesided.store._paths import make_private, tell_if_open_to_others
@@ -117,10 +118,7 @@ _REASONS: Final = {
 
 def open_memory(kind: Kind, *, name: str) -> SqliteDatabase:
     """An empty database that is gone when it is closed."""
-    engine = create_engine(
-        "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
-    )
-    _configure(engine, kind=kind, timeout=0)
+    engine = _engine(":memory:", StaticPool, kind=kind, timeout=0)
     return SqliteDatabase(engine, name=name, kind=kind)
 
 
@@ -138,7 +136,7 @@ def identified(
     timeout: seconds to wait for other writers. mark: have the file, which is empty, be one.
     Errors: LedgerFormatError.
     """
-    engine = _engine(path, kind=kind, timeout=timeout)
+    engine = _file_engine(path, kind=kind, timeout=timeout)
     database = SqliteDatabase(engine, name=name, kind=kind, path=path)
     try:
         if mark:
@@ -159,7 +157,7 @@ def create_file(
     and both use the winner's. Only its owner can read and write it.
     """
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    engine = _engine(draft, kind=kind, timeout=timeout)
+    engine = _file_engine(draft, kind=kind, timeout=timeout)
     try:
         make_private(draft)
         with engine.begin() as connection:
@@ -216,21 +214,34 @@ def _name(draft: Path, path: Path) -> None:
             os.close(folder)
 
 
-def _engine(path: Path, *, kind: Kind, timeout: float) -> Engine:
+def _file_engine(path: Path, *, kind: Kind, timeout: float) -> Engine:
     # Mode "rw" never makes a file: one that was removed while open must not come back empty.
-    engine = create_engine(
-        URL.create(
-            "sqlite+pysqlite",
-            database=f"file:{quote(os.fsencode(path))}",
-            query={"mode": "rw", "uri": "true"},
-        ),
-        connect_args={"check_same_thread": False},
+    place = f"file:{quote(os.fsencode(path))}?mode=rw"
+    return _engine(place, QueuePool, kind=kind, timeout=timeout)
+
+
+@functools.cache
+def _dialect() -> Dialect:
+    """SQLite as SQLAlchemy knows it once it has seen the version: the same for every file."""
+    engine = create_engine("sqlite://")
+    engine.connect().close()
+    engine.dispose()
+    return engine.dialect
+
+
+# A statement is written once for the process, not once for each database it is run on. What is
+# asked of a store is a closed set of statements.
+_written: Final[dict[object, object]] = {}
+
+
+def _engine(place: str, pool: type[Pool], *, kind: Kind, timeout: float) -> Engine:
+    dialect = _dialect()
+    engine = Engine(
+        pool(lambda: sqlite3.connect(place, uri=True, check_same_thread=False), dialect=dialect),
+        dialect,
+        URL.create("sqlite", database=place),
+        execution_options={"compiled_cache": _written},
     )
-    _configure(engine, kind=kind, timeout=timeout)
-    return engine
-
-
-def _configure(engine: Engine, *, kind: Kind, timeout: float) -> None:
     pragmas = (
         f"busy_timeout = {int(timeout * 1000)}",
         "synchronous = EXTRA",
@@ -254,3 +265,5 @@ def _configure(engine: Engine, *, kind: Kind, timeout: float) -> None:
         mode = connection.get_execution_options().get("onesided_mode", "read")
         if mode != "outside":
             connection.exec_driver_sql("BEGIN IMMEDIATE" if mode == "write" else "BEGIN")
+
+    return engine
