@@ -289,18 +289,14 @@ class SparseStream(Once):
                 )
             limit = self._mechanism.max_answers
             left = None if limit is None else limit - before
-            level = np.array([self._next_threshold(threshold)], dtype=np.int64)
             one = self._mechanism
+            own = one.thresholds[asked] if isinstance(one.thresholds, tuple) else one.thresholds
+            chosen = own if threshold is None else whole(threshold, name="threshold")
+            level = np.array([chosen], dtype=np.int64)
             noisy = one.with_noise(counts, one.rate, self._noise)
             certified, answered, values = decide(noisy, level, left=left, sign=one.sign)
             self._used = (asked + 1, before + int(answered[0]))
         return StreamAnswer(bool(certified[0]), int(values[0]) if answered[0] else None)
-
-    def _next_threshold(self, given: int | None) -> int:
-        if given is not None:
-            return whole(given, name="threshold")
-        own = self._mechanism.thresholds
-        return own[self._used[0]] if isinstance(own, tuple) else own
 
 
 def decide(
@@ -616,12 +612,8 @@ def _least_width(upper: Loss, fall: int, share: Fraction) -> int:
     """The least width at which ``fall`` counts that fall by one keep δ. Larger widths keep it."""
     if isinstance(upper, Infinite):
         return 1
-
-    def enough(width: int) -> bool:
-        return _delta(upper, width, fall, 1) <= share
-
     high = 1
-    while not enough(high):
+    while _delta(upper, high, fall, 1) > share:
         high *= 2
         if high > MAX_COUNT or upper * high > _DEEPEST:
             raise ParameterError(
@@ -630,5 +622,6 @@ def _least_width(upper: Loss, fall: int, share: Fraction) -> int:
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        enough = _delta(upper, middle, fall, 1) <= share
+        low, high = (low, middle) if enough else (middle, high)
     return high

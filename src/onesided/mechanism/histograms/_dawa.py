@@ -155,14 +155,11 @@ def lead(rate: Loss) -> float:
     if isinstance(rate, Infinite) or rate > 100:
         return 0.0
     mean = 1 / math.expm1(float(rate))
-
-    def unlikely(x: float) -> float:
-        return x * math.log(x / mean * (1 + mean) / (1 + x)) - math.log((1 + x) / (1 + mean))
-
     low, high = mean, 4 * mean + 4
     for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if unlikely(middle) < math.log(2) else (low, middle)
+        x = (low + high) / 2
+        rare = x * math.log(x / mean * (1 + mean) / (1 + x)) - math.log((1 + x) / (1 + mean))
+        low, high = (x, high) if rare < math.log(2) else (low, x)
     return high
 
 
