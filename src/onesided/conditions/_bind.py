@@ -374,7 +374,8 @@ class _Binder:
             names = [part.name for part in syntax.nodes(node) if isinstance(part, syntax.Column)]
             raise self.refuse(
                 node,
-                f"This is {_a(bound.type)}, not true or false.",
+                f"This is {'text' if bound.type.kind == 'text' else a(str(bound.type))}, not true "
+                "or false.",
                 f"Write a comparison, such as {names[0] if names else 'age'} = 1.",
             )
         return bound
@@ -515,10 +516,6 @@ def _let(values: Sequence[syntax.Node], body: syntax.Node) -> syntax.Node:
     if not values:
         return body
     return syntax.Let(values=tuple(values), body=body, type=body.type, place=body.place)
-
-
-def _a(kind: Type) -> str:
-    return "text" if kind.kind == "text" else a(str(kind))
 
 
 _BINDERS: Final[Mapping[type[syntax.Node], Callable[..., syntax.Node]]] = {

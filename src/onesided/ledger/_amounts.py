@@ -520,7 +520,9 @@ def _refusal(short: Sequence[Short], *, releases: int, named: bool) -> BudgetExc
         advice = f"the budget{of} is used up; nothing more can be released{' on it' * named}."
         if unit and limit <= 0:
             advice = "there is no budget of δ; open a new ledger with one (delta_budget=)."
-    if any(isinstance(one, Fraction) and _was_float(one, unit) for one in (asked, limit)):
+    below = [one.denominator for one in (asked, limit) if isinstance(one, Fraction)]
+    # Powers of 2 as large as a float's, where decimals were meant.
+    if unit in ("", _DELTA) and any(one > 2**20 and one & (one - 1) == 0 for one in below):
         advice += ' A float is taken at its exact value, and 0.1 is more than 1/10: write "0.1".'
     return BudgetExceededError(
         f"{said} ({so_far}).",
@@ -546,15 +548,6 @@ def _told(amount: Loss, unit: str, *, up: bool = False) -> str:
     if isinstance(amount, Infinite) or not unit:
         return readable(amount)
     return plain(amount) if unit == _DELTA else shown(amount, up=up)
-
-
-def _was_float(value: Fraction, unit: str) -> bool:
-    """Whether a number looks like a float that stood for a decimal."""
-    return (
-        unit in ("", _DELTA)
-        and value.denominator > 2**20
-        and value.denominator & (value.denominator - 1) == 0
-    )
 
 
 def _refuse_unwieldy(total: Amounts) -> None:

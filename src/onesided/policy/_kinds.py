@@ -98,7 +98,19 @@ class KindPolicy(Policy):
                     hint=f"Its kinds are {', '.join(self._kinds)}.",
                     kind=kind,
                 )
-        _check_order([*(rule.kind for rule in self._rules), self.default_kind], self._edges)
+        # Refuse rules by which somebody unknown, or open in one row of many, would be open.
+        kinds = [*(rule.kind for rule in self._rules), self.default_kind]
+        protected = {edge.source for edge in self._edges}
+        for place, kind in enumerate(kinds):
+            later = [other for other in kinds[place:] if other in protected]
+            if kind not in protected and later:
+                raise PolicyError(
+                    f"The rule for {kind!r} comes before {later[0]!r}. Units for which it is "
+                    f"unknown, or with one such row among many, would be {kind!r}, which nothing "
+                    "protects.",
+                    hint=f"Write a rule for {later[0]!r} first, and let {kind!r} be the default.",
+                    kind=kind,
+                )
 
     @property
     def name(self) -> str:
@@ -191,20 +203,6 @@ def _stored(rule: Rule) -> list[str]:
     """A rule for TOML; an expression of 0.1.0 is marked."""
     mark = [] if rule.predicate.sql else ["expression"]
     return [rule.kind, rule.predicate.text, *mark]
-
-
-def _check_order(kinds: Sequence[str], edges: Sequence[Edge]) -> None:
-    """Refuse rules by which somebody unknown, or open in one row of many, would be open."""
-    protected = {edge.source for edge in edges}
-    for place, kind in enumerate(kinds):
-        later = [other for other in kinds[place:] if other in protected]
-        if kind not in protected and later:
-            raise PolicyError(
-                f"The rule for {kind!r} comes before {later[0]!r}. Units for which it is unknown, "
-                f"or with one such row among many, would be {kind!r}, which nothing protects.",
-                hint=f"Write a rule for {later[0]!r} first, and let {kind!r} be the default.",
-                kind=kind,
-            )
 
 
 def _decide(first: KindPolicy, second: Policy) -> bool | None:

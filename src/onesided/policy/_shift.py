@@ -162,8 +162,13 @@ def kind_sentences(kinds: Sequence[str], edges: Sequence[Edge], epsilon: Fractio
         for edge in edges
     ]
     protected = {edge.source for edge in edges}
+    leaks = {
+        ABSENT: "that someone is not in the data",
+        "record": "that a record is there, and what it holds",
+    }
     lines += [
-        f"Not protected: {_target(kind)}. An observer may learn for certain {_leak(kind)}."
+        f"Not protected: {_target(kind)}. An observer may learn for certain "
+        f"{leaks.get(kind, f'that a record is {kind}, and what it holds')}."
         for kind in kinds
         if kind not in protected
     ]
@@ -226,14 +231,6 @@ def _target(kind: str) -> str:
 
 def _noun(kind: str) -> str:
     return kind if kind == "record" else f"{kind} record"
-
-
-def _leak(kind: str) -> str:
-    if kind == ABSENT:
-        return "that someone is not in the data"
-    if kind == "record":
-        return "that a record is there, and what it holds"
-    return f"that a record is {kind}, and what it holds"
 
 
 # Whether every move of one policy is a move of another, at no smaller distance.
