@@ -180,7 +180,7 @@ PRICED = {
         "Dawa.measure_loss",
         "Hierarchical.learn_loss",
         "_both_ways_rate",
-        "tree_rate",
+        "least_rate",
     ),
     "onesided.mechanism.histograms._grids": ("UniformGrid.fit", "UniformGrid.learn_loss"),
     "onesided.mechanism.histograms._marginals": (

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from onesided._english import a
 from onesided.conditions import _tree as syntax
@@ -100,10 +100,8 @@ _HINTS: Final = {
 _MOVED: Final = "Moments move by intervals: write a > b + INTERVAL '3' DAY for a - b > 3."
 
 
-class Refuse(Protocol):
-    """Makes the error about a node."""
-
-    def __call__(self, reason: str, hint: str) -> ConditionError: ...
+# Makes the error about a node, of its reason and its hint.
+Refuse: TypeAlias = Callable[[str, str], ConditionError]
 
 
 def require(node: Node, *kinds: str, what: str, refuse: Refuse) -> None:

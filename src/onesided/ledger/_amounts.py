@@ -15,13 +15,13 @@ are kept out for charges that carry a δ of their own (proof: docs/proofs/renyi.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from operator import add
 from types import MappingProxyType
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from onesided._numbers import (
     INFINITE,
@@ -49,13 +49,7 @@ _LARGEST: Final = 10**MAX_DIGITS
 _OFTEN: Final = 4096
 
 
-class Check(Protocol):
-    """Reads a number or refuses it."""
-
-    def __call__(self, value: object, *, name: str) -> Fraction:
-        """The exact number."""
-
-
+Check: TypeAlias = Callable[..., Fraction]  # of a value and its name: reads it, or refuses it
 Orders: TypeAlias = tuple[int, ...]
 Added = TypeVar("Added", Fraction, Loss)
 PURE, RENYI = "pure", "renyi"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import getpass
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import zip_longest
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from onesided._numbers import Loss, Number, positive, readable, whole
 from onesided.errors import BudgetExceededError, ParameterError, TamperedLedgerError
@@ -60,18 +60,8 @@ if TYPE_CHECKING:
 _END: Final = 32
 
 
-class Laws(Protocol):
-    """Tells a charge's divergences per edge."""
-
-    def __call__(
-        self,
-        detail: Mapping[str, object],
-        /,
-        *,
-        epsilon: Mapping[str, Loss],
-        delta: Mapping[str, Fraction],
-    ) -> Mapping[str, tuple[Loss, ...]]:
-        """At each of the orders."""
+# Of a charge's detail, ``epsilon=`` and ``delta=``: divergences per edge, at each of the orders.
+Laws: TypeAlias = Callable[..., Mapping[str, tuple[Loss, ...]]]
 
 
 @dataclass(slots=True, kw_only=True)

@@ -56,51 +56,51 @@ class KindPolicy(Policy):
     ('sensitive', 'open')
     """
 
-    _name: str
-    _kinds: tuple[str, ...]
-    _edges: tuple[Edge, ...]
-    _rules: tuple[Rule, ...] = ()
-    _default: str = ""
+    name: str = field()
+    kinds: tuple[str, ...] = field()
+    edges: tuple[Edge, ...] = field()
+    rules: tuple[Rule, ...] = ()
+    default_kind: str = ""
     _given: tuple[tuple[str, object], ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # Refuse kinds that repeat or that no record can have.
-        if len(set(self._kinds)) != len(self._kinds) or not set(self._kinds) - {ABSENT}:
+        if len(set(self.kinds)) != len(self.kinds) or not set(self.kinds) - {ABSENT}:
             raise PolicyError(
-                f"The kinds {', '.join(map(repr, self._kinds)) or '(none)'} are repeated or empty.",
+                f"The kinds {', '.join(map(repr, self.kinds)) or '(none)'} are repeated or empty.",
                 hint='Name each kind once; at least one besides "absent".',
             )
-        settle(self, _default=self._default or self._kinds[0])
+        settle(self, default_kind=self.default_kind or self.kinds[0])
         # Refuse a policy that protects nothing, or whose edges lead nowhere.
-        if not self._edges:
+        if not self.edges:
             raise PolicyError(
-                f"The policy {self._name!r} has no edges, so it protects nobody.",
+                f"The policy {self.name!r} has no edges, so it protects nobody.",
                 hint='Add at least one edge, such as ("sensitive", "open").',
             )
-        for edge in self._edges:
+        for edge in self.edges:
             for end in (edge.source, edge.target):
-                if end not in self._kinds:
+                if end not in self.kinds:
                     raise PolicyError(
                         f"The edge {edge.name!r} names the unknown kind {end!r}.",
-                        hint=f"The kinds are {', '.join(self._kinds)}.",
+                        hint=f"The kinds are {', '.join(self.kinds)}.",
                         kind=end,
                     )
-        names = [edge.name for edge in self._edges]
+        names = [edge.name for edge in self.edges]
         if len(set(names)) != len(names) or Edge(ABSENT, ABSENT).name in names:
             raise PolicyError(
                 "An edge is given twice, or joins absent to absent.",
                 hint="Give each edge once, and leave '->' out of the names of kinds.",
             )
-        for kind in (*(rule.kind for rule in self._rules), self.default_kind):
-            if kind not in self._kinds or kind == ABSENT:
+        for kind in (*(rule.kind for rule in self.rules), self.default_kind):
+            if kind not in self.kinds or kind == ABSENT:
                 raise PolicyError(
                     f"A rule gives rows the kind {kind!r}, which the policy does not have.",
-                    hint=f"Its kinds are {', '.join(self._kinds)}.",
+                    hint=f"Its kinds are {', '.join(self.kinds)}.",
                     kind=kind,
                 )
         # Refuse rules by which somebody unknown, or open in one row of many, would be open.
-        kinds = [*(rule.kind for rule in self._rules), self.default_kind]
-        protected = {edge.source for edge in self._edges}
+        kinds = [*(rule.kind for rule in self.rules), self.default_kind]
+        protected = {edge.source for edge in self.edges}
         for place, kind in enumerate(kinds):
             later = [other for other in kinds[place:] if other in protected]
             if kind not in protected and later:
@@ -111,26 +111,6 @@ class KindPolicy(Policy):
                     hint=f"Write a rule for {later[0]!r} first, and let {kind!r} be the default.",
                     kind=kind,
                 )
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return self._kinds
-
-    @property
-    def edges(self) -> tuple[Edge, ...]:
-        return self._edges
-
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        return self._rules
-
-    @property
-    def default_kind(self) -> str:
-        return self._default
 
     of_kinds = True
 
@@ -146,7 +126,7 @@ class KindPolicy(Policy):
         """
         self.check_counted(query)
         found = {} if query.cells is None else self._truths(query.cells)
-        return {edge: query.between(edge.source, edge.target, found) for edge in self._edges}
+        return {edge: query.between(edge.source, edge.target, found) for edge in self.edges}
 
     def _truths(self, cells: Cells) -> dict[str, frozenset[Truth]]:
         """What the cells' condition can be for the rows of each kind, where it is told at all.
@@ -154,11 +134,11 @@ class KindPolicy(Policy):
         No row of a unit of the default kind meets a rule's condition, or may. Of any other kind one
         row does, and where a unit has several, the others may hold anything.
         """
-        if cells.where is None or any(rule.also for rule in self._rules):
+        if cells.where is None or any(rule.also for rule in self.rules):
             return {}
         found: dict[str, frozenset[Truth]] = {}
         failed: list[tuple[Condition, frozenset[Truth]]] = []
-        for rule in self._rules:
+        for rule in self.rules:
             if rule.condition.condition is None:
                 return {}
             known = [*failed, (rule.condition.condition, _HOLDS)] if cells.rows else []
@@ -168,22 +148,22 @@ class KindPolicy(Policy):
         return {**found, last: found.get(last, frozenset()) | truths(cells.where, failed)}
 
     def records(self, groups: Sequence[str], *, max_groups: int) -> tuple[Record, ...]:
-        present = over_groups((k for k in self._kinds if k != ABSENT), groups, max_groups)
-        return (*([Record(ABSENT)] if ABSENT in self._kinds else []), *present)
+        present = over_groups((k for k in self.kinds if k != ABSENT), groups, max_groups)
+        return (*([Record(ABSENT)] if ABSENT in self.kinds else []), *present)
 
     def edge_between(self, real: Record, other: Record) -> Edge | None:
-        for edge in self._edges:
+        for edge in self.edges:
             if (edge.source, edge.target) == (real.kind, other.kind):
                 return edge
         return None
 
     def parameters(self) -> dict[str, object]:
-        if self._name != "custom":
+        if self.name != "custom":
             return deepcopy(dict(self._given))
         return {
-            "kinds": list(self._kinds),
-            "edges": [[edge.source, edge.target, str(edge.weight)] for edge in self._edges],
-            "rules": [_stored(rule) for rule in self._rules],
+            "kinds": list(self.kinds),
+            "edges": [[edge.source, edge.target, str(edge.weight)] for edge in self.edges],
+            "rules": [_stored(rule) for rule in self.rules],
             "default": self.default_kind,
         }
 
@@ -196,7 +176,7 @@ class KindPolicy(Policy):
         return (_wider_kinds if facts <= set(self.kinds) else _wider_rules)(self, implied)
 
     def sentences(self, epsilon: Fraction) -> list[str]:
-        return kind_sentences(self._kinds, self._edges, epsilon)
+        return kind_sentences(self.kinds, self.edges, epsilon)
 
 
 def _stored(rule: Rule) -> list[str]:
@@ -275,7 +255,7 @@ def _ruled(policy: KindPolicy, rules: tuple[Rule, ...]) -> KindPolicy:
     """The policy by other rules: of its own family where its one predicate is its rule's."""
     if dict(policy._given).get("predicate") == policy.rules[0].predicate.text:  # noqa: SLF001
         text = rules[0].predicate.text
-        return replace(policy, _rules=rules, _given=(("predicate", text), ("sql", True)))
+        return replace(policy, rules=rules, _given=(("predicate", text), ("sql", True)))
     return KindPolicy("custom", policy.kinds, policy.edges, rules, policy.default_kind)
 
 

@@ -159,6 +159,7 @@ class Channel(Randomiser):
     alphabet: tuple[str, ...]
     outputs: tuple[str, ...]
     chances: tuple[tuple[Fraction, ...], ...]
+    _kind = "channel"
 
     def __init__(
         self,
@@ -193,15 +194,6 @@ class Channel(Randomiser):
             )
         place = self.outputs.index(output)
         return tuple(x for x, row in zip(self.alphabet, self.chances, strict=True) if row[place])
-
-    @property
-    def configuration(self) -> dict[str, object]:
-        return {
-            "randomiser": "channel",
-            "alphabet": list(self.alphabet),
-            "outputs": list(self.outputs),
-            "chances": [[str(chance) for chance in row] for row in self.chances],
-        }
 
     def variance(self, frequencies: ArrayLike, people: int, *, sampled: bool = False) -> FloatArray:
         shares = shares_of(frequencies, len(self.alphabet))
