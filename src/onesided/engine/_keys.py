@@ -274,8 +274,16 @@ def position_columns(names: Collection[str]) -> tuple[str, str] | None:
 
 
 def _told_column(name: str, values: list[Any]) -> list[Any]:
-    told = [_told_value(value) for value in values]
-    for value in told:
+    """As plain Python values; what is missing as None."""
+    told = []
+    for given in values:
+        value = given.item() if hasattr(given, "item") and not isinstance(given, str) else given
+        if isinstance(value, Decimal):
+            value = float(value)
+        if isinstance(value, dt.datetime) and type(value) is not dt.datetime:
+            value = None if value != value else value.to_pydatetime()  # type: ignore[attr-defined] # noqa: PLR0124
+        value = None if isinstance(value, float) and math.isnan(value) else value
+        told.append(value)
         odd = type(value) not in _TOLD or (isinstance(value, str) and not can_be_written(value))
         if odd or (isinstance(value, float) and math.isinf(value)):
             raise KeysError(
@@ -285,16 +293,6 @@ def _told_column(name: str, values: list[Any]) -> list[Any]:
                 column=name,
             )
     return told
-
-
-def _told_value(value: Any) -> Any:
-    """As a plain Python value; what is missing as None."""
-    plain = value.item() if hasattr(value, "item") and not isinstance(value, str) else value
-    if isinstance(plain, Decimal):
-        plain = float(plain)
-    if isinstance(plain, dt.datetime) and type(plain) is not dt.datetime:
-        plain = None if plain != plain else plain.to_pydatetime()  # type: ignore[attr-defined] # noqa: PLR0124
-    return None if isinstance(plain, float) and math.isnan(plain) else plain
 
 
 Key = tuple[object, ...]

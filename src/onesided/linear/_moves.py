@@ -182,11 +182,11 @@ class _Laid:
             )
         pairs: dict[Edge, Any] = {}
         for key, found in inside.items():
-            ends = (
+            sides = (
                 Record(ABSENT) if value == ABSENT else Record("value", frozenset({value}))
                 for value in known[key]
             )
-            edge = policy.edge_between(*ends)
+            edge = policy.edge_between(*sides)
             if edge is None:  # the arrow was just read from the policy
                 raise PolicyError(f"The policy has no edge {known[key][0]!r} -> {known[key][1]!r}.")
             pairs[edge] = found

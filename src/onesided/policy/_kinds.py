@@ -16,7 +16,6 @@ from onesided.fields import Field, is_flag, is_text, listing, settle
 from onesided.policy._base import (
     Cells,
     GroupCount,
-    Pair,
     Policy,
     Predicate,
     Rule,
@@ -194,7 +193,12 @@ def _decide(first: KindPolicy, second: Policy) -> bool | None:
     if ABSENT not in second.kinds and any(ABSENT in (e.source, e.target) for e in first.edges):
         return False
     pairs = possible_pairs(first, second)
-    certain = {pair for pair in pairs if _must_occur(pair, pairs)}
+    # Pairs of which one kind has no other partner surely occur.
+    certain = {
+        pair
+        for pair in pairs
+        if any(sum(other[side] == pair[side] for other in pairs) == 1 for side in (0, 1))
+    }
     verdict: bool | None = True
     for edge in first.edges:
         sources = [pair for pair in pairs if pair[0] == edge.source]
@@ -205,11 +209,6 @@ def _decide(first: KindPolicy, second: Policy) -> bool | None:
                     return False
                 verdict = None
     return verdict
-
-
-def _must_occur(pair: Pair, pairs: frozenset[Pair]) -> bool:
-    """Whether one of the two kinds has no other partner."""
-    return any(sum(other[side] == pair[side] for other in pairs) == 1 for side in (0, 1))
 
 
 def _weight(policy: Policy, source: str, target: str) -> Loss:
@@ -248,15 +247,12 @@ def _wider_rules(policy: KindPolicy, implied: Chains) -> Widened:
         ]
     if implied and not set(texts) & {fact for ends in implied.values() for fact in ends}:
         require(implied, {*policy.kinds, *texts}, policy=policy.name)
-    return Widened(_ruled(policy, tuple(rules)) if added else policy, tuple(added))
-
-
-def _ruled(policy: KindPolicy, rules: tuple[Rule, ...]) -> KindPolicy:
-    """The policy by other rules: of its own family where its one predicate is its rule's."""
-    if dict(policy._given).get("predicate") == policy.rules[0].predicate.text:  # noqa: SLF001
-        text = rules[0].predicate.text
-        return replace(policy, rules=rules, _given=(("predicate", text), ("sql", True)))
-    return KindPolicy("custom", policy.kinds, policy.edges, rules, policy.default_kind)
+    wider, new_rules = policy, tuple(rules)
+    if added and dict(policy._given).get("predicate") == texts[0]:  # noqa: SLF001 - of its family still
+        wider = replace(policy, rules=new_rules, _given=_given(rules[0].predicate))
+    elif added:
+        wider = KindPolicy("custom", policy.kinds, policy.edges, new_rules, policy.default_kind)
+    return Widened(wider, tuple(added))
 
 
 # The families over kinds that publications name, each by one call.

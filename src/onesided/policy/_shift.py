@@ -179,7 +179,20 @@ def kind_sentences(kinds: Sequence[str], edges: Sequence[Edge], epsilon: Fractio
     ]
     if ABSENT not in kinds:
         lines.append(PUBLIC_NUMBER)
-    return [*lines, *_warnings(kinds, protected), COMMON]
+    # What the policy invites if it is used naively.
+    hidden = " or ".join(sorted(protected - {ABSENT}))
+    exposed = " or ".join(k for k in kinds if k not in protected and k != ABSENT)
+    if hidden and exposed:
+        lines.append(
+            f"Warning: never publish all {exposed} records. Anyone missing from them is then known "
+            f"to be {hidden} (an exclusion attack). A sample, or counts with noise, avoids it."
+        )
+    if not hidden:
+        lines.append(
+            "Warning: this protects those who are NOT in the data. Publishing a share of the "
+            "records in the clear would satisfy it. Use addition_only to protect people in it."
+        )
+    return [*lines, COMMON]
 
 
 def _told_apart(kinds: Sequence[str], edges: Sequence[Edge]) -> list[tuple[str, str]]:
@@ -200,25 +213,6 @@ def _told_apart(kinds: Sequence[str], edges: Sequence[Edge]) -> list[tuple[str, 
             if source != ABSENT and kind not in (reached | {ABSENT})
         ]
     return apart
-
-
-def _warnings(kinds: Sequence[str], protected: set[str]) -> list[str]:
-    """What the policy invites if it is used naively."""
-    lines = []
-    hidden = sorted(protected - {ABSENT})
-    exposed = [kind for kind in kinds if kind not in protected and kind != ABSENT]
-    if hidden and exposed:
-        lines.append(
-            f"Warning: never publish all {' or '.join(exposed)} records. Anyone missing from "
-            f"them is then known to be {' or '.join(hidden)} (an exclusion attack). A sample, or "
-            "counts with noise, avoids it."
-        )
-    if not hidden:
-        lines.append(
-            "Warning: this protects those who are NOT in the data. Publishing a share of the "
-            "records in the clear would satisfy it. Use addition_only to protect people in it."
-        )
-    return lines
 
 
 def _source(kind: str) -> str:
