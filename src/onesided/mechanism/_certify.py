@@ -21,6 +21,7 @@ from onesided._numbers import (
     Loss,
     Number,
     exp_neg_bounds,
+    least_whole,
     rate,
     round_down,
     strict_share,
@@ -236,13 +237,6 @@ class SparseVector(Directed):
                 return
             yield stream.ask(count)
 
-    def loss(self, shift: Shift) -> Loss:
-        """``upper_rate * min(fall, max_answers * per_key)``; INFINITE if any count rises.
-
-        With ``lower_rate``: rise and fall exchanged.
-        """
-        return self._paid(shift, answers=self.max_answers, per_key=self.per_key)
-
 
 class SparseStream(Once):
     """A sparse vector asked query by query, each chosen from the answers so far.
@@ -437,13 +431,6 @@ class AdaptiveSparseVector(Directed):
         room, purse = self.margin, self.max_answers
         return decide_adaptively(coarse, fine, levels, margin=room, purse=purse, sign=self.sign)
 
-    def loss(self, shift: Shift) -> Loss:
-        """``upper_rate * min(fall, max_answers * per_key)``; INFINITE if any count rises.
-
-        With ``lower_rate``: rise and fall exchanged.
-        """
-        return self._paid(shift, answers=self.max_answers, per_key=self.per_key)
-
 
 def decide_adaptively(
     coarse: IntArray,
@@ -612,16 +599,12 @@ def _least_width(upper: Loss, fall: int, share: Fraction) -> int:
     """The least width at which ``fall`` counts that fall by one keep δ. Larger widths keep it."""
     if isinstance(upper, Infinite):
         return 1
-    high = 1
-    while _delta(upper, high, fall, 1) > share:
-        high *= 2
-        if high > MAX_COUNT or upper * high > _DEEPEST:
+
+    def enough(width: int) -> bool:
+        if width > MAX_COUNT or upper * width > _DEEPEST:
             raise ParameterError(
                 f"No width below 2^62 keeps delta at the rate {upper}.", hint="Use a larger ε or δ."
             )
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = _delta(upper, middle, fall, 1) <= share
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+        return width > 0 and _delta(upper, width, fall, 1) <= share
+
+    return least_whole(enough, start=1)

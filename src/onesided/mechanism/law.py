@@ -21,6 +21,7 @@ from onesided._numbers import (
     Number,
     exact,
     exp_neg_bounds,
+    least_whole,
     positive,
     rate,
     strict_share,
@@ -430,14 +431,7 @@ class Staircase(Fitted):
         """
         miss = 1 - confident(confidence)
         bits = _BITS + miss.denominator.bit_length()
-        low, high = -1, 0
-        while self._tail_above(high, bits) > miss:
-            low, high = high, 2 * high + self.largest
-        while high - low > 1:
-            middle = (low + high) // 2
-            enough = self._tail_above(middle, bits) <= miss
-            low, high = (low, middle) if enough else (middle, high)
-        return high
+        return least_whole(lambda k: k >= 0 and self._tail_above(k, bits) <= miss)
 
     def median(self) -> int:
         """The least k with ``Pr[T > k] <= 1/2``."""
