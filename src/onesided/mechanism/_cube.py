@@ -391,8 +391,7 @@ class CubeLaw:
             return 0
         miss = 1 - confidence
         if miss > 100 * Fraction(_SPARE):
-            share = float(confidence) + _SPARE
-            return least_whole(lambda k: k >= 0 and self.below(k + 1) >= share)
+            return self._least(float(confidence) + _SPARE)
         return ceil(self.keys * log_up(1 / miss, bits=96) / self.noise_rate) + 1
 
     quantile_upper = quantile
@@ -400,6 +399,9 @@ class CubeLaw:
     def quantile_lower(self, confidence: Fraction) -> int:  # noqa: ARG002 - certain in any case
         """0: the noise is never below it."""
         return 0
+
+    def _least(self, share: float) -> int:
+        return least_whole(lambda k: k >= 0 and self.below(k + 1) >= share)
 
 
 @lru_cache(maxsize=16)

@@ -247,12 +247,12 @@ def _wider_rules(policy: KindPolicy, implied: Chains) -> Widened:
         ]
     if implied and not set(texts) & {fact for ends in implied.values() for fact in ends}:
         require(implied, {*policy.kinds, *texts}, policy=policy.name)
-    wider, new_rules = policy, tuple(rules)
+    found, new_rules = policy, tuple(rules)
     if added and dict(policy._given).get("predicate") == texts[0]:  # noqa: SLF001 - of its family still
-        wider = replace(policy, rules=new_rules, _given=_given(rules[0].predicate))
+        found = replace(policy, rules=new_rules, _given=_given(rules[0].predicate))
     elif added:
-        wider = KindPolicy("custom", policy.kinds, policy.edges, new_rules, policy.default_kind)
-    return Widened(wider, tuple(added))
+        found = KindPolicy("custom", policy.kinds, policy.edges, new_rules, policy.default_kind)
+    return Widened(found, tuple(added))
 
 
 # The families over kinds that publications name, each by one call.
