@@ -125,8 +125,6 @@ PRICED = {
     "onesided.mechanism._certify": (
         "AdaptiveSparseVector.coarse_rate",
         "AdaptiveSparseVector.fit",
-        "AdaptiveSparseVector.loss",
-        "SparseVector.loss",
         "TruncatedCounts.delta",
         "TruncatedCounts.fit",
         "TruncatedCounts.loss",
@@ -137,6 +135,7 @@ PRICED = {
     "onesided.mechanism._continual": ("ContinualCount.fit",),
     "onesided.mechanism._cube": ("CubeCounts.loss",),
     "onesided.mechanism._fit": (
+        "Directed.loss",
         "Fitted._largest",
         "Fitted.fit",
         "Fitted.for_policy",
@@ -180,7 +179,7 @@ PRICED = {
         "Dawa.measure_loss",
         "Hierarchical.learn_loss",
         "_both_ways_rate",
-        "tree_rate",
+        "least_rate",
     ),
     "onesided.mechanism.histograms._grids": ("UniformGrid.fit", "UniformGrid.learn_loss"),
     "onesided.mechanism.histograms._marginals": (

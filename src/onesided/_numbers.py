@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
@@ -454,3 +455,23 @@ def log_up(number: Fraction, *, bits: int = 64) -> Fraction:
         context.rounding = decimal.ROUND_CEILING
         argument = Decimal(number.numerator) / Decimal(number.denominator)
         return Fraction(argument.ln().next_plus())
+
+
+def least_whole(enough: Callable[[int], bool], *, start: int = 0) -> int:
+    """The least whole number from which on ``enough`` is true, looked for around ``start``.
+
+    enough: false up to some number, and true of all above it.
+
+    >>> least_whole(lambda k: k >= 1000), least_whole(lambda k: k >= -7, start=3)
+    (1000, -7)
+    """
+    low, high, step = start - 1, start, 1
+    while not enough(high):
+        low, high, step = high, high + step, 2 * step
+    step = 1
+    while enough(low):
+        low, high, step = low - step, low, 2 * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

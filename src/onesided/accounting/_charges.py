@@ -142,7 +142,10 @@ def noise_note(
             "lower": lower,
             "edges": edges,
         }
-    known = _own_steps(mechanism) if steps is None else steps
+    # What inherits from a mechanism of ours may draw other noise: its steps are not taken on trust.
+    kind = type(mechanism)
+    ours = kind.__module__.partition(".")[0] == __name__.partition(".")[0] and "steps" in vars(kind)
+    known = getattr(mechanism, "steps", None) if steps is None and ours else steps
     if known is None:
         return {}
     return steps_note(
@@ -161,13 +164,6 @@ def steps_note(steps: Mapping[str, Steps]) -> dict[str, object]:
         return {}
     written = {edge: one.written() for edge, one in steps.items()}
     return {"version": VERSION, "kind": "steps", "edges": written}
-
-
-def _own_steps(mechanism: object) -> Callable[[Shift], Steps] | None:
-    """What a mechanism of ours tells of itself; what inherits from it may draw other noise."""
-    kind = type(mechanism)
-    ours = kind.__module__.partition(".")[0] == __name__.partition(".")[0] and "steps" in vars(kind)
-    return getattr(mechanism, "steps", None) if ours else None
 
 
 def several_note(

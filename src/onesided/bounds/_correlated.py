@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
 from math import comb
 from typing import Any, Final, TypeAlias
 
@@ -187,13 +186,11 @@ def walk(
         groups = frozenset(f"{one}@{t}" for t, one in enumerate(way) if one is not None)
         world = (Record(kind, groups),)
         law[world] = law.get(world, Fraction(0)) + weight
-    told = partial(_is_in, hidden)
+
+    def told(world: World) -> bool:
+        return isinstance(value := world[0].value, frozenset) and hidden in value
+
     return Correlation(law, told, words=f"being in {place!r} at time {time}")
-
-
-def _is_in(group: str, world: World) -> bool:
-    value = world[0].value
-    return isinstance(value, frozenset) and group in value
 
 
 def _shares(row: Mapping[Hashable, Number]) -> dict[Hashable, Fraction]:
@@ -350,7 +347,8 @@ def correlation_from_toml(text: str) -> Correlation:
             known = f"Known: {', '.join(_KINDS)}."
             raise ParameterError(f"Unknown kind of correlation {kind!r}.", hint=known, key="kind")
         fields, make = _KINDS[kind]
-        given = read({**_DOCUMENT, "parameters": _parameters(fields)}, document, what="the file")
+        parameters = Field[Any, Any](lambda given, *, name: read(fields, given, what=name))
+        given = read({**_DOCUMENT, "parameters": parameters}, document, what="the file")
         try:
             return make(**given["parameters"])
         except ParameterError as error:
@@ -364,10 +362,6 @@ def _record(given: object, *, name: str) -> Record:
         raise ParameterError(f"{name} has groups and a value: {given!r}.", hint="Give one of them.")
     held = frozenset(row["groups"]) if "groups" in row else row.get("value", frozenset())
     return Record(row["kind"], held)
-
-
-def _parameters(fields: Fields) -> Field[Any, dict[str, Any]]:
-    return Field(lambda given, *, name: read(fields, given, what=name))
 
 
 def _walk(

@@ -1,8 +1,7 @@
-"""What no mechanism can do better, and what leaving somebody out gives away."""
+"""What no mechanism can do better."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -15,16 +14,11 @@ from onesided._numbers import (
     Loss,
     Number,
     exp_neg_bounds,
-    log_up,
     non_negative,
     probability,
     whole,
 )
-from onesided.errors import ParameterError, PolicyError
-from onesided.policy import ABSENT, Policy
-
-# Risks of one record in figures that are rounded against us.
-
+from onesided.errors import ParameterError
 
 # The exponential function between two fractions, and fractions cut to a readable length.
 #
@@ -66,11 +60,6 @@ def exp_bounds(exponent: Fraction) -> tuple[Fraction, Loss]:
     if exponent <= 0:
         return low, high
     return 1 / high, 1 / low if low else INFINITE
-
-
-def exp_down(exponent: Fraction) -> Fraction:
-    """At most ``e^exponent``, by less than one part in 2^90 (0 below -2048)."""
-    return exp_bounds(exponent)[0]
 
 
 def exp_up(exponent: Loss) -> Loss:
@@ -117,7 +106,7 @@ def growth(epsilon: Fraction, count: int) -> tuple[Fraction, Loss]:
     (low, high), (below, above) = exp_bounds(loss * count), exp_bounds(loss)
     if isinstance(high, Infinite) or isinstance(above, Infinite):
         # The largest term alone is a lower bound.
-        return exp_down(loss * (count - 1)), INFINITE
+        return exp_bounds(loss * (count - 1))[0], INFINITE
     if loss != epsilon:
         return Fraction(count), (high - 1) / (below - 1)
     return max(Fraction(count), (low - 1) / (above - 1)), (high - 1) / (below - 1)
@@ -194,79 +183,6 @@ def power_bound(
     return best
 
 
-def true_positive_dp(*, epsilon: Number, delta: Number, to_false: int | Infinite) -> Fraction:
-    """The most power of a certain answer under (ε, δ)-DP: ``min(1, δ Σ_{i=1..k} e^((i-1) ε))``.
-
-    Source: ADP-2021 section 4.2; ADP-2022 (8) with alpha = 0. With δ = 0 it is 0: under pure
-    differential privacy nothing is certain.
-
-    >>> true_positive_dp(epsilon=1, delta=0, to_false=4)
-    Fraction(0, 1)
-    """
-    return power_bound(0, epsilon=epsilon, delta=delta, to_false=to_false)
-
-
-def true_positive_adp(*, epsilon: Number, from_false: int | Infinite) -> Fraction:
-    """The most power of a certain answer under an asymmetric policy: ``1 - e^(-k ε)``.
-
-    Source: ADP-2021 Theorem 9 with its path turned round (erratum 4). ``mechanism.AtMost`` meets
-    it exactly: a count f <= t has ``from_false = t + 1 - f``.
-
-    >>> round(float(true_positive_adp(epsilon="1/2", from_false=2)), 4)
-    0.6321
-    """
-    return power_bound(0, epsilon=epsilon, from_false=from_false)
-
-
-def epsilon_needed_dp(alpha: Number, beta: Number, *, to_false: int | Infinite) -> Loss:
-    """ε-DP can be ``(q, alpha, beta)``-one-sided only if ε exceeds ``ln(beta / alpha) / k``.
-
-    INFINITE for ``alpha = 0``; 0 where nothing is needed. Source: ADP-2022 (7); section III-C
-    prints the fraction upside down (erratum 5).
-
-    >>> epsilon_needed_dp(0, "1/2", to_false=3)
-    INFINITE
-    """
-    wrong, power = probability(alpha, name="alpha"), probability(beta, name="beta")
-    path = steps(to_false, name="to_false")
-    if power <= wrong or isinstance(path, Infinite):
-        return Fraction(0)
-    return INFINITE if wrong == 0 else log_up(power / wrong, bits=96) / path
-
-
-def delta_needed_dp(
-    alpha: Number, beta: Number, *, epsilon: Number, to_false: int | Infinite
-) -> Fraction:
-    """(ε, δ)-DP needs δ above ``(beta - alpha e^(k ε)) / Σ_{i=1..k} e^((i-1) ε)``; at least 0.
-
-    Source: ADP-2022 (9).
-
-    >>> delta_needed_dp(0, "1/2", epsilon=0, to_false=1)
-    Fraction(1, 2)
-    """
-    wrong, power = probability(alpha, name="alpha"), probability(beta, name="beta")
-    loss, path = non_negative(epsilon, name="epsilon"), steps(to_false, name="to_false")
-    if isinstance(path, Infinite):
-        return Fraction(0)
-    short = power - wrong * exp_bounds(loss * path)[0]
-    return short_up(short / growth(loss, path)[0]) if short > 0 else Fraction(0)
-
-
-def epsilon_needed_adp(alpha: Number, beta: Number, *, from_false: int | Infinite) -> Loss:
-    """An asymmetric policy needs ``ε >= ln((1 - alpha) / (1 - beta)) / k``.
-
-    INFINITE for ``beta = 1``. Source: ADP-2022 Proposition IV.7, its path turned round.
-
-    >>> round(float(epsilon_needed_adp(0, "1/2", from_false=1)), 4)
-    0.6931
-    """
-    wrong, power = share_below_one(alpha, name="alpha"), probability(beta, name="beta")
-    path = steps(from_false, name="from_false")
-    if power <= wrong or isinstance(path, Infinite):
-        return Fraction(0)
-    return INFINITE if power == 1 else log_up((1 - wrong) / (1 - power), bits=96) / path
-
-
 def _grown(wrong: Fraction, loss: Fraction, slack: Fraction, path: int) -> Fraction:
     """``alpha e^(k ε) + δ Σ``, rounded up; at most 1."""
     total = _times(wrong, exp_up(loss * path)) + _times(slack, growth(loss, path)[1])
@@ -278,104 +194,6 @@ def _times(share: Fraction, factor: Loss) -> Fraction:
     if share == 0:
         return share
     return ONE if isinstance(factor, Infinite) else min(ONE, share * factor)
-
-
-# The best that symmetric (ε, δ)-privacy could possibly do: the competitor of ADP-2022.
-
-
-def attainable_power(
-    alpha: Number, *, epsilon: Number, delta: Number, to_false: int | Infinite
-) -> Fraction:
-    """The power that the best (ε, δ)-DP decision really has, ``to_false`` moves inside.
-
-    Move by move, in both directions at once (``b`` is the share answered True so far)::
-
-        b  <-  min(1,  e^ε b + δ,  1 - e^-ε (1 - b - δ))
-
-    No (ε, δ)-DP mechanism beats it, by induction over the path since each step is monotone in
-    ``b``; and answering True with probability ``b_i`` at distance ``i`` is (ε, δ)-DP, so it is
-    attained. Never above :func:`virtual_power`. Rounded up.
-
-    >>> round(float(attainable_power(0, epsilon=1, delta="1/100", to_false=2)), 4)
-    0.0372
-    """
-    share = probability(alpha, name="alpha")
-    loss, slack = non_negative(epsilon, name="epsilon"), probability(delta, name="delta")
-    path = steps(to_false, name="to_false")
-    if isinstance(path, Infinite):
-        return ONE
-    rate, shrink = exp_bounds(loss)[1], exp_bounds(-loss)[0]
-    for _ in range(path):
-        grown = ONE if isinstance(rate, Infinite) else rate * share + slack
-        if share == 0:
-            grown = slack
-        following = short_up(min(ONE, grown, 1 - shrink * max(Fraction(0), 1 - share - slack)))
-        if following == share:
-            break
-        share = following
-    return share
-
-
-# Freedom from exclusion attacks: how far leaving somebody out can give them away.
-
-
-def exclusion_freedom(
-    policy: Policy, losses: Mapping[str, Loss], *, protected: Sequence[str] = ("sensitive",)
-) -> Loss:
-    """φ: an observer's odds that a protected record is one value rather than another grow by e^φ.
-
-    The largest loss over the edges from protected kinds to *every* kind of record, as given by
-    name (a pure ``Guarantee.epsilon``); INFINITE if the policy has no such edge or no loss is
-    given for it. ε for a mechanism that keeps (ε, P)-OSDP.
-    Direction: only from the protected record; the observer's prior must treat records as
-    independent. Source: OSDP Definition 3.4, Theorem 3.1.
-    Errors: PolicyError for a kind that the policy does not have, and for a view.
-
-    >>> from onesided.policy import sensitive
-    >>> policy = sensitive("minor")
-    >>> exclusion_freedom(policy, {edge.name: 1 for edge in policy.edges})
-    1
-    """
-    unknown = set(protected) - set(policy.kinds)
-    if unknown or not protected:
-        raise PolicyError(
-            f"The policy {policy.name!r} has no kind {min(unknown, default='')!r}.",
-            hint=f"Its kinds are {', '.join(policy.kinds)}.",
-        )
-    if policy.view is not None:
-        raise PolicyError(
-            f"Under a view a record stays in its {policy.view.over}, so it cannot pass as one of "
-            "another, and φ is infinite.",
-            hint=f"Take unit={policy.view.over!r} and sensitive(...).",
-        )
-    present = [kind for kind in policy.kinds if kind != ABSENT]
-    known = {(edge.source, edge.target): edge.name for edge in policy.edges}
-    found = [
-        losses.get(known.get((source, target), ""), INFINITE)
-        for source in protected
-        for target in present
-    ]
-    return max(found)
-
-
-def suppress_freedom(threshold: Loss | Number) -> Loss:
-    """φ = τ for the Suppress algorithm of personalised privacy; INFINITE for τ = ∞.
-
-    Suppress drops every record that asks for less than τ and runs a τ-private computation on the
-    rest. Leaving the protected record out is what an observer may notice, at e^τ, however
-    small an ε the record asked for.
-    Two conditions that the paper leaves unsaid (tests/bounds/test_exclusion.py): the
-    protected record does ask for less than τ, and the computation is τ-private for *adding and
-    removing* records; with replacement only, its size may tell and φ is infinite.
-    Source: OSDP Theorem 3.4.
-
-    >>> from onesided.bounds import suppress_freedom
-    >>> suppress_freedom(2)
-    Fraction(2, 1)
-    """
-    if isinstance(threshold, Infinite):
-        return threshold
-    return non_negative(threshold, name="threshold")
 
 
 # How often many counts can be certified at once: a limit that no mechanism can pass.

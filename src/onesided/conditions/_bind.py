@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from onesided._english import a
 from onesided.conditions import _tree as syntax
@@ -100,10 +100,8 @@ _HINTS: Final = {
 _MOVED: Final = "Moments move by intervals: write a > b + INTERVAL '3' DAY for a - b > 3."
 
 
-class Refuse(Protocol):
-    """Makes the error about a node."""
-
-    def __call__(self, reason: str, hint: str) -> ConditionError: ...
+# Makes the error about a node, of its reason and its hint.
+Refuse: TypeAlias = Callable[[str, str], ConditionError]
 
 
 def require(node: Node, *kinds: str, what: str, refuse: Refuse) -> None:
@@ -374,7 +372,8 @@ class _Binder:
             names = [part.name for part in syntax.nodes(node) if isinstance(part, syntax.Column)]
             raise self.refuse(
                 node,
-                f"This is {_a(bound.type)}, not true or false.",
+                f"This is {'text' if bound.type.kind == 'text' else a(str(bound.type))}, not true "
+                "or false.",
                 f"Write a comparison, such as {names[0] if names else 'age'} = 1.",
             )
         return bound
@@ -515,10 +514,6 @@ def _let(values: Sequence[syntax.Node], body: syntax.Node) -> syntax.Node:
     if not values:
         return body
     return syntax.Let(values=tuple(values), body=body, type=body.type, place=body.place)
-
-
-def _a(kind: Type) -> str:
-    return "text" if kind.kind == "text" else a(str(kind))
 
 
 _BINDERS: Final[Mapping[type[syntax.Node], Callable[..., syntax.Node]]] = {

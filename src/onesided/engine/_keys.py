@@ -126,16 +126,6 @@ def plain(value: object) -> object:
     return value
 
 
-def is_compact(column: KeyColumn) -> bool:
-    """Whether a column's own type says that it holds keys and nothing else."""
-    return isinstance(column, nw.Series) or column.dtype.kind in "iub"
-
-
-def is_odd(column: KeyColumn) -> bool:
-    """Whether a column holds something that is no plain key, such as a null."""
-    return not is_compact(column) and bool(set(map(type, listed(column))) - _PLAIN)
-
-
 def is_text(column: KeyColumn) -> bool:
     """Whether a column holds text alone, all of which can be written as UTF-8."""
     if isinstance(column, nw.Series):
@@ -284,8 +274,16 @@ def position_columns(names: Collection[str]) -> tuple[str, str] | None:
 
 
 def _told_column(name: str, values: list[Any]) -> list[Any]:
-    told = [_told_value(value) for value in values]
-    for value in told:
+    """As plain Python values; what is missing as None."""
+    told = []
+    for given in values:
+        value = given.item() if hasattr(given, "item") and not isinstance(given, str) else given
+        if isinstance(value, Decimal):
+            value = float(value)
+        if isinstance(value, dt.datetime) and type(value) is not dt.datetime:
+            value = None if value != value else value.to_pydatetime()  # type: ignore[attr-defined] # noqa: PLR0124
+        value = None if isinstance(value, float) and math.isnan(value) else value
+        told.append(value)
         odd = type(value) not in _TOLD or (isinstance(value, str) and not can_be_written(value))
         if odd or (isinstance(value, float) and math.isinf(value)):
             raise KeysError(
@@ -295,16 +293,6 @@ def _told_column(name: str, values: list[Any]) -> list[Any]:
                 column=name,
             )
     return told
-
-
-def _told_value(value: Any) -> Any:
-    """As a plain Python value; what is missing as None."""
-    plain = value.item() if hasattr(value, "item") and not isinstance(value, str) else value
-    if isinstance(plain, Decimal):
-        plain = float(plain)
-    if isinstance(plain, dt.datetime) and type(plain) is not dt.datetime:
-        plain = None if plain != plain else plain.to_pydatetime()  # type: ignore[attr-defined] # noqa: PLR0124
-    return None if isinstance(plain, float) and math.isnan(plain) else plain
 
 
 Key = tuple[object, ...]
@@ -461,7 +449,8 @@ def cross(**columns: Iterable[object]) -> dict[str, NDArray[Any]]:
 
 def _refuse_odd(keys: PublicKeys) -> None:
     """Errors: KeysError for the first key that is null, or no plain value."""
-    if not any(map(is_odd, keys.arrays)):
+    open_to = [o for o in keys.arrays if not isinstance(o, nw.Series) and o.dtype.kind not in "iub"]
+    if not any(set(map(type, listed(column))) - _PLAIN for column in open_to):
         return
     for place, row in enumerate(keys.rows):
         if not all(isinstance(value, Hashable) for value in row):
@@ -470,7 +459,7 @@ def _refuse_odd(keys: PublicKeys) -> None:
                 hint="Give text, whole numbers, booleans or dates, in a tuple for several columns.",
                 position=place,
             )
-        if any(_is_null(value) for value in row):
+        if any(value is None or value != value for value in row):  # noqa: PLR0124 - NaN and NaT
             raise KeysError(
                 f"Key number {place} is {_show(row)}: keys cannot be null.",
                 hint="Remove rows without a key.",
@@ -571,13 +560,18 @@ def _row(value: object, by: Sequence[str]) -> Key:
     return row
 
 
-def _is_null(value: object) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value)) or value != value  # noqa: PLR0124 - pandas' NaT differs from itself
-
-
 def _refuse_duplicates(keys: PublicKeys) -> None:
     """Errors: KeysError for the first key that was there before."""
-    if not _repeated(keys.arrays):
+    codes, groups = keys.arrays[0], 1
+    if len(keys.arrays) > 1:
+        codes = np.zeros(keys.size, dtype=np.int64)
+        for column in keys.arrays:
+            own, many = numbered(column)
+            if groups * many >= 2**62:
+                codes = np.unique(codes, return_inverse=True)[1]
+                groups = int(codes.max()) + 1
+            codes, groups = codes * many + own, groups * many
+    if not has_repeats(codes):
         return
     seen: dict[Key, int] = {}
     for place, row in enumerate(keys.rows):
@@ -588,20 +582,6 @@ def _refuse_duplicates(keys: PublicKeys) -> None:
                 key=row,
             )
         seen[row] = place
-
-
-def _repeated(columns: Sequence[KeyColumn]) -> bool:
-    """Whether some row of the columns is there twice."""
-    if len(columns) == 1:
-        return has_repeats(columns[0])
-    codes, groups = np.zeros(len(columns[0]), dtype=np.int64), 1
-    for column in columns:
-        own, many = numbered(column)
-        if groups * many >= 2**62:
-            codes = np.unique(codes, return_inverse=True)[1]
-            groups = int(codes.max()) + 1
-        codes, groups = codes * many + own, groups * many
-    return has_repeats(codes)
 
 
 def _show(row: Key) -> str:
@@ -654,7 +634,14 @@ def _fits(value: object, dtype: nw.dtypes.DType, name: str) -> bool:
         whole = isinstance(value, int) and not isinstance(value, bool)
         return whole and value in _whole_numbers(dtype)
     if isinstance(dtype, nw.Datetime):
-        return isinstance(value, dt.datetime) and _is_moment(value, dtype)
+        # A moment finer than the column's unit is none of it: rounded, two keys could become one.
+        # The unit is a microsecond at the least: that is all that some engines take from Python.
+        tick = {"s": 10**6, "ms": 10**3}.get(dtype.time_unit, 1)
+        return (
+            isinstance(value, dt.datetime)
+            and (value.tzinfo is None) == (dtype.time_zone is None)
+            and not (value.microsecond % tick or getattr(value, "nanosecond", 0))
+        )
     if isinstance(dtype, nw.Date):
         return isinstance(value, dt.date) and not isinstance(value, dt.datetime)
     if isinstance(dtype, nw.Boolean):
@@ -676,14 +663,3 @@ def _whole_numbers(dtype: nw.dtypes.DType) -> range:
         return range(2**128 if isinstance(dtype, nw.UInt128) else 2**64)
     most = 2**127 if isinstance(dtype, nw.Int128) else 2**63
     return range(-most, most)
-
-
-def _is_moment(value: dt.datetime, dtype: nw.Datetime) -> bool:
-    """Whether a column of this unit can hold the moment; rounded, two keys could become one.
-
-    The unit is a microsecond at the least: that is all that some engines take from Python.
-    """
-    aware = value.tzinfo is not None
-    tick = {"s": 10**6, "ms": 10**3}.get(dtype.time_unit, 1)
-    fine = value.microsecond % tick or getattr(value, "nanosecond", 0)
-    return aware == (dtype.time_zone is not None) and not fine

@@ -414,23 +414,19 @@ class Snapshot:
             holds = []
             for number, predicate in enumerate(rule.predicates):
                 name = f"{_HOLDS}_{place}_{number}"
-                frame = self._with_unit_condition(frame, unit, predicate, name)
                 holds.append(nw.col(name))
+                # Whether it is true or unknown for the row, or for any row of its unit.
+                conditions = self._conditions(frame)
+                if unit is None:
+                    frame = conditions.with_not_false(predicate, name)
+                    continue
+                units = self.engine.distinct(conditions.where_not_false(predicate).select(unit))
+                units = units.with_columns(nw.lit(True).alias(name))  # noqa: FBT003
+                frame = frame.join(units, on=unit, how="left")
+                frame = frame.with_columns(nw.col(name).fill_null(False))  # noqa: FBT003
             met = nw.all_horizontal(*holds, ignore_nulls=False)
             kind = nw.when(met).then(told(rule.kind)).otherwise(kind)
         return frame.with_columns(kind.alias(KIND))
-
-    def _with_unit_condition(
-        self, frame: Lazy, unit: str | None, predicate: Predicate, name: str
-    ) -> Lazy:
-        """Add whether the condition is true or unknown for the row, or for any row of its unit."""
-        conditions = self._conditions(frame)
-        if unit is None:
-            return conditions.with_not_false(predicate, name)
-        units = self.engine.distinct(conditions.where_not_false(predicate).select(unit))
-        units = units.with_columns(nw.lit(True).alias(name))  # noqa: FBT003
-        joined = frame.join(units, on=unit, how="left")
-        return joined.with_columns(nw.col(name).fill_null(False))  # noqa: FBT003
 
     def _conditions(self, frame: Lazy) -> Conditions:
         return Conditions(self.engine.words(nw.to_native(frame)), self.names, self.refused)

@@ -486,7 +486,12 @@ def require_households(
     onesided.errors.DataError: 1 value of 'person' has more than one value in 'home', or ...
     """
     told = view.over in rows.names and unit in rows.names
-    several = _in_several(rows, view.over, unit) if unit is not None and told else 0
+    several = 0
+    if unit is not None and told and rows.at(unit) != rows.at(view.over):
+        own = rows.at(unit)
+        pairs = rows.engine.distinct(rows.frame.select(own, rows.at(view.over)))
+        groups = pairs.group_by(own).agg(nw.len().alias(LENGTH)).filter(nw.col(LENGTH) > 1)
+        several = whole_of(rows.scalar(groups.select(nw.len().alias(LENGTH))))
     if several:
         raise DataError(
             f"{many(several, 'value')} of {unit!r} {'has' if several == 1 else 'have'} more than "
@@ -504,16 +509,6 @@ def require_households(
             rows=lost,
             column=view.over,
         )
-
-
-def _in_several(rows: Snapshot, over: str, unit: str) -> int:
-    """How many units are in several groups."""
-    own, place = rows.at(unit), rows.at(over)
-    if own == place:
-        return 0
-    pairs = rows.engine.distinct(rows.frame.select(own, place))
-    groups = pairs.group_by(own).agg(nw.len().alias(LENGTH)).filter(nw.col(LENGTH) > 1)
-    return whole_of(rows.scalar(groups.select(nw.len().alias(LENGTH))))
 
 
 def _marked(table: Snapshot, view: GroupRule, other: Snapshot | None) -> Lazy:

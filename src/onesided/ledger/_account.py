@@ -210,20 +210,6 @@ def exists(charge: Row, state: str) -> ReleaseExistsError:
     )
 
 
-def refuse_other_unit(held: Unit | None, wanted: Terms, *, name: str) -> None:
-    """Losses per person and losses per row have no sum, so one account holds only one kind."""
-    if held == wanted.unit:
-        return
-    said, asked = ("nobody by name" if unit is None else str(unit) for unit in (held, wanted.unit))
-    raise PolicyMismatchError(
-        f"the account of policy {wanted.policy_name!r} in {name} protects {said}, the session "
-        f"protects {asked}: their losses have no sum.",
-        hint="Use the same unit=, or another ledger. Nothing was drawn and nothing was recorded.",
-        held_unit=held,
-        asked_unit=wanted.unit,
-    )
-
-
 def other_terms(held: Sequence[Terms], *, wanted: Terms) -> PolicyMismatchError:
     """What is held and what was asked."""
     same = next((one for one in held if one.policy_id == wanted.policy_id), None)
@@ -674,7 +660,20 @@ class Account:
             stated = stated_units(view, found)
             # Those of 0.1.0 that do not say whom they protect are looked at, not charged.
             if len(stated) == 1 and (found.format >= FORMAT or None not in stated):
-                refuse_other_unit(next(iter(stated)), self._terms, name=self._store.name)
+                (held,), wanted = stated, self._terms
+                if held != wanted.unit:
+                    said, asked = (
+                        "nobody by name" if unit is None else str(unit)
+                        for unit in (held, wanted.unit)
+                    )
+                    raise PolicyMismatchError(
+                        f"the account of policy {wanted.policy_name!r} in {self._store.name} "
+                        f"protects {said}, the session protects {asked}: their losses have no sum.",
+                        hint="Use the same unit=, or another ledger. Nothing was drawn and nothing "
+                        "was recorded.",
+                        held_unit=held,
+                        asked_unit=wanted.unit,
+                    )
             self._chargeable = stated <= {self._terms.unit}
             self._opening = found
         return self._opening

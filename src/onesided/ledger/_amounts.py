@@ -15,13 +15,13 @@ are kept out for charges that carry a δ of their own (proof: docs/proofs/renyi.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from operator import add
 from types import MappingProxyType
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from onesided._numbers import (
     INFINITE,
@@ -49,13 +49,7 @@ _LARGEST: Final = 10**MAX_DIGITS
 _OFTEN: Final = 4096
 
 
-class Check(Protocol):
-    """Reads a number or refuses it."""
-
-    def __call__(self, value: object, *, name: str) -> Fraction:
-        """The exact number."""
-
-
+Check: TypeAlias = Callable[..., Fraction]  # of a value and its name: reads it, or refuses it
 Orders: TypeAlias = tuple[int, ...]
 Added = TypeVar("Added", Fraction, Loss)
 PURE, RENYI = "pure", "renyi"
@@ -520,7 +514,9 @@ def _refusal(short: Sequence[Short], *, releases: int, named: bool) -> BudgetExc
         advice = f"the budget{of} is used up; nothing more can be released{' on it' * named}."
         if unit and limit <= 0:
             advice = "there is no budget of δ; open a new ledger with one (delta_budget=)."
-    if any(isinstance(one, Fraction) and _was_float(one, unit) for one in (asked, limit)):
+    below = [one.denominator for one in (asked, limit) if isinstance(one, Fraction)]
+    # Powers of 2 as large as a float's, where decimals were meant.
+    if unit in ("", _DELTA) and any(one > 2**20 and one & (one - 1) == 0 for one in below):
         advice += ' A float is taken at its exact value, and 0.1 is more than 1/10: write "0.1".'
     return BudgetExceededError(
         f"{said} ({so_far}).",
@@ -546,15 +542,6 @@ def _told(amount: Loss, unit: str, *, up: bool = False) -> str:
     if isinstance(amount, Infinite) or not unit:
         return readable(amount)
     return plain(amount) if unit == _DELTA else shown(amount, up=up)
-
-
-def _was_float(value: Fraction, unit: str) -> bool:
-    """Whether a number looks like a float that stood for a decimal."""
-    return (
-        unit in ("", _DELTA)
-        and value.denominator > 2**20
-        and value.denominator & (value.denominator - 1) == 0
-    )
 
 
 def _refuse_unwieldy(total: Amounts) -> None:

@@ -627,7 +627,11 @@ class Cells:
             if key not in known:
                 spent = self._held(sums)
                 limits = _limits_of(self.budget, share or Fraction(0))
-                known[key] = spent, _at_least_nothing(limits.left(spent))
+                left = limits.left(spent)
+                # Never told to be less than nothing, as of a schedule that ended.
+                epsilon = {edge: max(some, Fraction(0)) for edge, some in left.epsilon.items()}
+                delta = {edge: max(some, Fraction(0)) for edge, some in left.delta.items()}
+                known[key] = spent, replace(left, epsilon=epsilon, delta=delta)
             yield dates, *known[key]
 
     @_locked
@@ -717,13 +721,4 @@ def _by(pick: Callable[[Any, Any], Any], one: Amounts, two: Amounts) -> Amounts:
     orders = {edge: tuple(map(pick, n, two.orders[edge])) for edge, n in one.orders.items()}
     return Amounts(
         epsilon=each(one.epsilon, two.epsilon), delta=each(one.delta, two.delta), orders=orders
-    )
-
-
-def _at_least_nothing(left: Amounts) -> Amounts:
-    """What is left is never told to be less than nothing, as of a schedule that ended."""
-    return replace(
-        left,
-        epsilon={edge: max(some, Fraction(0)) for edge, some in left.epsilon.items()},
-        delta={edge: max(some, Fraction(0)) for edge, some in left.delta.items()},
     )

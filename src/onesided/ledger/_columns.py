@@ -60,9 +60,20 @@ def encode_columns(meta: Mapping[str, object], columns: Mapping[str, NDArray[Any
             hint="Put what is as long as the answer into columns.",
         ) from None
     parts = [MAGIC, _number(len(head)), head]
-    for name, column in columns.items():
-        block = _block(name, np.asarray(column))
-        parts += [_number(len(block)), block]
+    for name, given in columns.items():
+        column = np.asarray(given)
+        column = column.astype(column.dtype.newbyteorder("<"), copy=False)
+        if column.dtype.str == "<U0":
+            column = column.astype("<U1")
+        if column.dtype.str not in _TYPES and not _TEXT.fullmatch(column.dtype.str):
+            raise ParameterError(
+                f"column {name!r} of an answer has the type {column.dtype}.",
+                hint="Give booleans, whole numbers, floats or text.",
+                column=name,
+            )
+        out, rows = io.BytesIO(), np.ascontiguousarray(column)
+        np.lib.format.write_array(out, rows, version=(1, 0), allow_pickle=False)
+        parts += [_number(out.tell()), out.getvalue()]
     return b"".join(parts)
 
 
@@ -96,21 +107,6 @@ def holds_columns(payload: bytes) -> bool:
     False
     """
     return payload.startswith(MAGIC)
-
-
-def _block(name: str, column: NDArray[Any]) -> bytes:
-    column = column.astype(column.dtype.newbyteorder("<"), copy=False)
-    if column.dtype.str == "<U0":
-        column = column.astype("<U1")
-    if column.dtype.str not in _TYPES and not _TEXT.fullmatch(column.dtype.str):
-        raise ParameterError(
-            f"column {name!r} of an answer has the type {column.dtype}.",
-            hint="Give booleans, whole numbers, floats or text.",
-            column=name,
-        )
-    out = io.BytesIO()
-    np.lib.format.write_array(out, np.ascontiguousarray(column), version=(1, 0), allow_pickle=False)
-    return out.getvalue()
 
 
 def _pieces(view: memoryview) -> Iterator[memoryview]:

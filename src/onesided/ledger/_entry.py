@@ -187,8 +187,22 @@ def whole_detail(
             f"detail must map text to JSON values, and not too many, got {shortened(detail)}.",
             hint="Write numbers and dates as text.",
         ) from None
-    _refuse_unfaithful(written, detail=detail, given=given)
-    return cast("Mapping[str, object]", found)
+    if reserved := [key for key in RESERVED if key in given]:
+        raise ParameterError(
+            f"detail must not use the reserved key {reserved[0]!r}, got {shortened(detail)}.",
+            hint="The ledger writes it: see Ledger.open(who=...) and Ledger.account(unit=...).",
+            value=detail,
+        )
+    # What would not come back: keys that are no text, unpaired surrogates.
+    if all(isinstance(key, str) for key in given):
+        with contextlib.suppress(UnicodeEncodeError):
+            json.dumps(found, ensure_ascii=False).encode()
+            return cast("Mapping[str, object]", found)
+    raise ParameterError(
+        f"detail must map ordinary text to JSON values, got {shortened(detail)}.",
+        hint="Use text as keys, without unpaired surrogates.",
+        value=detail,
+    )
 
 
 def shortened(value: object) -> str:
@@ -198,26 +212,6 @@ def shortened(value: object) -> str:
     except RecursionError:
         return f"{a(type(value).__name__)} too deep to show"
     return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
-
-
-def _refuse_unfaithful(written: str, *, detail: object, given: Mapping[str, object]) -> None:
-    """Refuse detail that would not come back: keys that are no text, unpaired surrogates."""
-    reserved = [key for key in RESERVED if key in given]
-    if reserved:
-        raise ParameterError(
-            f"detail must not use the reserved key {reserved[0]!r}, got {shortened(detail)}.",
-            hint="The ledger writes it: see Ledger.open(who=...) and Ledger.account(unit=...).",
-            value=detail,
-        )
-    if all(isinstance(key, str) for key in given):
-        with contextlib.suppress(UnicodeEncodeError):
-            json.dumps(json.loads(written), ensure_ascii=False).encode()
-            return
-    raise ParameterError(
-        f"detail must map ordinary text to JSON values, got {shortened(detail)}.",
-        hint="Use text as keys, without unpaired surrogates.",
-        value=detail,
-    )
 
 
 _EACH_ROW: Final = "each row"  # how 0.1.0 wrote it

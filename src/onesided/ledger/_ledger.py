@@ -5,12 +5,13 @@ from __future__ import annotations
 import getpass
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import zip_longest
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from onesided._numbers import Loss, Number, positive, readable, whole
 from onesided.errors import BudgetExceededError, ParameterError, TamperedLedgerError
@@ -59,18 +60,8 @@ if TYPE_CHECKING:
 _END: Final = 32
 
 
-class Laws(Protocol):
-    """Tells a charge's divergences per edge."""
-
-    def __call__(
-        self,
-        detail: Mapping[str, object],
-        /,
-        *,
-        epsilon: Mapping[str, Loss],
-        delta: Mapping[str, Fraction],
-    ) -> Mapping[str, tuple[Loss, ...]]:
-        """At each of the orders."""
+# Of a charge's detail, ``epsilon=`` and ``delta=``: divergences per edge, at each of the orders.
+Laws: TypeAlias = Callable[..., Mapping[str, tuple[Loss, ...]]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -112,7 +103,9 @@ def check_end(view: View) -> None:
         return
     count, lowest, highest = view.extent()
     if (count, lowest) != (highest, 1):
-        raise tampered(_first_gap(view), "it is missing, or stands there twice")
+        found = zip_longest(range(1, count + 2), (row.number for row in view.rows()))
+        gap = next(number for number, held in found if number != held)
+        raise tampered(gap, "it is missing, or stands there twice")
     before: Row | None = None
     states: dict[str, Amounts] = {}
     for row in view.rows(last=_END):
@@ -128,15 +121,6 @@ def check_end(view: View) -> None:
         ):
             raise tampered(row.number, "its totals are not the sums of the charges")
         states[row.policy_id], before = total, row
-
-
-def _first_gap(view: View) -> int:
-    number = 0
-    for row in view.rows():
-        number += 1
-        if row.number != number:
-            return number
-    return number + 1
 
 
 def check_rows(view: View, *, head: str | None, laws: Laws | None = None) -> CheckReport:
@@ -158,7 +142,9 @@ def check_rows(view: View, *, head: str | None, laws: Laws | None = None) -> Che
         backwards += [number] if row.time[:10] < latest else []
         previous, latest = row.hash, max(latest, row.time[:10])
         head_found = head_found or row.hash == head
-    _check_payloads(answers, policies=policies)
+    known = {state.charges[name] for state in policies.values() for name in state.answered}
+    for charge in (one for one in answers if one not in known):
+        raise tampered(charge, "an answer is stored for it that no row recorded")
     if not head_found:
         raise tampered(
             number + 1,
@@ -224,7 +210,11 @@ def _check_meaning(row: Row, *, policies: dict[str, _Policy], answers: Mapping[i
     state = policies.get(row.policy_id)
     if state is None:
         raise tampered(row.number, "its policy was never opened")
-    _check_unit(row, state=state)
+    # An account of 0.1.0 may learn its unit later; then it keeps it.
+    unit = unit_of(row)
+    if unit != state.unit and state.unit is not None and row.format >= FORMAT:
+        raise tampered(row.number, "it protects another unit than its account")
+    state.unit = state.unit or unit
     _check_totals(row, state=state)
     if row.kind == SPEND:
         if row.release_id in state.charges:
@@ -251,16 +241,6 @@ def _check_law(entry: Entry, laws: Laws | None) -> None:
     for edge, least in due.items():
         if any(told < one for told, one in zip(entry.divergences[edge], least, strict=True)):
             raise tampered(entry.number, "its divergences are less than those of its noise")
-
-
-def _check_unit(row: Row, *, state: _Policy) -> None:
-    """An account of 0.1.0 may learn its unit later; then it keeps it."""
-    unit = unit_of(row)
-    if unit == state.unit:
-        return
-    if state.unit is not None and row.format >= FORMAT:
-        raise tampered(row.number, "it protects another unit than its account")
-    state.unit = state.unit or unit
 
 
 def _check_totals(row: Row, *, state: _Policy) -> None:
@@ -308,14 +288,6 @@ def _over(row: Row, charged: Amounts, total: Amounts, *, state: _Policy) -> bool
             return True
         cells.add(row.number, about, charged, day)
     return False
-
-
-def _check_payloads(answers: Mapping[int, str], *, policies: dict[str, _Policy]) -> None:
-    """An answer that no row speaks of was slipped in."""
-    known = {state.charges[name] for state in policies.values() for name in state.answered}
-    for charge in answers:
-        if charge not in known:
-            raise tampered(charge, "an answer is stored for it that no row recorded")
 
 
 TIMEOUT: Final = 60

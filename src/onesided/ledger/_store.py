@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
@@ -438,9 +438,16 @@ class Store:
                         insert(entries),
                         [{name: getattr(row, name) for name in COLUMNS} for row in rows],
                     )
-                    _require_kept(connection, rows)
+                # A trigger of somebody else's may have dropped or changed what was written.
+                for row in rows:
+                    if View(connection).at(row.number) != row:
+                        raise tampered(row.number, _NOT_KEPT)
                 if payload is not None:
-                    _insert_payload(connection, *payload)
+                    charge, content = payload
+                    with wide(connection):
+                        connection.execute(insert(payloads), {"charge": charge, "content": content})
+                    if View(connection).payload(charge) != content:
+                        raise tampered(charge, _NOT_KEPT)
                 pending = rows
         except SQLAlchemyError as error:
             if not pending:
@@ -514,21 +521,6 @@ def version_table_found(connection: Connection, *, schema: str | None = None) ->
             missing=tuple(missing),
         )
     return versions.name in found
-
-
-def _require_kept(connection: Connection, rows: Iterable[Row]) -> None:
-    """A trigger of somebody else's may have dropped or changed one. Errors: TamperedLedgerError."""
-    for row in rows:
-        if View(connection).at(row.number) != row:
-            raise tampered(row.number, _NOT_KEPT)
-
-
-def _insert_payload(connection: Connection, charge: int, content: bytes) -> None:
-    """Store the answer of a charge. Errors: TamperedLedgerError if it was dropped or changed."""
-    with wide(connection):
-        connection.execute(insert(payloads), {"charge": charge, "content": content})
-    if View(connection).payload(charge) != content:
-        raise tampered(charge, _NOT_KEPT)
 
 
 def _unrecorded(

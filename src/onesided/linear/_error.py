@@ -408,12 +408,6 @@ def _rounded(strategy: Operator) -> bool:
     return strategy.shape[1] > _SMALL and holds_cells(strategy)
 
 
-@lru_cache(maxsize=4)
-def _near(strategy: Operator, workload: Operator) -> Array:
-    """Kept, for a question asks for them when it chooses, when it plans and when it answers."""
-    return _worked_out(strategy, workload)
-
-
 def alike(strategy: Operator, workload: Operator) -> tuple[Array, Array]:
     """One query of each kind, and each query's kind: those of a kind have weights that are equal.
 
@@ -435,31 +429,23 @@ def alike(strategy: Operator, workload: Operator) -> tuple[Array, Array]:
         kinds = workload.lengths[:, None]
     elif len(parts) == len(workload.grid):
         ends = zip(parts, workload.lows.T, workload.highs.T, strict=True)
-        kinds = np.stack([_kinds_along(*one) for one in ends], axis=1)
+        along = [
+            high - low if isinstance(p, Identity) else 2 * (low > 0) + (high < p.shape[1])
+            for p, low, high in ends
+        ]
+        kinds = np.stack(along, axis=1)
     else:
         return (np.arange(workload.shape[0]),) * 2
     _, chosen, kind = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
     return chosen, kind.ravel()
 
 
-def _kinds_along(part: Operator, lows: Array, highs: Array) -> Array:
-    if isinstance(part, Identity):
-        return highs - lows
-    return np.asarray(2 * (lows > 0) + (highs < part.shape[1]))
-
-
 def weights(strategy: Operator, workload: Operator, chosen: Array) -> Array:
     """Per chosen query, with what weights its least-squares answer takes the strategy's answers."""
-    asked = workload.part(chosen) if isinstance(workload, Ranges) else None
-    if asked is None:
-        picked = np.zeros((workload.shape[0], chosen.size))
-        picked[chosen, np.arange(chosen.size)] = 1
-        rows = workload.adjoint(picked)
-    elif strategy.shape[0] < chosen.size:
+    if isinstance(workload, Ranges) and strategy.shape[0] < chosen.size:
         every = influences(strategy, strategy.adjoint(np.eye(strategy.shape[0])))
-        return np.asarray(asked.apply(every))
-    else:
-        rows = asked.adjoint(np.eye(chosen.size))
+        return np.asarray(workload.part(chosen).apply(every))
+    rows = _rows(workload, chosen)
     near = _solved(strategy, rows, 1e-10) if _rounded(strategy) else influences(strategy, rows)
     return np.asarray(strategy.apply(near).T)
 
@@ -478,6 +464,10 @@ def _worked_out(strategy: Operator, workload: Operator) -> Array:
         for at in range(0, queries, at_once)
     ]
     return np.concatenate(parts)
+
+
+# Kept, for a question asks for them when it chooses, when it plans and when it answers.
+_near: Final = lru_cache(maxsize=4)(_worked_out)
 
 
 def cost(strategy: Operator, workload: Operator) -> int:
@@ -555,13 +545,17 @@ def laplace_variance(scale: float) -> float:
     return 2 * scale * scale
 
 
-def _factors(strategy: Operator, workload: Operator, chosen: Array) -> Array:
+def _rows(workload: Operator, chosen: Array) -> Array:
+    """Some of the queries, a column each."""
     if isinstance(workload, Ranges):
-        rows = workload.part(chosen).adjoint(np.eye(chosen.size))
-    else:
-        picked = np.zeros((workload.shape[0], chosen.size))
-        picked[chosen, np.arange(chosen.size)] = 1
-        rows = workload.adjoint(picked)
+        return workload.part(chosen).adjoint(np.eye(chosen.size))
+    picked = np.zeros((workload.shape[0], chosen.size))
+    picked[chosen, np.arange(chosen.size)] = 1
+    return workload.adjoint(picked)
+
+
+def _factors(strategy: Operator, workload: Operator, chosen: Array) -> Array:
+    rows = _rows(workload, chosen)
     if _rounded(strategy):
         return upper_factors(strategy, rows)
     return np.asarray(np.sum(rows * influences(strategy, rows), axis=0))

@@ -483,7 +483,12 @@ def whole_cells(
     if table.balanced and np.any(near != cells):
         cells = _nearest(table, near, room)
     if total is not None:
-        cells = _with_total(cells, room, total - float(least.sum()))
+        # Lowered in proportion, or raised by what room there is, to the total that is known.
+        have, wanted = float(cells.sum()), total - float(least.sum())
+        if have >= wanted:
+            cells = cells * (wanted / have) if have else cells
+        elif (open_to := np.minimum(room - cells, wanted)).sum() > 0:
+            cells = cells + open_to * ((wanted - have) / open_to.sum())
     found = _rounded(cells)
     if len(table.grid) == 2:
         # Columns' sums drawn to what they were: one up, one down in a row leaves the row's sum.
@@ -519,15 +524,6 @@ def _nearest(table: Margins, near: Array, room: Array, rounds: int = 200) -> Arr
         if np.abs(cells - before).max() < _NEAR and np.abs(free - cells).max() < _NEAR:
             break
     return cells
-
-
-def _with_total(cells: Array, room: Array, total: float) -> Array:
-    """Lowered in proportion, or raised by what room there is, to a total that is known."""
-    have = float(cells.sum())
-    if have >= total:
-        return cells * (total / have) if have else cells
-    open_to = np.minimum(room - cells, total)
-    return cells + open_to * ((total - have) / open_to.sum()) if open_to.sum() > 0 else cells
 
 
 def _rounded(cells: Array) -> Array:

@@ -180,7 +180,16 @@ class _Laid:
                 "No value of the graph is one of the cells.",
                 hint="Name the cells as the graph's values, in order.",
             )
-        pairs = {_edge_of(policy, *known[key]): found for key, found in inside.items()}
+        pairs: dict[Edge, Any] = {}
+        for key, found in inside.items():
+            sides = (
+                Record(ABSENT) if value == ABSENT else Record("value", frozenset({value}))
+                for value in known[key]
+            )
+            edge = policy.edge_between(*sides)
+            if edge is None:  # the arrow was just read from the policy
+                raise PolicyError(f"The policy has no edge {known[key][0]!r} -> {known[key][1]!r}.")
+            pairs[edge] = found
         return listed_moves(len(names), policy, pairs)
 
     def of_points(self, policy: Neighbourhood) -> Moves:
@@ -255,17 +264,6 @@ def _read(cells: Layout, *, values: bool) -> tuple[Grid, list[int | str]]:
         return Grid(len(names)), names
     grid = Grid(cells)  # type: ignore[arg-type]
     return grid, list(range(grid.cells))
-
-
-def _edge_of(policy: Policy, source: object, target: object) -> Edge:
-    ends = [
-        Record(ABSENT) if value == ABSENT else Record("value", frozenset({value}))
-        for value in (source, target)
-    ]
-    edge = policy.edge_between(*ends)
-    if edge is None:  # the arrow was just read from the policy
-        raise PolicyError(f"The policy has no edge {source!r} -> {target!r}.")
-    return edge
 
 
 def placed_moves(policy: Neighbourhood, names: Sequence[object]) -> Moves:

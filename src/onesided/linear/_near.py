@@ -313,7 +313,10 @@ def plane_sweep(policy: Neighbourhood, grid: Grid) -> Window:
     down, across = _spacing(grid)
     widths: list[int] = []
     for row in range(rows):
-        width = _width(policy, _gap(policy, grid, row, down), across, box=grid.box)
+        gap = row * down
+        if grid.box and row:  # boxes never reach it; one of whole points ends one short of the next
+            gap += (policy.metric == "grid") - down
+        width = _width(policy, gap, across, box=grid.box)
         if width < 0:
             break
         widths.append(width)
@@ -330,7 +333,10 @@ def plane_cells(policy: Neighbourhood, grid: Grid) -> Cells:
         line = len(grid.shape) == 1
         high, wide = (Fraction(0), source[0]) if line else (source[0], source[1])
         for row in range(rows):
-            apart = _to_row(policy, grid, high - top - row * down, down)
+            # How far along the rows from the source to this one.
+            above = high - top - row * down
+            end = down - 1 if policy.metric == "grid" else down
+            apart = abs(above) if line or not grid.box else max(-above, above - end, Fraction(0))
             first, last = _interval(policy, grid, apart, (wide - left) / across)
             first, last = max(first, 0), min(last, columns - 1)
             if first <= last:
@@ -369,14 +375,6 @@ def _spacing(grid: Grid) -> tuple[Fraction, Fraction]:
     return (Fraction(1), steps[0]) if len(steps) == 1 else (steps[0], steps[1])
 
 
-def _gap(policy: Neighbourhood, grid: Grid, apart: int, step: Fraction) -> Fraction:
-    """The least distance along one axis between cells that are ``apart``; boxes never reach it."""
-    if not grid.box or apart == 0:
-        return apart * step
-    # A box of whole points ends one short of the next.
-    return (apart - 1) * step + (1 if policy.metric == "grid" else 0)
-
-
 def _width(policy: Neighbourhood, gap: Fraction, step: Fraction, *, box: bool) -> int:
     """How many columns apart cells may be, ``gap`` apart along the other axis; -1 if none."""
     radius = policy.radius
@@ -391,14 +389,6 @@ def _width(policy: Neighbourhood, gap: Fraction, step: Fraction, *, box: bool) -
     if not box:
         return math.isqrt(math.floor(left))
     return math.isqrt(math.ceil(left) - 1) + 1
-
-
-def _to_row(policy: Neighbourhood, grid: Grid, above: Fraction, step: Fraction) -> Fraction:
-    """The distance along the rows from a source to a row that it is ``above`` the start of."""
-    if not grid.box or len(grid.shape) == 1:
-        return abs(above)
-    end = step - 1 if policy.metric == "grid" else step
-    return max(-above, above - end, Fraction(0))
 
 
 def _interval(

@@ -509,9 +509,14 @@ class Kron(Operator):
         """
         if plane != (self.first.shape[1], self.second.shape[1]) or not self.flat:
             return False
-        return all(
-            one.monotone_on((1, one.shape[1])) and _even(one) for one in (self.first, self.second)
-        )
+        for one in (self.first, self.second):
+            cells = np.arange(one.shape[1])
+            sizes = one.meets(cells, cells)
+            # All columns have the same sums of positive and of negative entries.
+            even = sizes is not None and all(np.unique(sizes[at]).size == 1 for at in (0, 3))
+            if not (one.monotone_on((1, one.shape[1])) and even):
+                return False
+        return True
 
     def apply(self, values: Array) -> Array:
         return _along(values, self.first.shape[1], self.first.apply, self.second.apply)
@@ -668,13 +673,6 @@ def kron(*parts: Operator) -> Operator:
     for part in parts[1:]:
         product = Kron(product, part)
     return product
-
-
-def _even(operator: Operator) -> bool:
-    """Whether all columns have the same sums of positive and of negative entries."""
-    cells = np.arange(operator.shape[1])
-    sizes = operator.meets(cells, cells)
-    return sizes is not None and all(np.unique(size).size == 1 for size in (sizes[0], sizes[3]))
 
 
 def _along(values: Array, length: int, first: object, second: object) -> Array:

@@ -758,18 +758,16 @@ def _best(edges: IntArray, branching: int) -> tuple[float, FloatArray]:
         return float(tree.weights[0]), shares
     # With and without the total: its share falls to 0 only slowly.
     starts = [shares, np.append(shares[:-1], 0) * shares.size / (shares.size - 1)]
-    found = [_descent(tree, start) for start in starts]
+    found = []
+    for start in starts:
+        shares, (error, following) = start, tree.error(start)
+        for _ in range(_ROUNDS):
+            shares, before = following, error
+            error, following = tree.error(shares)
+            if before - error < _LEAST * _LEAST * error:
+                break
+        found.append((error, shares))
     return min(found, key=lambda one: one[0])
-
-
-def _descent(tree: _Tree, shares: FloatArray) -> tuple[float, FloatArray]:
-    error, following = tree.error(shares)
-    for _ in range(_ROUNDS):
-        shares, before = following, error
-        error, following = tree.error(shares)
-        if before - error < _LEAST * _LEAST * error:
-            break
-    return error, shares
 
 
 def _tree(edges: IntArray, branching: int) -> _Tree:

@@ -13,7 +13,7 @@ from onesided.mechanism._certify import (
     StreamAnswer,
     TruncatedCounts,
 )
-from onesided.mechanism._continual import isotonic
+from onesided.mechanism._continual import ContinualAnswer, ContinualCount, isotonic
 from onesided.mechanism._cube import (
     CubeCounts,
     CubeEstimates,
@@ -43,7 +43,6 @@ from onesided.mechanism.law import AGeo, ALap, Counts, Interval, Staircase, Stai
 
 if TYPE_CHECKING:
     from onesided.mechanism import local
-    from onesided.mechanism._continual import ContinualAnswer, ContinualCount
     from onesided.mechanism._linear import Linear, LinearAnswers
     from onesided.mechanism.histograms import (
         AGrid,
@@ -64,34 +63,6 @@ if TYPE_CHECKING:
         zeros,
     )
 
-# Loaded when first asked for, so that importing the package stays light.
-_LATER = {
-    **dict.fromkeys(("Linear", "LinearAnswers"), "onesided.mechanism._linear"),
-    **dict.fromkeys(
-        (
-            "AGrid",
-            "Ahp",
-            "Dawa",
-            "Hierarchical",
-            "Marginals",
-            "OpenShape",
-            "OpenShapeCounts",
-            "Partition",
-            "SplitCounts",
-            "SplitHistogram",
-            "TreeModel",
-            "TwoPhase",
-            "UniformGrid",
-            "Zeroed",
-            "Zeros",
-            "zeros",
-        ),
-        "onesided.mechanism.histograms",
-    ),
-    **dict.fromkeys(("ContinualAnswer", "ContinualCount"), "onesided.mechanism._continual"),
-    "local": "",
-}
-
 __all__ = [
     "AGeo", "AGrid", "ALap", "AdaptiveAnswers", "AdaptiveSparseVector", "Ahp", "AtMost",
     "CheckRecord", "Compounds", "ContinualAnswer", "ContinualCount", "Counts", "CubeCounts",
@@ -107,11 +78,14 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Names that are loaded when first asked for."""
-    if name not in _LATER:
+    """What is loaded when first asked for, so that importing the package stays light."""
+    if name not in __all__:
         raise AttributeError(f"module 'onesided.mechanism' has no attribute {name!r}")
-    place = _LATER[name]
-    found = getattr(import_module(place), name) if place else import_module(f"{__name__}.{name}")
+    if name == "local":
+        found: Any = import_module(f"{__name__}.local")
+    else:
+        place = "_linear" if name.startswith("Linear") else "histograms"
+        found = getattr(import_module(f"{__name__}.{place}"), name)
     globals()[name] = found
     return found
 

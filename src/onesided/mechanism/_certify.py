@@ -21,6 +21,7 @@ from onesided._numbers import (
     Loss,
     Number,
     exp_neg_bounds,
+    least_whole,
     rate,
     round_down,
     strict_share,
@@ -236,13 +237,6 @@ class SparseVector(Directed):
                 return
             yield stream.ask(count)
 
-    def loss(self, shift: Shift) -> Loss:
-        """``upper_rate * min(fall, max_answers * per_key)``; INFINITE if any count rises.
-
-        With ``lower_rate``: rise and fall exchanged.
-        """
-        return self._paid(shift, answers=self.max_answers, per_key=self.per_key)
-
 
 class SparseStream(Once):
     """A sparse vector asked query by query, each chosen from the answers so far.
@@ -289,18 +283,14 @@ class SparseStream(Once):
                 )
             limit = self._mechanism.max_answers
             left = None if limit is None else limit - before
-            level = np.array([self._next_threshold(threshold)], dtype=np.int64)
             one = self._mechanism
+            own = one.thresholds[asked] if isinstance(one.thresholds, tuple) else one.thresholds
+            chosen = own if threshold is None else whole(threshold, name="threshold")
+            level = np.array([chosen], dtype=np.int64)
             noisy = one.with_noise(counts, one.rate, self._noise)
             certified, answered, values = decide(noisy, level, left=left, sign=one.sign)
             self._used = (asked + 1, before + int(answered[0]))
         return StreamAnswer(bool(certified[0]), int(values[0]) if answered[0] else None)
-
-    def _next_threshold(self, given: int | None) -> int:
-        if given is not None:
-            return whole(given, name="threshold")
-        own = self._mechanism.thresholds
-        return own[self._used[0]] if isinstance(own, tuple) else own
 
 
 def decide(
@@ -440,13 +430,6 @@ class AdaptiveSparseVector(Directed):
         )
         room, purse = self.margin, self.max_answers
         return decide_adaptively(coarse, fine, levels, margin=room, purse=purse, sign=self.sign)
-
-    def loss(self, shift: Shift) -> Loss:
-        """``upper_rate * min(fall, max_answers * per_key)``; INFINITE if any count rises.
-
-        With ``lower_rate``: rise and fall exchanged.
-        """
-        return self._paid(shift, answers=self.max_answers, per_key=self.per_key)
 
 
 def decide_adaptively(
@@ -618,17 +601,10 @@ def _least_width(upper: Loss, fall: int, share: Fraction) -> int:
         return 1
 
     def enough(width: int) -> bool:
-        return _delta(upper, width, fall, 1) <= share
-
-    high = 1
-    while not enough(high):
-        high *= 2
-        if high > MAX_COUNT or upper * high > _DEEPEST:
+        if width > MAX_COUNT or upper * width > _DEEPEST:
             raise ParameterError(
                 f"No width below 2^62 keeps delta at the rate {upper}.", hint="Use a larger ε or δ."
             )
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+        return width > 0 and _delta(upper, width, fall, 1) <= share
+
+    return least_whole(enough, start=1)

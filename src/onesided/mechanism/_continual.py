@@ -312,15 +312,17 @@ class ContinualStream(Once):
             law = self.mechanism.law(time + 1)
             noisy = sums + self._noise.two_sided(law.upper, law.lower, sums.size)
             nodes = (*nodes, _Node(level, sums, noisy, law))
-            answer = _answer(time + 1, (*done, *nodes))
-            if self._block_over(time + 1, level):
+            every = (*done, *nodes)
+            answer = ContinualAnswer(
+                time + 1,
+                np.asarray(np.sum([node.noisy for node in every], axis=0), dtype=np.int64),
+                tuple(node.law for node in every),
+            )
+            # Without a horizon the block of 2^level steps ends here: at time 2^(level + 1) - 1.
+            if self.mechanism.horizon is None and time + 2 == 2 << level:
                 done, nodes = (*done, nodes[-1]), ()
             self._state = _State(time + 1, total + new, done, nodes)
         return answer
-
-    def _block_over(self, time: int, level: int) -> bool:
-        """Without a horizon, whether the block of 2^level steps ends here: at time 2^(j+1) - 1."""
-        return self.mechanism.horizon is None and time + 1 == 2 << level
 
     def _checked(self, counts: ArrayLike) -> IntArray:
         horizon = self.mechanism.horizon
@@ -342,8 +344,3 @@ class ContinualStream(Once):
         ):
             raise DataError("The stream's sum does not fit 62 bits.", hint="Check for overflow.")
         return new
-
-
-def _answer(time: int, nodes: tuple[_Node, ...]) -> ContinualAnswer:
-    total = np.asarray(np.sum([node.noisy for node in nodes], axis=0), dtype=np.int64)
-    return ContinualAnswer(time, total, tuple(node.law for node in nodes))

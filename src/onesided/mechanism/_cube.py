@@ -14,7 +14,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onesided._english import many
-from onesided._numbers import INFINITE, Infinite, Loss, Number, exp_neg_bounds, log_up, rate, whole
+from onesided._numbers import (
+    INFINITE,
+    Infinite,
+    Loss,
+    Number,
+    exp_neg_bounds,
+    least_whole,
+    log_up,
+    rate,
+    whole,
+)
 from onesided.errors import DataError
 from onesided.fields import Field, Flag, Rate, Whole, is_flag, one_of
 from onesided.mechanism._certify import (
@@ -391,13 +401,7 @@ class CubeLaw:
         return 0
 
     def _least(self, share: float) -> int:
-        low, high = 0, 1
-        while self.below(high + 1) < share:
-            low, high = high, 2 * high
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.below(middle + 1) >= share else (middle + 1, high)
-        return low
+        return least_whole(lambda k: k >= 0 and self.below(k + 1) >= share)
 
 
 @lru_cache(maxsize=16)

@@ -446,9 +446,13 @@ class Directed(Fitted):
         found = self.lower_rate if self.upper_rate is None else self.upper_rate
         return INFINITE if found is None else found  # one is given
 
-    def _paid(self, shift: Shift, *, answers: int | None, per_key: int) -> Loss:
+    def loss(self: Any, shift: Shift) -> Loss:
+        """``upper_rate * min(fall, max_answers * per_key)``; INFINITE if any count rises.
+
+        With ``lower_rate``: rise and fall exchanged.
+        """
         hidden = shift.negated if self.below else shift
-        return paid_loss(self.rate, hidden, answers=answers, per_key=per_key)
+        return paid_loss(self.rate, hidden, answers=self.max_answers, per_key=self.per_key)
 
     def with_noise(self, counts: IntArray, rate: Loss, noise: Noise) -> IntArray:
         """Counts with noise of a rate on this side."""

@@ -399,7 +399,8 @@ class SeveralQuantiles(Fitted):
             part = parts.pop(0)
             middle, share = self._middle(part)
             held, weights = self._within(part, places, counts)
-            place = self._candidate(part, held, weights, share, source)
+            runs = runs_between((part.low[0], part.high[0]), held, weights, share)
+            place = picked(self._fine(self._rate(share)), runs, source)
             found[middle] = place
             below = _Part(part.first, middle, part.low, part.high, part.level + 1)
             if below.last == below.first and part.last == middle + 1:
@@ -443,12 +444,6 @@ class SeveralQuantiles(Fitted):
         weights = counts[inside] * each
         some = weights > 0
         return held[some], weights[some]
-
-    def _candidate(
-        self, part: _Part, held: IntArray, weights: IntArray, share: Fraction, source: Noise
-    ) -> int:
-        runs = runs_between((part.low[0], part.high[0]), held, weights, share)
-        return picked(self._fine(self._rate(share)), runs, source)
 
     def _cut(
         self,

@@ -241,7 +241,16 @@ class Subsampled(Fitted):
         """
         groups = max((max(m.shift.fall, m.shift.rise) for m in moves), default=1)
         if groups > 1:
-            _refuse_changes(policy, moves)
+            # Rises only from absence: a unit that was there before does not just arrive.
+            for move in moves:
+                if move.shift.rise and policy.ends(move.edge)[0] != ABSENT:
+                    raise UnprotectableError(
+                        f"Under the policy '{policy.name}' a unit in several groups may gain one "
+                        f"while it stays in others ({move.edge.name}), and sampling alone does not "
+                        "hide that.",
+                        hint="Use one group per unit, or a policy whose units come and go whole: "
+                        "unbounded, addition_only, removal_only.",
+                    )
         both = any(move.shift.rise and move.shift.fall for move in moves)
         keep = _least((m.loss for m in moves if m.shift.rise), both=both)
         fall = _least((m.loss for m in moves if m.shift.fall), both=both)
@@ -364,18 +373,6 @@ def _rows_of(table: NDArray[Any], most: int) -> IntArray:
             position=where,
         )
     return rows
-
-
-def _refuse_changes(policy: Policy, moves: Iterable[Move]) -> None:
-    """Rises only from absence: a unit that was there before does not just arrive."""
-    for move in moves:
-        if move.shift.rise and policy.ends(move.edge)[0] != ABSENT:
-            raise UnprotectableError(
-                f"Under the policy '{policy.name}' a unit in several groups may gain one while it "
-                f"stays in others ({move.edge.name}), and sampling alone does not hide that.",
-                hint="Use one group per unit, or a policy whose units come and go whole: "
-                "unbounded, addition_only, removal_only.",
-            )
 
 
 def _least(losses: Iterable[Fraction], *, both: bool) -> Loss:

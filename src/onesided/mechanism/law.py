@@ -21,6 +21,7 @@ from onesided._numbers import (
     Number,
     exact,
     exp_neg_bounds,
+    least_whole,
     positive,
     rate,
     strict_share,
@@ -170,7 +171,17 @@ class Noisy:
 
     def noisy(self, values: ArrayLike, *, noise: Noise | None = None) -> IntArray:
         """Noisy numbers before any post-processing; what bounds are computed from."""
-        truth = totals_of(values) if self._signed else counts_of(values)
+        truth = (
+            whole_array(
+                values,
+                what="Total",
+                least=-MAX_COUNT,
+                form="Count in steps of a grid: numpy.asarray(totals, dtype=numpy.int64).",
+                hint="Use a coarser step, or narrower bounds.",
+            )
+            if self._signed
+            else counts_of(values)
+        )
         return truth + self._draw(truth.size, SecureNoise() if noise is None else noise)
 
     def _draw(self, size: int, noise: Noise) -> IntArray:
@@ -314,22 +325,11 @@ class Sums(TwoRates, Noisy):
         return cls(*rates_over(shifts, positive(epsilon, name="epsilon")))
 
 
-def totals_of(values: ArrayLike) -> IntArray:
-    """``values`` as a one-dimensional array of whole numbers in [-2^62, 2^62]; no float."""
-    return whole_array(
-        values,
-        what="Total",
-        least=-MAX_COUNT,
-        form="Count in steps of a grid: numpy.asarray(totals, dtype=numpy.int64).",
-        hint="Use a coarser step, or narrower bounds.",
-    )
-
-
 _BITS: Final = 128
 _CANDIDATES: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Staircase(Fitted):
     """Release ``sum + T`` for each sum of whole values in 0 .. ``largest``, one per unit.
 
@@ -360,36 +360,22 @@ class Staircase(Fitted):
     10
     """
 
-    noise_rate: Loss
-    largest: int
-    first: int
-    max_groups: int
+    noise_rate: Rate = Field(rate)
+    _: KW_ONLY
+    largest: Whole = Field(whole, least=1, most=2**40)
+    first: Field[int | None, int] = Field(whole, least=1, default=None, optional=True)
+    max_groups: Whole = Field(whole, least=1, default=1)
 
-    def __init__(
-        self,
-        noise_rate: Loss | Number,
-        *,
-        largest: int,
-        first: int | None = None,
-        max_groups: int = 1,
-    ) -> None:
-        top = whole(largest, name="largest", least=1, most=2**40)
-        slope = rate(noise_rate, name="noise_rate")
-        if slope < MIN_RATE * top:
+    def __post_init__(self) -> None:
+        if self.noise_rate < MIN_RATE * self.largest:
             raise ParameterError(
-                f"noise_rate {noise_rate!r} for values up to {top} is less than 2^-40 per step.",
+                f"noise_rate {self.noise_rate} for values up to {self.largest} is less than 2^-40 "
+                "per step.",
                 hint="Use a larger ε, or coarser steps.",
-                value=noise_rate,
+                value=self.noise_rate,
             )
-        settle(
-            self,
-            noise_rate=slope,
-            largest=top,
-            first=_best_first(slope, top)
-            if first is None
-            else whole(first, name="first", least=1, most=top),
-            max_groups=whole(max_groups, name="max_groups", least=1),
-        )
+        first = self.first or _best_first(self.noise_rate, self.largest)
+        settle(self, first=whole(first, name="first", least=1, most=self.largest))
 
     _fitted = "noise_rate"
     _what = "a staircase"
@@ -445,14 +431,7 @@ class Staircase(Fitted):
         """
         miss = 1 - confident(confidence)
         bits = _BITS + miss.denominator.bit_length()
-        low, high = -1, 0
-        while self._tail_above(high, bits) > miss:
-            low, high = high, 2 * high + self.largest
-        while high - low > 1:
-            middle = (low + high) // 2
-            enough = self._tail_above(middle, bits) <= miss
-            low, high = (low, middle) if enough else (middle, high)
-        return high
+        return least_whole(lambda k: k >= 0 and self._tail_above(k, bits) <= miss)
 
     def median(self) -> int:
         """The least k with ``Pr[T > k] <= 1/2``."""

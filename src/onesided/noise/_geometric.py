@@ -105,21 +105,9 @@ class TwoSidedGeometric:
             return None
         # Tails as small as `miss` must still be told from 0.
         bits = _BITS + (miss.denominator.bit_length() if miss else 0)
-
-        def enough(k: int) -> bool:
-            return self._tail_above(k, bits) <= miss
-
-        high = self._guess(miss)
-        low, step = high - 1, 1
-        while not enough(high):
-            low, high, step = high, high + step, 2 * step
-        step = 1
-        while enough(low):
-            low, high, step = low - step, low, 2 * step
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if enough(middle) else (middle, high)
-        return high
+        return _numbers.least_whole(
+            lambda k: self._tail_above(k, bits) <= miss, start=self._guess(miss)
+        )
 
     def _guess(self, miss: Fraction) -> int:
         """Where to look first for a quantile; the search does not depend on its being right."""

@@ -291,18 +291,15 @@ class SecureBits:
         """One word, of those that this thread drew ahead."""
         pool: _Pool | None = getattr(self._local, "pool", None)
         if pool is None or not pool.left or pool.process != this_process():
-            pool = self._refilled()
+            # What is left of one that another process filled is never used.
+            drawn = self.words(_POOL_WORDS).data
+            pool = self._local.pool = _Pool(drawn, this_process(), _POOL_WORDS)
+            _POOLS.add(pool)
         pool.left = place = pool.left - 1
         words = pool.words
         word: int = words[place]
         words[place] = 0
         return word
-
-    def _refilled(self) -> _Pool:
-        """A new pool; what is left of one that another process filled is never used."""
-        pool = self._local.pool = _Pool(self.words(_POOL_WORDS).data, this_process(), _POOL_WORDS)
-        _POOLS.add(pool)
-        return pool
 
     def _stream(self, wanted: int) -> _Stream:
         """This thread's stream with ``wanted`` bytes still to give, re-keyed if need be."""

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, compress, product
 from math import ceil
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar
@@ -677,7 +677,8 @@ def possible_pairs(first: Policy, second: Policy) -> frozenset[Pair]:
     unruled = any(not p.rules and len(_present(p)) > 1 for p in (first, second))
     if unruled or len(texts) > _MOST_PREDICATES:
         return frozenset(both_absent | set(product(ours, theirs)))
-    seen = {(_kind(first, true), _kind(second, true)) for true in _subsets(texts)}
+    subsets = (frozenset(compress(texts, picked)) for picked in product((0, 1), repeat=len(texts)))
+    seen = {(_kind(first, true), _kind(second, true)) for true in subsets}
     return frozenset(both_absent | seen)
 
 
@@ -729,11 +730,6 @@ def over_groups(kinds: Iterable[str], groups: Sequence[str], max_groups: int) ->
 
 def _present(policy: Policy) -> list[str]:
     return [kind for kind in policy.kinds if kind != ABSENT]
-
-
-def _subsets(texts: Sequence[str]) -> Iterator[frozenset[str]]:
-    for chosen in product((False, True), repeat=len(texts)):
-        yield frozenset(text for text, picked in zip(texts, chosen, strict=True) if picked)
 
 
 def _kind(policy: Policy, true: frozenset[str]) -> str:

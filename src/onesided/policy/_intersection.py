@@ -201,7 +201,14 @@ class Intersection(Policy):
                     for chosen in product(*limits)
                 }
             else:
-                many = set(replace(query, max_groups=self._all_of_one(query)).between(*ends))
+                endless = self._covered is not None and not self.single_valued
+                if query.max_groups is None and endless:
+                    raise PolicyError(
+                        "A unit may be in any number of groups, all of which are counted, or no "
+                        "longer counted, when its kind changes.",
+                        hint="Name max_groups, the most groups that one unit can be counted in.",
+                    )
+                many = set(replace(query, max_groups=query.max_groups or 1).between(*ends))
             result[edge] = tuple(sorted(many, key=lambda s: (s.rise, s.fall)))
         return result
 
@@ -215,16 +222,6 @@ class Intersection(Policy):
         if most is None and part.covers is None and not part.single_valued:
             most = self._covered
         return replace(query, max_groups=most, counted=None)
-
-    def _all_of_one(self, query: GroupCount) -> int:
-        """In how many groups one unit is counted. Errors: PolicyError where nothing bounds that."""
-        if query.max_groups is None and self._covered is not None and not self.single_valued:
-            raise PolicyError(
-                "A unit may be in any number of groups, all of which are counted, or no longer "
-                "counted, when its kind changes.",
-                hint="Name max_groups, the most groups that one unit can be counted in.",
-            )
-        return query.max_groups or 1
 
     @property
     def _covered(self) -> int | None:

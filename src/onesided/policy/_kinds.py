@@ -16,7 +16,6 @@ from onesided.fields import Field, is_flag, is_text, listing, settle
 from onesided.policy._base import (
     Cells,
     GroupCount,
-    Pair,
     Policy,
     Predicate,
     Rule,
@@ -56,69 +55,61 @@ class KindPolicy(Policy):
     ('sensitive', 'open')
     """
 
-    _name: str
-    _kinds: tuple[str, ...]
-    _edges: tuple[Edge, ...]
-    _rules: tuple[Rule, ...] = ()
-    _default: str = ""
+    name: str = field()
+    kinds: tuple[str, ...] = field()
+    edges: tuple[Edge, ...] = field()
+    rules: tuple[Rule, ...] = ()
+    default_kind: str = ""
     _given: tuple[tuple[str, object], ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # Refuse kinds that repeat or that no record can have.
-        if len(set(self._kinds)) != len(self._kinds) or not set(self._kinds) - {ABSENT}:
+        if len(set(self.kinds)) != len(self.kinds) or not set(self.kinds) - {ABSENT}:
             raise PolicyError(
-                f"The kinds {', '.join(map(repr, self._kinds)) or '(none)'} are repeated or empty.",
+                f"The kinds {', '.join(map(repr, self.kinds)) or '(none)'} are repeated or empty.",
                 hint='Name each kind once; at least one besides "absent".',
             )
-        settle(self, _default=self._default or self._kinds[0])
+        settle(self, default_kind=self.default_kind or self.kinds[0])
         # Refuse a policy that protects nothing, or whose edges lead nowhere.
-        if not self._edges:
+        if not self.edges:
             raise PolicyError(
-                f"The policy {self._name!r} has no edges, so it protects nobody.",
+                f"The policy {self.name!r} has no edges, so it protects nobody.",
                 hint='Add at least one edge, such as ("sensitive", "open").',
             )
-        for edge in self._edges:
+        for edge in self.edges:
             for end in (edge.source, edge.target):
-                if end not in self._kinds:
+                if end not in self.kinds:
                     raise PolicyError(
                         f"The edge {edge.name!r} names the unknown kind {end!r}.",
-                        hint=f"The kinds are {', '.join(self._kinds)}.",
+                        hint=f"The kinds are {', '.join(self.kinds)}.",
                         kind=end,
                     )
-        names = [edge.name for edge in self._edges]
+        names = [edge.name for edge in self.edges]
         if len(set(names)) != len(names) or Edge(ABSENT, ABSENT).name in names:
             raise PolicyError(
                 "An edge is given twice, or joins absent to absent.",
                 hint="Give each edge once, and leave '->' out of the names of kinds.",
             )
-        for kind in (*(rule.kind for rule in self._rules), self.default_kind):
-            if kind not in self._kinds or kind == ABSENT:
+        for kind in (*(rule.kind for rule in self.rules), self.default_kind):
+            if kind not in self.kinds or kind == ABSENT:
                 raise PolicyError(
                     f"A rule gives rows the kind {kind!r}, which the policy does not have.",
-                    hint=f"Its kinds are {', '.join(self._kinds)}.",
+                    hint=f"Its kinds are {', '.join(self.kinds)}.",
                     kind=kind,
                 )
-        _check_order([*(rule.kind for rule in self._rules), self.default_kind], self._edges)
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return self._kinds
-
-    @property
-    def edges(self) -> tuple[Edge, ...]:
-        return self._edges
-
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        return self._rules
-
-    @property
-    def default_kind(self) -> str:
-        return self._default
+        # Refuse rules by which somebody unknown, or open in one row of many, would be open.
+        kinds = [*(rule.kind for rule in self.rules), self.default_kind]
+        protected = {edge.source for edge in self.edges}
+        for place, kind in enumerate(kinds):
+            later = [other for other in kinds[place:] if other in protected]
+            if kind not in protected and later:
+                raise PolicyError(
+                    f"The rule for {kind!r} comes before {later[0]!r}. Units for which it is "
+                    f"unknown, or with one such row among many, would be {kind!r}, which nothing "
+                    "protects.",
+                    hint=f"Write a rule for {later[0]!r} first, and let {kind!r} be the default.",
+                    kind=kind,
+                )
 
     of_kinds = True
 
@@ -134,7 +125,7 @@ class KindPolicy(Policy):
         """
         self.check_counted(query)
         found = {} if query.cells is None else self._truths(query.cells)
-        return {edge: query.between(edge.source, edge.target, found) for edge in self._edges}
+        return {edge: query.between(edge.source, edge.target, found) for edge in self.edges}
 
     def _truths(self, cells: Cells) -> dict[str, frozenset[Truth]]:
         """What the cells' condition can be for the rows of each kind, where it is told at all.
@@ -142,11 +133,11 @@ class KindPolicy(Policy):
         No row of a unit of the default kind meets a rule's condition, or may. Of any other kind one
         row does, and where a unit has several, the others may hold anything.
         """
-        if cells.where is None or any(rule.also for rule in self._rules):
+        if cells.where is None or any(rule.also for rule in self.rules):
             return {}
         found: dict[str, frozenset[Truth]] = {}
         failed: list[tuple[Condition, frozenset[Truth]]] = []
-        for rule in self._rules:
+        for rule in self.rules:
             if rule.condition.condition is None:
                 return {}
             known = [*failed, (rule.condition.condition, _HOLDS)] if cells.rows else []
@@ -156,22 +147,22 @@ class KindPolicy(Policy):
         return {**found, last: found.get(last, frozenset()) | truths(cells.where, failed)}
 
     def records(self, groups: Sequence[str], *, max_groups: int) -> tuple[Record, ...]:
-        present = over_groups((k for k in self._kinds if k != ABSENT), groups, max_groups)
-        return (*([Record(ABSENT)] if ABSENT in self._kinds else []), *present)
+        present = over_groups((k for k in self.kinds if k != ABSENT), groups, max_groups)
+        return (*([Record(ABSENT)] if ABSENT in self.kinds else []), *present)
 
     def edge_between(self, real: Record, other: Record) -> Edge | None:
-        for edge in self._edges:
+        for edge in self.edges:
             if (edge.source, edge.target) == (real.kind, other.kind):
                 return edge
         return None
 
     def parameters(self) -> dict[str, object]:
-        if self._name != "custom":
+        if self.name != "custom":
             return deepcopy(dict(self._given))
         return {
-            "kinds": list(self._kinds),
-            "edges": [[edge.source, edge.target, str(edge.weight)] for edge in self._edges],
-            "rules": [_stored(rule) for rule in self._rules],
+            "kinds": list(self.kinds),
+            "edges": [[edge.source, edge.target, str(edge.weight)] for edge in self.edges],
+            "rules": [_stored(rule) for rule in self.rules],
             "default": self.default_kind,
         }
 
@@ -184,27 +175,13 @@ class KindPolicy(Policy):
         return (_wider_kinds if facts <= set(self.kinds) else _wider_rules)(self, implied)
 
     def sentences(self, epsilon: Fraction) -> list[str]:
-        return kind_sentences(self._kinds, self._edges, epsilon)
+        return kind_sentences(self.kinds, self.edges, epsilon)
 
 
 def _stored(rule: Rule) -> list[str]:
     """A rule for TOML; an expression of 0.1.0 is marked."""
     mark = [] if rule.predicate.sql else ["expression"]
     return [rule.kind, rule.predicate.text, *mark]
-
-
-def _check_order(kinds: Sequence[str], edges: Sequence[Edge]) -> None:
-    """Refuse rules by which somebody unknown, or open in one row of many, would be open."""
-    protected = {edge.source for edge in edges}
-    for place, kind in enumerate(kinds):
-        later = [other for other in kinds[place:] if other in protected]
-        if kind not in protected and later:
-            raise PolicyError(
-                f"The rule for {kind!r} comes before {later[0]!r}. Units for which it is unknown, "
-                f"or with one such row among many, would be {kind!r}, which nothing protects.",
-                hint=f"Write a rule for {later[0]!r} first, and let {kind!r} be the default.",
-                kind=kind,
-            )
 
 
 def _decide(first: KindPolicy, second: Policy) -> bool | None:
@@ -216,7 +193,12 @@ def _decide(first: KindPolicy, second: Policy) -> bool | None:
     if ABSENT not in second.kinds and any(ABSENT in (e.source, e.target) for e in first.edges):
         return False
     pairs = possible_pairs(first, second)
-    certain = {pair for pair in pairs if _must_occur(pair, pairs)}
+    # Pairs of which one kind has no other partner surely occur.
+    certain = {
+        pair
+        for pair in pairs
+        if any(sum(other[side] == pair[side] for other in pairs) == 1 for side in (0, 1))
+    }
     verdict: bool | None = True
     for edge in first.edges:
         sources = [pair for pair in pairs if pair[0] == edge.source]
@@ -227,11 +209,6 @@ def _decide(first: KindPolicy, second: Policy) -> bool | None:
                     return False
                 verdict = None
     return verdict
-
-
-def _must_occur(pair: Pair, pairs: frozenset[Pair]) -> bool:
-    """Whether one of the two kinds has no other partner."""
-    return any(sum(other[side] == pair[side] for other in pairs) == 1 for side in (0, 1))
 
 
 def _weight(policy: Policy, source: str, target: str) -> Loss:
@@ -270,15 +247,12 @@ def _wider_rules(policy: KindPolicy, implied: Chains) -> Widened:
         ]
     if implied and not set(texts) & {fact for ends in implied.values() for fact in ends}:
         require(implied, {*policy.kinds, *texts}, policy=policy.name)
-    return Widened(_ruled(policy, tuple(rules)) if added else policy, tuple(added))
-
-
-def _ruled(policy: KindPolicy, rules: tuple[Rule, ...]) -> KindPolicy:
-    """The policy by other rules: of its own family where its one predicate is its rule's."""
-    if dict(policy._given).get("predicate") == policy.rules[0].predicate.text:  # noqa: SLF001
-        text = rules[0].predicate.text
-        return replace(policy, _rules=rules, _given=(("predicate", text), ("sql", True)))
-    return KindPolicy("custom", policy.kinds, policy.edges, rules, policy.default_kind)
+    found, new_rules = policy, tuple(rules)
+    if added and dict(policy._given).get("predicate") == texts[0]:  # noqa: SLF001 - of its family still
+        found = replace(policy, rules=new_rules, _given=_given(rules[0].predicate))
+    elif added:
+        found = KindPolicy("custom", policy.kinds, policy.edges, new_rules, policy.default_kind)
+    return Widened(found, tuple(added))
 
 
 # The families over kinds that publications name, each by one call.

@@ -484,20 +484,15 @@ class Neighbourhood(Policy):
             return None
         wider = self.radius <= other.radius
         if wider and set(self.sources) <= set(other.sources):
-            return True if self._named_within(other) else None
+            # A name stands for its point alone: what is near under one policy may be far apart, or
+            # no place at all, under another that puts the same names elsewhere.
+            mine, theirs = dict(self.places), dict(other.places)
+            same = not theirs or (bool(mine) and mine.items() <= theirs.items())
+            return True if same else None
         if self.metric == "haversine":
             return None
         floor = self.radius.__floor__() if self.metric == "grid" else self.radius
         return False if floor > other.radius or (self.sources and not other.sources) else None
-
-    def _named_within(self, other: Neighbourhood) -> bool:
-        """Whether each place is where ``other``, if it names any, has the place of that name.
-
-        A name stands for its point alone: what is near under one policy may be far apart, or no
-        place at all, under another that puts the same names elsewhere.
-        """
-        mine, theirs = dict(self.places), dict(other.places)
-        return not theirs or (bool(mine) and mine.items() <= theirs.items())
 
     def moves_on(self, cells: CellMoves[Made_co]) -> Made_co:
         return cells.of_points(self)

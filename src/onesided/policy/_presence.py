@@ -397,7 +397,14 @@ class View(Policy):
         if query.counts(SENSITIVE) == opened:
             return {_STAYS: stays, _OPENS: stays}
         if not query.several_units:
-            self._refuse_kinds()
+            raise PolicyError(
+                f"Under a view by {self.over!r} up to {many(self.members, 'unit')} change kind in "
+                "one move, and only counts are priced for that.",
+                hint='Ask session.count(counted="open"), or leave kinds out. For samples and all '
+                f"else open a session with unit={self.over!r} and sensitive(...): its kind is "
+                "decided over all its rows, and one coin or price is for all of it.",
+                over=self.over,
+            )
         most = query.at_most(query.max_groups or 1) * self.members
         opens = Shift(rise=most, fall=0) if opened else Shift(rise=0, fall=most)
         return {_STAYS: stays, _OPENS: (opens,)}
@@ -407,16 +414,6 @@ class View(Policy):
         if self.table is not None and other.of_kinds:
             return False
         return True if self == other else None
-
-    def _refuse_kinds(self) -> NoReturn:
-        raise PolicyError(
-            f"Under a view by {self.over!r} up to {many(self.members, 'unit')} change kind in one "
-            "move, and only counts are priced for that.",
-            hint='Ask session.count(counted="open"), or leave kinds out. For samples and all else '
-            f"open a session with unit={self.over!r} and sensitive(...): its kind is decided over "
-            "all its rows, and one coin or price is for all of it.",
-            over=self.over,
-        )
 
     def records(self, groups: Sequence[str], *, max_groups: int) -> NoReturn:
         """Errors: PolicyError: its moves join data sets, not records."""

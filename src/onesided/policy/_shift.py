@@ -162,8 +162,13 @@ def kind_sentences(kinds: Sequence[str], edges: Sequence[Edge], epsilon: Fractio
         for edge in edges
     ]
     protected = {edge.source for edge in edges}
+    leaks = {
+        ABSENT: "that someone is not in the data",
+        "record": "that a record is there, and what it holds",
+    }
     lines += [
-        f"Not protected: {_target(kind)}. An observer may learn for certain {_leak(kind)}."
+        f"Not protected: {_target(kind)}. An observer may learn for certain "
+        f"{leaks.get(kind, f'that a record is {kind}, and what it holds')}."
         for kind in kinds
         if kind not in protected
     ]
@@ -174,7 +179,20 @@ def kind_sentences(kinds: Sequence[str], edges: Sequence[Edge], epsilon: Fractio
     ]
     if ABSENT not in kinds:
         lines.append(PUBLIC_NUMBER)
-    return [*lines, *_warnings(kinds, protected), COMMON]
+    # What the policy invites if it is used naively.
+    hidden = " or ".join(sorted(protected - {ABSENT}))
+    exposed = " or ".join(k for k in kinds if k not in protected and k != ABSENT)
+    if hidden and exposed:
+        lines.append(
+            f"Warning: never publish all {exposed} records. Anyone missing from them is then known "
+            f"to be {hidden} (an exclusion attack). A sample, or counts with noise, avoids it."
+        )
+    if not hidden:
+        lines.append(
+            "Warning: this protects those who are NOT in the data. Publishing a share of the "
+            "records in the clear would satisfy it. Use addition_only to protect people in it."
+        )
+    return [*lines, COMMON]
 
 
 def _told_apart(kinds: Sequence[str], edges: Sequence[Edge]) -> list[tuple[str, str]]:
@@ -197,25 +215,6 @@ def _told_apart(kinds: Sequence[str], edges: Sequence[Edge]) -> list[tuple[str, 
     return apart
 
 
-def _warnings(kinds: Sequence[str], protected: set[str]) -> list[str]:
-    """What the policy invites if it is used naively."""
-    lines = []
-    hidden = sorted(protected - {ABSENT})
-    exposed = [kind for kind in kinds if kind not in protected and kind != ABSENT]
-    if hidden and exposed:
-        lines.append(
-            f"Warning: never publish all {' or '.join(exposed)} records. Anyone missing from "
-            f"them is then known to be {' or '.join(hidden)} (an exclusion attack). A sample, or "
-            "counts with noise, avoids it."
-        )
-    if not hidden:
-        lines.append(
-            "Warning: this protects those who are NOT in the data. Publishing a share of the "
-            "records in the clear would satisfy it. Use addition_only to protect people in it."
-        )
-    return lines
-
-
 def _source(kind: str) -> str:
     return "someone who is not in the data" if kind == ABSENT else f"each {_noun(kind)}"
 
@@ -226,14 +225,6 @@ def _target(kind: str) -> str:
 
 def _noun(kind: str) -> str:
     return kind if kind == "record" else f"{kind} record"
-
-
-def _leak(kind: str) -> str:
-    if kind == ABSENT:
-        return "that someone is not in the data"
-    if kind == "record":
-        return "that a record is there, and what it holds"
-    return f"that a record is {kind}, and what it holds"
 
 
 # Whether every move of one policy is a move of another, at no smaller distance.

@@ -392,7 +392,9 @@ class _Move:
         kept = KeptNoise(noise)
         output = self.task.bound(self.real)(kept)
         draws = tuple(kept.draws)
-        mapped = self._map(NoisePath(*_copies(draws, output, self.task, self.real, self.other)))
+        real, other = self.task.given(self.real), self.task.given(self.other)
+        copies = tuple(one.copy() for one in draws)  # it may change them without harm
+        mapped = self._map(NoisePath(copies, output, real, other))
         given = GivenNoise(mapped)
         try:
             other_output = self.task.bound(self.other)(given)
@@ -443,11 +445,6 @@ class _Move:
             total,
             also,
         )
-
-
-def _copies(draws: Draws, output: Any, task: Task, real: Any, other: Any) -> tuple[Any, ...]:
-    """What an alignment is given: it may change its arrays without harm."""
-    return tuple(one.copy() for one in draws), output, task.given(real), task.given(other)
 
 
 def _plain(drawn: Any) -> NDArray[Any]:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import INFINITE, Loss, Number, rate, regular, whole
+from onesided._numbers import INFINITE, Loss, Number, least_whole, rate, regular, whole
 from onesided._numbers import exact as exact_number
 from onesided._plugins import optional
 from onesided.errors import ParameterError
@@ -140,15 +140,7 @@ def _edges(law: Law, cells: int, draws: int) -> Any:
     done = 0.0
     while 1 - done > 2 * least:
         share = done + least
-        low, high = -1, 1
-        while law(low) >= share:
-            low *= 2
-        while law(high) < share:
-            high *= 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if law(middle) >= share else (middle, high)
-        edge = high
+        edge = least_whole(lambda k, share=share: law(k) >= share)  # type: ignore[misc]
         if 1 - law(edge) < least / 2:
             break
         edges.append(edge)

@@ -9,13 +9,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from onesided.bounds import attainable_power
 from onesided.mechanism import AtMost, SparseVector
 from onesided.noise import IntArray, NotPrivateSeededNoise
 from onesided.numbers import Loss
 from onesided.policy import presence
 from onesided_experiments._repeat import chunks
-from onesided_experiments.bounds import virtual_power
+from onesided_experiments.bounds import attainable_power, virtual_power
 
 _ORDERS: Final = 50
 

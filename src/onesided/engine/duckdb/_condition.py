@@ -47,17 +47,13 @@ def connected(native: Any = None) -> Any:
     spilled = tempfile.mkdtemp(dir=_folder(os.getpid()))
     connection = duckdb.connect(config={**_CLOSED, "temp_directory": spilled})
     connection.execute("SET enable_progress_bar = false")  # it is drawn among the answers
-    for name, value in _allowed(native).items():
-        connection.execute(f"SET {name} = {literal(value)}")
+    if native is not None:
+        # Some settings of the caller's: a table of the system's own, read by no expression.
+        told = native.query("onesided_rows", "FROM system.main.duckdb_settings()").fetchall()
+        for name, value, *_ in told:
+            if name in _ALLOWED:
+                connection.execute(f"SET {name} = {literal(str(value))}")
     return connection
-
-
-def _allowed(native: Any) -> dict[str, str]:
-    """Some settings of the caller's: a table of the system's own, read by no expression."""
-    if native is None:
-        return {}
-    told = native.query("onesided_rows", "FROM system.main.duckdb_settings()").fetchall()
-    return {str(name): str(value) for name, value, *_ in told if name in _ALLOWED}
 
 
 @cache

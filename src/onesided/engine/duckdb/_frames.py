@@ -53,7 +53,11 @@ class DuckDBRows(Rows):
 
     def of_units(self, unit: str, chosen: nw.Series[Any]) -> Any:
         units = nw.to_native(chosen)
-        return self._looked_up(unit, units) if _dense(units) else self._joined(unit, units)
+        if pa.types.is_integer(units.type) and len(units):
+            ends = pc.min_max(units).as_py()
+            if ends["max"] - ends["min"] < _DENSE * len(units):
+                return self._looked_up(unit, units)
+        return self._joined(unit, units)
 
     def _looked_up(self, unit: str, chosen: Any) -> Any:
         """Rows as they pass by in the table's order, looked up in a table of a byte a number."""
@@ -132,14 +136,6 @@ def _wrapped(column: Any) -> NDArray[np.uint64]:
     numbers: NDArray[Any] = column.to_numpy()
     unsigned = numbers.dtype.kind == "u"
     return numbers.astype(np.uint64) if unsigned else numbers.astype(np.int64).view(np.uint64)
-
-
-def _dense(units: Any) -> bool:
-    """Whether these are whole numbers close enough for a table with a byte for each."""
-    if not pa.types.is_integer(units.type) or not len(units):
-        return False
-    ends = pc.min_max(units).as_py()
-    return bool(ends["max"] - ends["min"] < _DENSE * len(units))
 
 
 def _reader(relation: Any) -> Any:

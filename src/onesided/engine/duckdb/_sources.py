@@ -198,7 +198,15 @@ class RelationSource(Source):
             told = f"(SELECT {', '.join(step)} FROM {told})"  # noqa: S608 - as above
         connection.register(stream, (taken if rows else taken.limit(0)).__arrow_c_stream__())
         try:
-            _refuse_changed(columns, casts, connection.table(stream).types)
+            came = connection.table(stream).types
+            for column, cast, kind in zip(columns, casts, came, strict=False):
+                same = str(kind) in (cast, *_CARRIED.get(cast, ())) or (cast, kind.id) == _WORDS
+                if cast and not same:  # settings of the caller's connection change it on the way
+                    raise DataError(
+                        f"The column {column!r} came as {kind} and not as {cast}.",
+                        hint="Reset the settings of the connection that begin with arrow_.",
+                        column=column,
+                    )
             connection.execute(f"CREATE TABLE {name} AS FROM {told}")
         finally:
             connection.unregister(stream)
@@ -213,18 +221,6 @@ def _stepped(relation: Any, steps: Steps) -> Any:
     for step in steps:
         relation = relation.project(", ".join(step))
     return relation
-
-
-def _refuse_changed(columns: Sequence[str], casts: Sequence[str], found: Sequence[Any]) -> None:
-    """Errors: DataError for a type that settings of the caller's connection change on the way."""
-    for column, cast, kind in zip(columns, casts, found, strict=False):
-        same = str(kind) in (cast, *_CARRIED.get(cast, ())) or (cast, kind.id) == _WORDS
-        if cast and not same:
-            raise DataError(
-                f"The column {column!r} came as {kind} and not as {cast}.",
-                hint="Reset the settings of the connection that begin with arrow_.",
-                column=column,
-            )
 
 
 def _dtypes(relation: Any) -> list[nw.dtypes.DType]:

@@ -32,7 +32,7 @@ from onesided.engine._keys import plain
 from onesided.engine._protocol import Column, Engine, KeyTypes, Lazy, Taking, Words, places_of
 from onesided.engine._snapshot import Draw, Keeping, Samples, Subject
 from onesided.engine._sql import CAPITALS, NAMED, SqlTerms
-from onesided.engine.duckdb._engine import Caller, DuckDBEngine, relation_engine
+from onesided.engine.duckdb._engine import Caller, relation_engine
 from onesided.errors import ConditionError, DataError, SchemaError, first_line
 from onesided.schema import Reading
 
@@ -254,20 +254,6 @@ class Exact(PostgresCompiler):  # type: ignore[misc] # of which mypy knows nothi
 def _bytewise(part: Any) -> Any:
     name = sg.to_identifier("C", quoted=True)
     return sge.paren(sge.Collate(this=sge.paren(part, copy=False), expression=name), copy=False)
-
-
-# Ibis over DuckDB: the relation behind the table, in DuckDB's own room.
-
-
-def duckdb_engine(native: Any, backend: Any) -> DuckDBEngine:
-    """The table as a relation on its own connection, and answers as tables of Ibis.
-
-    Errors: as those of a relation.
-    """
-    backend._run_pre_execute_hooks(native)  # noqa: SLF001 - tables in memory are handed to DuckDB
-    engine = relation_engine(backend.con.sql(backend.compile(native)))
-    engine.caller = IbisCaller(backend)
-    return engine
 
 
 class IbisCaller(Caller):
@@ -662,7 +648,11 @@ def open_table(native: Any) -> Engine:
     """The table in its warehouse. Errors: DataError for one that was never tried."""
     backend = native.get_backend()
     if backend.name == "duckdb":
-        return duckdb_engine(native, backend)
+        # The relation behind the table, in DuckDB's own room; answers are tables of Ibis.
+        backend._run_pre_execute_hooks(native)  # noqa: SLF001 - tables in memory are handed over
+        engine = relation_engine(backend.con.sql(backend.compile(native)))
+        engine.caller = IbisCaller(backend)
+        return engine
     if backend.name == "postgres":
         return WarehouseEngine(native, Postgres(backend, native))
     raise DataError(

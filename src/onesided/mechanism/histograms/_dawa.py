@@ -12,17 +12,7 @@ from typing import Any, Final, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import (
-    INFINITE,
-    MIN_RATE,
-    Infinite,
-    Loss,
-    Number,
-    exact,
-    rate,
-    strict_share,
-    whole,
-)
+from onesided._numbers import INFINITE, Infinite, Loss, Number, exact, rate, strict_share, whole
 from onesided.errors import DataError, NoiseError, ParameterError, called
 from onesided.fields import Field, MaybeWhole, Rate, one_of, settle
 from onesided.linear.kit import (
@@ -155,113 +145,34 @@ def lead(rate: Loss) -> float:
     if isinstance(rate, Infinite) or rate > 100:
         return 0.0
     mean = 1 / math.expm1(float(rate))
-
-    def unlikely(x: float) -> float:
-        return x * math.log(x / mean * (1 + mean) / (1 + x)) - math.log((1 + x) / (1 + mean))
-
     low, high = mean, 4 * mean + 4
     for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if unlikely(middle) < math.log(2) else (low, middle)
+        x = (low + high) / 2
+        rare = x * math.log(x / mean * (1 + mean) / (1 + x)) - math.log((1 + x) / (1 + mean))
+        low, high = (x, high) if rare < math.log(2) else (low, x)
     return high
 
 
 _PARTS: Final = 2**12
 
 
-@dataclass(frozen=True, slots=True)
-class TreeTotals:
-    """Noisy totals of every node of a tree, and the lowest nodes that fit them best.
-
-    Promise: along a move with ``Shift(rise, fall)`` the loss is exactly
-    ``upper_rate * fall + lower_rate * rise``, whatever the number of nodes: a lowest node that
-    moves by one moves one node on each level by one, and the levels' shares of the rates add up
-    to 1. (A move whose two cells share a node cancels there and loses less.)
-    """
-
-    upper_rate: Loss
-    lower_rate: Loss
-    branching: int | None = None
-    shares: tuple[Fraction, ...] | None = None
-
-    def release(self, totals: IntArray, edges: IntArray, *, noise: Noise) -> FloatArray:
-        """Consistent estimates of the lowest nodes, float64; unbiased.
-
-        edges: public; where each lowest node starts, and the end, in cells.
-        """
-        fan = self._fan(edges)
-        laws = self._laws(edges, fan)
-        levels: list[FloatArray] = []
-        for sums, law in zip(tree_sums(totals, fan), laws, strict=True):
-            if law is None:
-                levels.append(np.zeros(sums.size))
-                continue
-            noisy = sums + noise.two_sided(law.upper, law.lower, sums.size)
-            levels.append(noisy.astype(np.float64) - law.mean())
-        variances = [math.inf if law is None else law.variance() for law in laws]
-        return consistent(levels, variances, fan)
-
-    def variance(self, edges: IntArray) -> FloatArray:
-        """Of each lowest node's estimate, in O(n).
-
-        Of a node's children only their sum learns from elsewhere; what else a child's variance
-        holds stays.
-        """
-        fan, below = self._fan(edges), []
-        laws = self._laws(edges, fan)
-        spread = np.full(edges.size - 1, math.inf if laws[0] is None else laws[0].variance())
-        for law in laws[1:]:
-            sums = np.add.reduceat(spread, np.arange(0, spread.size, fan))
-            below.append((spread, sums))
-            spread = sums
-            if law is not None:
-                own = law.variance()
-                spread = np.divide(own * sums, own + sums, out=np.zeros_like(sums), where=sums > 0)
-        for each, sums in reversed(below):
-            every, told = (np.repeat(one, fan)[: each.size] for one in (sums, spread))
-            part = np.divide(each, every, out=np.zeros_like(each), where=every > 0)
-            spread = each * (1 - part) + part * part * told
-        return spread
-
-    def non_negative(self, found: FloatArray, edges: IntArray) -> FloatArray:
-        """The lowest nodes' totals with none below 0, from what :meth:`release` gave; free.
-
-        The whole tree is projected from the total down. Nodes are not cut at 0 one by one, which
-        would lift every sum of many.
-        """
-        return non_negative_tree(found, self._fan(edges))
-
-    def _fan(self, edges: IntArray) -> int:
-        return best_branching(edges) if self.branching is None else self.branching
-
-    def _laws(self, edges: IntArray, fan: int) -> list[TwoSidedGeometric | None]:
-        """Each level's noise, from the lowest nodes up; None where it is not measured."""
-        chosen = level_shares(edges, fan)
-        shares = chosen if self.shares is None else self.shares
-        if len(shares) != len(chosen):
-            raise ParameterError(
-                f"{len(shares)} shares do not fit a tree of {len(chosen)} levels.",
-                hint="Give one share per level, from the lowest nodes up to the one total.",
-            )
-        return [
-            TwoSidedGeometric(self.upper_rate * share, self.lower_rate * share) if share else None
-            for share in shares
-        ]
-
-
-def tree_rate(value: Loss | Number, *, name: str) -> Loss:
-    """``value`` as a rate of which every level's share can be drawn; at least 2^-28.
+def least_rate(
+    value: Loss | Number,
+    *,
+    name: str,
+    bits: int = 28,
+    what: str = " for a tree",
+    hint: str = "Each level gets a share of it; use a larger ε, or no tree.",
+) -> Loss:
+    """``value`` as a rate of at least 2^-bits: 28 where every level's share of it is to be drawn.
 
     Refused here, not at the draw: by then the charge is on record.
     """
     found = rate(value, name=name)
-    if found >= MIN_RATE * _PARTS:
+    if found >= Fraction(1, 2**bits):
         return found
-    raise ParameterError(
-        f"{name} must be at least 2^-28 for a tree, got {value!r}.",
-        hint="Each level gets a share of it; use a larger ε, or no tree.",
-        value=value,
-    )
+    reason = f"{name} must be at least 2^-{bits}{what}, got {value!r}."
+    raise ParameterError(reason, hint=hint, value=value)
 
 
 def level_shares(edges: IntArray, branching: int) -> list[Fraction]:
@@ -292,7 +203,9 @@ class Hierarchical(TwoRates, TwoPhase):
     0, from the total down.
 
     Promise: along a move with ``Shift(rise, fall)`` the loss is exactly
-    ``upper_rate * fall + lower_rate * rise``.
+    ``upper_rate * fall + lower_rate * rise``, whatever the number of nodes: a lowest node that
+    moves by one moves one node on each level by one, and the levels' shares of the rates add up
+    to 1. (A move whose two cells share a node cancels there and loses less.)
     Direction: one-sided noise where the policy moves counts one way only; its mean is taken out,
     so no answer is certain on a side.
     Units: rates in nats per count, for all levels together.
@@ -305,8 +218,8 @@ class Hierarchical(TwoRates, TwoPhase):
     """
 
     _: KW_ONLY
-    upper_rate: Rate = Field(tree_rate)
-    lower_rate: Rate = Field(tree_rate)
+    upper_rate: Rate = Field(least_rate)
+    lower_rate: Rate = Field(least_rate)
     branching: MaybeWhole = Field(whole, least=2, most=2**20, default=None, optional=True)
     clip: bool = False
     shares: tuple[Fraction, ...] | None = None
@@ -334,23 +247,61 @@ class Hierarchical(TwoRates, TwoPhase):
 
     def measure(self, counts: IntArray, partition: Partition, *, noise: Noise) -> NDArray[Any]:
         """Consistent estimates of the buckets' totals: float64, shape (m,)."""
-        edges = edges_of(partition)
-        found = self._tree().release(partition.totals(counts), edges, noise=noise)
-        return self._tree().non_negative(found, edges) if self.clip else found
+        return self.totals(partition.totals(counts), edges_of(partition), noise=noise)
+
+    def totals(self, totals: IntArray, edges: IntArray, *, noise: Noise) -> FloatArray:
+        """Consistent estimates of the lowest nodes, float64; unbiased without ``clip``.
+
+        edges: public; where each lowest node starts, and the end, in cells.
+        """
+        fan = self._fan(edges)
+        laws = self._laws(edges, fan)
+        levels: list[FloatArray] = []
+        for sums, law in zip(tree_sums(totals, fan), laws, strict=True):
+            if law is None:
+                levels.append(np.zeros(sums.size))
+                continue
+            noisy = sums + noise.two_sided(law.upper, law.lower, sums.size)
+            levels.append(noisy.astype(np.float64) - law.mean())
+        variances = [math.inf if law is None else law.variance() for law in laws]
+        found = consistent(levels, variances, fan)
+        return non_negative_tree(found, fan) if self.clip else found
 
     def non_negative(self, estimate: FloatArray) -> FloatArray:
         """A histogram with no count below 0: each total's parts are the nearest that add up to it.
 
-        Free of charge. estimate: what :meth:`release` gave without ``clip``.
+        Free of charge: the whole tree is projected from the total down. Nodes are not cut at 0 one
+        by one, which would lift every sum of many.
+        estimate: what :meth:`release` gave without ``clip``.
         """
         partition = self._partition(estimate.shape)
         line = np.empty(estimate.size)
         line[partition.labels.ravel()] = estimate.ravel()
-        return self._tree().non_negative(line, edges_of(partition))[partition.labels]
+        fan = self._fan(edges_of(partition))
+        return non_negative_tree(line, fan)[partition.labels]
 
     def variance(self, shape: tuple[int, ...]) -> FloatArray:
-        """Of the estimate of each cell, without ``clip``; in the order of the buckets."""
-        return self._tree().variance(edges_of(self._partition(shape)))
+        """Of the estimate of each cell, without ``clip``; in the order of the buckets, in O(n).
+
+        Of a node's children only their sum learns from elsewhere; what else a child's variance
+        holds stays.
+        """
+        edges = edges_of(self._partition(shape))
+        fan, below = self._fan(edges), []
+        laws = self._laws(edges, fan)
+        spread = np.full(edges.size - 1, math.inf if laws[0] is None else laws[0].variance())
+        for law in laws[1:]:
+            sums = np.add.reduceat(spread, np.arange(0, spread.size, fan))
+            below.append((spread, sums))
+            spread = sums
+            if law is not None:
+                own = law.variance()
+                spread = np.divide(own * sums, own + sums, out=np.zeros_like(sums), where=sums > 0)
+        for each, sums in reversed(below):
+            every, told = (np.repeat(one, fan)[: each.size] for one in (sums, spread))
+            part = np.divide(each, every, out=np.zeros_like(each), where=every > 0)
+            spread = each * (1 - part) + part * part * told
+        return spread
 
     def measure_loss(self, shift: Shift) -> Loss:
         """``upper_rate * fall + lower_rate * rise``."""
@@ -369,8 +320,22 @@ class Hierarchical(TwoRates, TwoPhase):
         place[z_order(shape)] = np.arange(cells)
         return Partition(place.reshape(shape))
 
-    def _tree(self) -> TreeTotals:
-        return TreeTotals(self.upper_rate, self.lower_rate, self.branching, self.shares)
+    def _fan(self, edges: IntArray) -> int:
+        return best_branching(edges) if self.branching is None else self.branching
+
+    def _laws(self, edges: IntArray, fan: int) -> list[TwoSidedGeometric | None]:
+        """Each level's noise, from the lowest nodes up; None where it is not measured."""
+        chosen = level_shares(edges, fan)
+        shares = chosen if self.shares is None else self.shares
+        if len(shares) != len(chosen):
+            raise ParameterError(
+                f"{len(shares)} shares do not fit a tree of {len(chosen)} levels.",
+                hint="Give one share per level, from the lowest nodes up to the one total.",
+            )
+        return [
+            TwoSidedGeometric(self.upper_rate * share, self.lower_rate * share) if share else None
+            for share in shares
+        ]
 
 
 Workload = Literal["cells", "ranges"]
@@ -386,21 +351,10 @@ _SURE: Final = math.log(10)
 # the counts' distance from their mean is up to twice that from their median.
 _UNIT: Final = 16
 _DEVIATION: Final = 2 * _UNIT
-# With these, no sum of prices leaves int64: 2^53 counts, 2^26 cells, noise of at most 2^28.
-_MIN_LEARN_RATE: Final = Fraction(1, 2**20)
+# With these, no sum of prices leaves int64: 2^53 counts, 2^26 cells, noise of at most 2^28 (and
+# rates for learning of at least 2^-20).
 _MAX_CELLS: Final = 2**26
 _MAX_DRAWN: Final = 2**28
-
-
-def _learn_rate(value: Loss | Number, *, name: str) -> Loss:
-    learnt = rate(value, name=name)
-    if learnt < _MIN_LEARN_RATE:
-        raise ParameterError(
-            f"{name} must be at least 2^-20, got {value!r}.",
-            hint="With so much noise no partition can be learnt; measure cells or the total.",
-            value=value,
-        )
-    return learnt
 
 
 @dataclass(frozen=True)
@@ -478,7 +432,12 @@ class Dawa(TwoPhase):
     'cells'
     """
 
-    learn_rate: Rate = Field(_learn_rate)
+    learn_rate: Rate = Field(
+        least_rate,
+        bits=20,
+        what="",
+        hint="With so much noise no partition can be learnt; measure cells or the total.",
+    )
     _: KW_ONLY
     upper_rate: Rate = Field(rate)
     lower_rate: Rate = Field(rate)
@@ -490,8 +449,8 @@ class Dawa(TwoPhase):
         if self.workload == "ranges":
             both = (self,) if self.look is None else (self, self.look)
             for one in both:
-                tree_rate(one.upper_rate, name="upper_rate")
-                tree_rate(one.lower_rate, name="lower_rate")
+                least_rate(one.upper_rate, name="upper_rate")
+                least_rate(one.lower_rate, name="lower_rate")
 
     @classmethod
     def fit(
@@ -605,10 +564,8 @@ class Dawa(TwoPhase):
             rates = (self.look.upper_rate, self.look.lower_rate)
         if self.workload == "cells":
             return Counts(*rates, correction="median").release(totals, noise=noise)
-        tree = TreeTotals(*rates)
-        edges = edges_of(partition)
-        found = tree.release(totals, edges, noise=noise)
-        return tree.non_negative(found, edges) if self.clip else found
+        tree = Hierarchical(upper_rate=rates[0], lower_rate=rates[1], clip=self.clip)
+        return tree.totals(totals, edges_of(partition), noise=noise)
 
     def measure_loss(self, shift: Shift) -> Loss:
         """``upper_rate * fall + lower_rate * rise``: a bucket moves by no more than its cells.

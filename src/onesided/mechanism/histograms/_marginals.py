@@ -64,7 +64,14 @@ class TreeModel(NamedTuple):
             )
         parts: list[Any] = [self._root(), [self.edges[0][0]]]
         for (parent, child), table in zip(self.edges, self.tables, strict=True):
-            parts += [_given_parent(table), [parent, child]]
+            counts = np.maximum(table, 0)
+            # A value of the parent that seems not to occur gets the child's shares overall.
+            given = np.where(
+                counts.sum(axis=1, keepdims=True) > 0,
+                _shares(counts),
+                _shares(counts.sum(axis=0)[None]),
+            )
+            parts += [given, [parent, child]]
         found: NDArray[np.float64] = np.einsum(*parts, wanted, optimize="greedy")
         return found * self.total
 
@@ -77,16 +84,6 @@ class TreeModel(NamedTuple):
             if parent == root
         ]
         return np.asarray(_shares(np.sum(known, axis=0)[None])[0])
-
-
-def _given_parent(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The shares of the child's values for each of the parent's.
-
-    A value of the parent that seems not to occur gets the child's shares overall.
-    """
-    counts = np.maximum(table, 0)
-    overall = _shares(counts.sum(axis=0)[None])
-    return np.where(counts.sum(axis=1, keepdims=True) > 0, _shares(counts), overall)
 
 
 def _shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -119,7 +119,10 @@ def solve_ones(matrix: Matrix) -> list[Fraction] | None:
     Bareiss's elimination: whole numbers throughout, no common factors to look for.
     """
     count = len(matrix)
-    rows = [_whole_row(row) for row in matrix]
+    rows = []  # each with its right-hand side, times what makes all of it whole
+    for row in matrix:
+        common = max(entry.denominator for entry in row)
+        rows.append([*(int(entry * common) for entry in row), common])
     before = 1
     for step in range(count):
         pivot = next((r for r in range(step, count) if rows[r][step]), None)
@@ -128,21 +131,15 @@ def solve_ones(matrix: Matrix) -> list[Fraction] | None:
         rows[step], rows[pivot] = rows[pivot], rows[step]
         head = rows[step]
         for r in range(step + 1, count):
-            row, first = rows[r], rows[r][step]
+            left, first = rows[r], rows[r][step]
             for j in range(step, count + 1):
-                row[j] = (row[j] * head[step] - first * head[j]) // before
+                left[j] = (left[j] * head[step] - first * head[j]) // before
         before = head[step]
     found = [Fraction(0)] * count
     for r in reversed(range(count)):
         rest = sum((rows[r][j] * found[j] for j in range(r + 1, count)), Fraction(0))
         found[r] = (rows[r][count] - rest) / rows[r][r]
     return found
-
-
-def _whole_row(row: Sequence[Fraction]) -> list[int]:
-    """A row and the right-hand side 1, times what makes all of them whole."""
-    common = max(entry.denominator for entry in row)
-    return [*(int(entry * common) for entry in row), common]
 
 
 @dataclass(frozen=True, eq=True)
@@ -162,6 +159,7 @@ class Channel(Randomiser):
     alphabet: tuple[str, ...]
     outputs: tuple[str, ...]
     chances: tuple[tuple[Fraction, ...], ...]
+    _kind = "channel"
 
     def __init__(
         self,
@@ -196,15 +194,6 @@ class Channel(Randomiser):
             )
         place = self.outputs.index(output)
         return tuple(x for x, row in zip(self.alphabet, self.chances, strict=True) if row[place])
-
-    @property
-    def configuration(self) -> dict[str, object]:
-        return {
-            "randomiser": "channel",
-            "alphabet": list(self.alphabet),
-            "outputs": list(self.outputs),
-            "chances": [[str(chance) for chance in row] for row in self.chances],
-        }
 
     def variance(self, frequencies: ArrayLike, people: int, *, sampled: bool = False) -> FloatArray:
         shares = shares_of(frequencies, len(self.alphabet))
@@ -346,21 +335,17 @@ def _exact(table: FloatArray, count: int, least: Least) -> Matrix:
     else:
         return []
     rows = [[scale * column[x] for column in columns] for x in range(count)]
-    for members in _components(count, least):
+    group = list(range(count))  # the letters that edges join, whichever way, are in one group
+    for x, y in least:
+        old, new = group[x], group[y]
+        group = [new if found == old else found for found in group]
+    for joined in dict.fromkeys(group):
+        members = [x for x in range(count) if group[x] == joined]
         # The column that is likeliest throughout changes least, and keeps other zeros as they are.
         fullest = max(members, key=lambda o: min(columns[o][x] for x in members))
         for x in members:
             rows[x][fullest] += lacking[x]
     return rows
-
-
-def _components(count: int, least: Least) -> list[list[int]]:
-    """Letters joined by edges, whichever way; between components nothing is compared."""
-    group = list(range(count))
-    for x, y in least:
-        old, new = group[x], group[y]
-        group = [new if found == old else found for found in group]
-    return [[x for x in range(count) if group[x] == g] for g in dict.fromkeys(group)]
 
 
 MOST_LETTERS: Final = 64
@@ -388,8 +373,11 @@ def context_aware(policy: Policy, *, epsilon: Number) -> Channel:
     >>> channel.possible("high"), round(float(channel.loss("low", "mid")), 6)
     (('high',), 1.0)
     """
-    letters, least = constraints(policy, finite(epsilon))
-    count = len(letters)
+    local, exponent = _local(policy), finite(epsilon)
+    letters, count = local.kinds, len(local.kinds)
+    places = {letter: place for place, letter in enumerate(letters)}
+    shrunk = {weight: shrink(exponent * weight) for weight in {e.weight for e in local.edges}}
+    least = {(places[e.source], places[e.target]): shrunk[e.weight] for e in local.edges}
     _refuse_large(count, MOST_LETTERS, "exact fractions")
     columns = [lifted({place: Fraction(1)}, count, least) for place in range(count)]
     shares = solve_ones([[columns[o][x] for o in range(count)] for x in range(count)])
@@ -421,15 +409,6 @@ def for_policy(policy: Policy, *, epsilon: Number) -> RandomisedResponse | Chann
         truth = (1 - inverse) / (1 + (len(decoys) - 1) * inverse)
         return RandomisedResponse(local.kinds, decoys, truth)
     return context_aware(local, epsilon=epsilon)
-
-
-def constraints(policy: Policy, epsilon: Fraction) -> tuple[tuple[str, ...], Least]:
-    """The letters, and for each edge how small the target's chances may be."""
-    local = _local(policy)
-    places = {letter: place for place, letter in enumerate(local.kinds)}
-    shrunk = {weight: shrink(epsilon * weight) for weight in {e.weight for e in local.edges}}
-    least = {(places[e.source], places[e.target]): shrunk[e.weight] for e in local.edges}
-    return local.kinds, least
 
 
 def check(rows: Iterable[Sequence[Fraction]], letters: Sequence[str], least: Least) -> None:

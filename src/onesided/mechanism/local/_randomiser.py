@@ -8,12 +8,12 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 from statistics import NormalDist
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -374,10 +374,13 @@ class Randomiser(ABC):
     def odds(self, source: str, target: str) -> Loss:
         """The exact largest ``Pr[r | source] / Pr[r | target]`` over all reports r."""
 
+    _kind: ClassVar[str]
+
     @property
-    @abstractmethod
     def configuration(self) -> dict[str, object]:
         """Everything that makes two randomisers different, for JSON; exact numbers as text."""
+        told = {one.name: _told(getattr(self, one.name)) for one in fields(self)}  # type: ignore[arg-type]
+        return {"randomiser": self._kind, **told}
 
     @abstractmethod
     def variance(self, frequencies: ArrayLike, people: int, *, sampled: bool = False) -> FloatArray:
@@ -552,6 +555,10 @@ class Randomiser(ABC):
         found = report if isinstance(report, Report) else Report.from_json(report)
         check_configuration(found.configuration, self.fingerprint)
         return found.answer
+
+
+def _told(value: Any) -> Any:
+    return list(map(_told, value)) if isinstance(value, tuple) else str(value)
 
 
 def _listed(make: Callable[[Any], Made], reports: object) -> Made:

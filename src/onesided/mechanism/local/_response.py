@@ -103,6 +103,7 @@ class RandomisedResponse(Marked):
     alphabet: tuple[str, ...]
     decoys: tuple[str, ...]
     truth: Fraction
+    _kind = "response"
 
     def __init__(
         self, alphabet: Iterable[str], decoys: Iterable[str], truth: Number | Fraction
@@ -124,15 +125,6 @@ class RandomisedResponse(Marked):
         if source not in self.decoys:
             return INFINITE
         return 1 + len(self.decoys) * self.truth / (1 - self.truth)
-
-    @property
-    def configuration(self) -> dict[str, object]:
-        return {
-            "randomiser": "response",
-            "alphabet": list(self.alphabet),
-            "decoys": list(self.decoys),
-            "truth": str(self.truth),
-        }
 
     def _draw(self, codes: IntArray, noise: Noise) -> IntArray:
         # Both draws are made whatever the coin says: time must not tell which one was used.
@@ -188,12 +180,7 @@ def warner(alphabet: Iterable[str] = ("yes", "no"), *, epsilon: Number) -> Rando
     >>> round(float(warner(epsilon="1/2").loss("yes", "no")), 6)
     0.5
     """
-    letters = letters_of(alphabet)
-    if len(letters) != 2:
-        raise ParameterError(
-            f"Warner's response has two letters, got {len(letters)}.", hint="Use k_ary_response."
-        )
-    return k_ary_response(letters, epsilon=epsilon)
+    return k_ary_response(_two("Warner", alphabet, "k_ary_response"), epsilon=epsilon)
 
 
 def mangat(
@@ -208,13 +195,16 @@ def mangat(
     >>> asked.report("yes").answer, asked.odds("no", "yes")
     ('yes', INFINITE)
     """
+    letters = _two("Mangat", alphabet, "utility_optimised_response")
+    return utility_optimised_response(letters, sensitive=[sensitive], epsilon=epsilon)
+
+
+def _two(whose: str, alphabet: Iterable[str], instead: str) -> tuple[str, ...]:
     letters = letters_of(alphabet)
     if len(letters) != 2:
-        raise ParameterError(
-            f"Mangat's response has two letters, got {len(letters)}.",
-            hint="Use utility_optimised_response.",
-        )
-    return utility_optimised_response(letters, sensitive=[sensitive], epsilon=epsilon)
+        reason = f"{whose}'s response has two letters, got {len(letters)}."
+        raise ParameterError(reason, hint=f"Use {instead}.")
+    return letters
 
 
 def k_ary_response(alphabet: Iterable[str], *, epsilon: Number) -> RandomisedResponse:
@@ -269,6 +259,7 @@ class UnaryResponse(Marked):
     alphabet: tuple[str, ...]
     own: tuple[Fraction, ...]
     other: tuple[Fraction, ...]
+    _kind = "unary"
 
     def __init__(
         self, alphabet: Iterable[str], own: Sequence[Number], other: Sequence[Number]
@@ -302,15 +293,6 @@ class UnaryResponse(Marked):
         first = ratio(self.own[x], self.other[x])
         second = ratio(1 - self.other[y], 1 - self.own[y])
         return first if isinstance(first, Infinite) else second * first
-
-    @property
-    def configuration(self) -> dict[str, object]:
-        return {
-            "randomiser": "unary",
-            "alphabet": list(self.alphabet),
-            "own": [str(chance) for chance in self.own],
-            "other": [str(chance) for chance in self.other],
-        }
 
     def _draw(self, codes: IntArray, noise: Noise) -> BoolArray:
         """All bits as if no letter were true, then the true letters' bits anew."""
