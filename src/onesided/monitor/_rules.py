@@ -321,7 +321,9 @@ class Rules:
     @cached_property
     def statement(self) -> Statement:
         """What every step is about."""
-        levels = np.unique(self.thresholds)
+        levels, limits = np.unique(self.thresholds), dict[str, int]()
+        if levels.size == 1:
+            limits["at_most"] = int(levels[0])
         most = f"{levels[0]:,}" if levels.size == 1 else "its own number of"
         units = "unit" if most == "1" else "units"
         within = (
@@ -333,8 +335,10 @@ class Rules:
         if self.alarms is not None:
             levels = np.unique(self.alarms)
             least = f"{levels[0]:,}" if levels.size == 1 else "its own number of"
+            if levels.size == 1:
+                limits["at_least"] = int(levels[0])
             measure += f"; alarm: at least {least} whose visit is open"
-        return Statement(measure=measure, by=self.keys.names)
+        return Statement(measure=measure, by=self.keys.names, **limits)
 
     def cutoff(self, clock: int) -> int | None:
         """What is not after this has expired; None if nothing ever does."""

@@ -6,20 +6,25 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onesided._english import many
 from onesided.engine.kit import position_columns
 from onesided.errors import ParameterError
+from onesided.session._confidence import UNDECIDED
 from onesided.session._statement import in_units
 from onesided.show import (
     MOST_PLACES,
+    OWN_LIMITS,
     SIDES,
     Bars,
     Dots,
     Heat,
+    Limit,
     Lines,
     Numbers,
     Panels,
@@ -39,11 +44,15 @@ _ACROSS: Final = 60  # and above that many, fields cannot be read
 
 
 def shape_of(
-    table: RoleTable, confidence: str = "", *, positions: object = None, limit: float | None = None
+    table: RoleTable,
+    confidence: str = "",
+    *,
+    positions: object = None,
+    limits: Mapping[str, int] = MappingProxyType({}),
 ) -> Shape:
     """The picture of a table of groups, bins or places. Errors: ParameterError.
 
-    limit: of the groups that are certified in a column of that role.
+    limits: the threshold of all groups, by its words; else each may have its own in the table.
     """
     columns = table.columns()
     beside, keys = table.names("beside"), table.names("key", "row")
@@ -79,19 +88,23 @@ def shape_of(
             left=left, right=right, estimate=estimate, lower=lower, upper=upper, x_name=called
         )
     said = _called(table, [name for name in names if not name.endswith("_to")])
-    heat = None if limit is not None else _heat(columns, names, estimate, said)
+    told = _limits(table, limits)
+    heat = None if told else _heat(columns, names, estimate, said)
+    decided, apart = _decided(table)
     return heat or Dots(
         labels=labels,
         estimate=estimate,
         lower=lower,
         upper=upper,
         label_name=" · ".join(said),
-        limit=limit,
+        limits=told,
+        decided=decided,
+        apart=apart,
     )
 
 
 def panels_of(
-    table: RoleTable, times: Sequence[str], confidence: str, *, limit: float | None = None
+    table: RoleTable, times: Sequence[str], confidence: str, *, limits: Mapping[str, int]
 ) -> Panels:
     """The picture of the same groups time after time; the last key says which time it is."""
     columns, (*names, time) = table.columns(), table.names("key")
@@ -103,7 +116,7 @@ def panels_of(
         estimate=_numbers(table.column("estimate"), len(table)),
         lower=lower,
         upper=upper,
-        limit=limit,
+        limits=_limits(table, limits),
     )
     return Panels(labels=labels[: len(table) // len(times)], times=times, dots=dots)
 
@@ -152,6 +165,28 @@ def over_time(rows: Columns) -> Lines | None:
             many = np.array([days[day] for day in x], dtype=float)
             return Lines(x=x, y={"rows": many}, x_name=name)
     return None
+
+
+def _limits(table: RoleTable, limits: Mapping[str, int]) -> tuple[Limit, ...]:
+    """The thresholds of an answer about some: one for all, or one of each row."""
+    own = {OWN_LIMITS[one.name]: one for one in table.parts if one.name in OWN_LIMITS}
+    return (
+        *(Limit.of(words, value, len(table)) for words, value in limits.items()),
+        *(Limit(words=w, values=_numbers(one, len(table))) for w, one in own.items()),
+    )
+
+
+def _decided(table: RoleTable) -> tuple[NDArray[np.bool_] | None, tuple[str, str]]:
+    """Which rows are certified, or else likely on one side; and what both kinds are called."""
+    certified, likely = table.column("certified"), table.column("likely")
+    if likely is not None:
+        return np.array([one != UNDECIDED for one in likely.plain()]), ("likely", UNDECIDED)
+    if certified is not None:
+        return np.array(certified.plain(), dtype=bool), ("certified", "unknown")
+    status = table.columns().get("status") if table.roles.get("status") == "fact" else None
+    if status is None:
+        return None, ("", "")
+    return np.isin(status, ("certified", "safe", "alarm")), ("certified", "unknown")
 
 
 def _numbers(column: RoleColumn | None, size: int) -> Numbers:

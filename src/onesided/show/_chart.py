@@ -39,11 +39,41 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """A threshold that groups are held against: a number per row, and on which side they are asked.
+
+    >>> import numpy as np
+    >>> Limit(words="at most", values=np.array([5.0, 5.0])).said, Limit.of("at least", 3, 2).one
+    ('at most 5', 3.0)
+    """
+
+    words: str
+    values: Numbers
+
+    @classmethod
+    def of(cls, words: str, value: float, rows: int) -> Limit:
+        """One for all rows."""
+        return cls(words=words, values=np.full(rows, float(value)))
+
+    @property
+    def one(self) -> float | None:
+        """That of all rows; None where each has its own."""
+        found = np.unique(self.values)
+        return float(found[0]) if found.size == 1 else None
+
+    @property
+    def said(self) -> str:
+        """The same in words."""
+        return f"{self.words} {'its own limit' if self.one is None else format(self.one, 'g')}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dots:
     """A dot per group with its bounds, one group below the other.
 
-    estimate: NaN where there is only a bound. label_name: what a group is. limit: where a line
-    stands, of what the groups are certified to have at most.
+    estimate: NaN where there is only a bound. label_name: what a group is. limits: where a line
+    stands. decided: which groups are certified, or likely on one side of it; told apart by shape
+    and colour, ``apart`` in words.
 
     >>> import numpy as np
     >>> Dots(labels=["gym", "bar", "spa"], estimate=np.array([3.0, 1.0, 2.0])).sizes().tolist()
@@ -55,7 +85,9 @@ class Dots:
     lower: Side | None = None
     upper: Side | None = None
     label_name: str = ""
-    limit: float | None = None
+    limits: tuple[Limit, ...] = ()
+    decided: NDArray[np.bool_] | None = None
+    apart: tuple[str, str] = ("certified", "unknown")
 
     def sizes(self) -> Numbers:
         """What groups are ranked by: the estimate, or a bound where there is none."""
@@ -182,8 +214,9 @@ class Panels:
             return replace(side, values=side.values[part], certain=side.certain[part])
 
         lower, upper = some(self.dots.lower), some(self.dots.upper)
-        own = self.dots.estimate[part]
-        return replace(self.dots, labels=self.times, estimate=own, lower=lower, upper=upper)
+        own = {"labels": self.times, "estimate": self.dots.estimate[part]}
+        limits = tuple(replace(one, values=one.values[part]) for one in self.dots.limits)
+        return replace(self.dots, lower=lower, upper=upper, limits=limits, **own)
 
 
 Shape: TypeAlias = Dots | Bars | Heat | Places | Lines | Panels

@@ -33,8 +33,12 @@ _ROLES: Final[Mapping[str, Role]] = {
     "certified": "certified",
     "likely": "likely",
     "coarse": "fact",
+    "own_most": "fact",
+    "own_least": "fact",
     "standard_deviation": "fact",
 }
+# Columns of thresholds, where each row has its own.
+OWN_LIMITS: Final[Mapping[str, str]] = {"own_most": "at most", "own_least": "at least"}
 _MARKS: Final = ("lower_certain", "upper_certain")
 # What names a row, and rows themselves: a number there is written as it stands.
 _NAMES: Final = ("key", "beside", "row")
