@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 from unicodedata import category
 
@@ -25,6 +26,16 @@ def many(number: int, noun: str, *, one: str = "", more: str = "") -> str:
     """
     said = one if number == 1 else more
     return f"{number:,} {noun if number == 1 else plural(noun)}{' ' * bool(said)}{said}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a row, the last of them after an "and".
+
+    >>> listed(["place"]), listed(["place", "sex", "age"])
+    ('place', 'place, sex and age')
+    """
+    *first, last = names or [""]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def plural(noun: str) -> str:

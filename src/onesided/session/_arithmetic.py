@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from itertools import accumulate, chain, count, permutations, product
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from onesided._numbers import Number, exact, readable
+from onesided._numbers import Number, exact, readable, round_down, round_up
 from onesided.errors import ConditionError, ParameterError
 from onesided.fields import is_bool
 from onesided.session._confidence import miss_of
@@ -778,14 +778,8 @@ def _outward(values: Sequence[Fraction | None], side: _Side) -> list[int | float
     """Numbers as people's programs have them: whole, or floats, the next one outward if need be."""
     if all(one is None or one.denominator == 1 for one in values):
         return [None if one is None else int(one) for one in values]
-    sign = -1 if side == "lower" else 1
-    return [None if one is None else _float(one, sign) for one in values]
-
-
-def _float(value: Fraction, sign: int) -> float:
-    near = float(value)
-    wrong = Fraction(near) > value if sign < 0 else Fraction(near) < value
-    return math.nextafter(near, sign * math.inf) if wrong else near
+    rounded = round_down if side == "lower" else round_up
+    return [None if one is None else rounded(one) for one in values]
 
 
 def _named(label: tuple[Any, ...]) -> str:

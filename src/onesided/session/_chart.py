@@ -67,7 +67,8 @@ def shape_of(
     estimate = _numbers(table.column("estimate"), len(table))
     lower, upper = (_bound(table, side, confidence) for side in SIDES)
     called = next((name for name in _NAMES if name in beside), "")
-    labels = [_label(columns, names, row, called) for row in range(len(table))]
+    none = _none(table)
+    labels = [_label(columns, names, row, called, none) for row in range(len(table))]
     if where is not None:
         bound = lower if upper is None else upper
         values = estimate if bound is None or not np.isnan(estimate).all() else bound.values
@@ -89,7 +90,7 @@ def shape_of(
         )
     said = _called(table, [name for name in names if not name.endswith("_to")])
     told = _limits(table, limits)
-    heat = None if told else _heat(columns, names, estimate, said)
+    heat = None if told else _heat(columns, names, estimate, said, none)
     decided, apart = _decided(table)
     return heat or Dots(
         labels=labels,
@@ -109,7 +110,8 @@ def panels_of(
     """The picture of the same groups time after time; the last key says which time it is."""
     columns, (*names, time) = table.columns(), table.names("key")
     called = next((name for name in _NAMES if name in table.names("beside")), "")
-    labels = [_label(columns, names, row, called) for row in range(len(table))]
+    none = _none(table)
+    labels = [_label(columns, names, row, called, none) for row in range(len(table))]
     lower, upper = (_bound(table, side, confidence) for side in SIDES)
     dots = Dots(
         labels=[f"{label} · {name}" for label, name in zip(labels, columns[time], strict=True)],
@@ -203,17 +205,23 @@ def _bound(table: RoleTable, side: Literal["lower", "upper"], confidence: str) -
     return Side(values=values, certain=table.certain(side), confidence=confidence)
 
 
-def _label(columns: Columns, names: Sequence[str], row: int, called: str = "") -> str:
+def _label(columns: Columns, names: Sequence[str], row: int, called: str, none: str) -> str:
     """A group in words, first by its name; the two ends of a bin read as one part."""
     name = columns[called][row] if called else None
     parts = [] if name is None else [_word(name)]
     for name in names:
         if name.endswith("_to") and f"{name[:-3]}_from" in names:
             continue
-        value = "all others" if columns[name][row] is None else _word(columns[name][row])
+        value = none if columns[name][row] is None else _word(columns[name][row])
         end = f"{name[:-5]}_to" if name.endswith("_from") else ""
         parts.append(f"{value} to {_word(columns[end][row])}" if end in names else value)
     return " · ".join(parts) or "all"
+
+
+def _none(table: RoleTable) -> str:
+    """What a group is called that a key does not name."""
+    first = table.column("key")
+    return "" if first is None else first.none
 
 
 def _word(value: Any) -> str:
@@ -238,14 +246,14 @@ def _called(table: RoleTable, names: Sequence[str]) -> list[str]:
 
 
 def _heat(
-    columns: Columns, names: Sequence[str], estimate: Numbers, called: Sequence[str]
+    columns: Columns, names: Sequence[str], estimate: Numbers, called: Sequence[str], none: str
 ) -> Heat | None:
     """Two grouping columns whose values all meet make fields; so do two binned columns."""
     starts = [name for name in names if not name.endswith("_to")]
     if len(starts) != 2 or estimate.size < _FIELDS or np.isnan(estimate).any():
         return None
     ways = [[name, f"{name[:-5]}_to"] if name.endswith("_from") else [name] for name in starts]
-    said = [[_label(columns, way, row) for row in range(estimate.size)] for way in ways]
+    said = [[_label(columns, way, row, "", none) for row in range(estimate.size)] for way in ways]
     down, across = (list(dict.fromkeys(one)) for one in said)
     if len(down) * len(across) != estimate.size or min(len(down), len(across)) < 2:
         return None

@@ -141,7 +141,9 @@ class Release:
     @property
     def table(self) -> RoleTable:
         """The answer: columns with roles, which every surface reads."""
-        return self.told.measured(self.asked.unit_of)
+        margins = any(one.kind == "TableRelease" for one in self.releases)
+        none = "all others" if self.asked.others else "all" if margins else "–"
+        return self.told.measured(self.asked.unit_of, none)
 
     @property
     def releases(self) -> tuple[Release, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from onesided._english import many, one_line
+from onesided._english import listed, many, one_line
 from onesided.errors import ParameterError
 from onesided.fields import Field, Fields, is_flag, is_text, listing, of, read, table
 from onesided.schema import Schema
@@ -174,8 +174,9 @@ class Statement:
     def _asked(self, *, shorten: bool) -> str:
         data = f", in {one_line(self.data)}" if self.data else ""
         units = dict(self.measured)
-        named = ", ".join(in_units(name, units.get(name, "")) for name in self.by)
-        by = f" by {named}{' and all others' if self.others else ''}" if named else ""
+        named = listed([in_units(name, units.get(name, "")) for name in self.by])
+        others = f"{',' * (len(self.by) > 1)} and all others" * self.others
+        by = f" by {named}{others}" if named else ""
         made = "".join(f"; {one_line(one)}" for one in self.made)
         return f"{one_line(self.measure)}{by}{data}{self._where(shorten=shorten)}{made}"
 
@@ -244,7 +245,7 @@ class Nouns:
 
     def column(self, given: Any) -> str:
         """One name or several, in a row."""
-        return ", ".join(in_units(str(one), self.measured.get(one, "")) for one in _named(given))
+        return listed([in_units(str(one), self.measured.get(one, "")) for one in _named(given)])
 
 
 def in_units(name: str, unit: str) -> str:

@@ -26,8 +26,12 @@ def ratio(
 
 
 def outward(lower: Floats, upper: Floats, ends: tuple[float, float]) -> tuple[Floats, Floats]:
-    """The same bounds, further out by more than a few roundings of floats; not beyond the ends."""
-    far = 8 * np.spacing(np.maximum(-lower, upper))
+    """The same bounds, further out by more than a few roundings of floats; not beyond the ends.
+
+    Both at 0 stay there, where nothing was rounded.
+    """
+    widest = np.maximum(-lower, upper)
+    far = np.where(widest == 0, 0, 8 * np.spacing(widest))
     low, high = np.maximum(lower - far, ends[0]), np.minimum(upper + far, ends[1])
     return np.minimum(lower, low), np.maximum(upper, high)
 

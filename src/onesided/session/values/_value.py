@@ -299,7 +299,6 @@ def words_of(context: QueryContext, value: Any, most: int | None) -> str:
     if context.unit is None:
         return said
     if most is None:
-        return f"{said} Each {context.each} counts once, with its own mean."
-    return (
-        f"{said} Each {context.each} counts with at most {most} of its rows in a group, by a hash."
-    )
+        return f"{said} Each {context.each} counts once, with their own mean."
+    of_them = f"at most {most} of their rows in a group, by a hash"
+    return f"{said} Each {context.each} counts with {of_them}."
