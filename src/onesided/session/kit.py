@@ -23,7 +23,7 @@ from onesided.session.sql._questions import (
 from onesided.session.values._noisy_max import Shares
 from onesided.session.values._ratio import halves, quotients, ratio_of
 from onesided.session.values._shifts import Moved, one_value, value_shifts
-from onesided.session.values._sum_noise import SumNoise
+from onesided.session.values._sum import SumNoise
 from onesided.session.workloads._linear import corners
 
 __all__ = [

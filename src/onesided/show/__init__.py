@@ -16,6 +16,8 @@ from onesided.show._chart import (
     Places,
     Shape,
     Side,
+    outline_around,
+    read_outline,
 )
 from onesided.show._formats import (
     FORMATS,
@@ -29,7 +31,6 @@ from onesided.show._formats import (
 )
 from onesided.show._libraries import figure
 from onesided.show._marks import ESTIMATE, GROUND, INK, UNSURE, element, long, text
-from onesided.show._outline import outline_around, read_outline
 from onesided.show._page import TABLE_LIMIT, Card, Page, drawn_twice, fill, moment, resource
 from onesided.show._svg import MOST_PLACES, Picture, svg_text
 from onesided.show._table import (
