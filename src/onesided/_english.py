@@ -83,6 +83,20 @@ def one_line(value: object) -> str:
     )
 
 
+def pointed(text: str, place: int, width: int = 60) -> tuple[str, int, int]:
+    """Where an offset lies in a text, with a part of the line and a caret under it; line, column.
+
+    Control characters are blanks.
+    """
+    before = text[:place]
+    line, column = before.count("\n"), place - before.rfind("\n") - 1
+    first = max(0, column - width // 2)
+    part = text.split("\n")[line][first : first + width]
+    shown = "".join(sign if sign.isprintable() else " " for sign in part)
+    words = f"  line {line + 1}, column {column + 1}:\n    {shown}\n    {' ' * (column - first)}^"
+    return words, line + 1, column + 1
+
+
 def _joins(text: str, place: int) -> bool:
     """Whether a sign joins the emoji before it to the one behind."""
     before, after = text[max(place - 1, 0) : place], text[place + 1 : place + 2]

@@ -150,7 +150,9 @@ def tightest(given: Sequence[Interval], sums: Sequence[Sum]) -> list[Interval]:
             _pass(held, one)
         if before == held:
             break
-    if len(held) > _SMALL or find_spec("scipy") is None or not _cross(sums):
+    parts = [at for one in sums if len(one.parts) > 1 for at in one.parts]
+    crossing = len(set(parts)) < len(parts)  # some number is a part of two sums of several
+    if len(held) > _SMALL or find_spec("scipy") is None or not crossing:
         return held
     # What the best weights of all inequalities say of each number.
     import numpy as np  # noqa: PLC0415 - as SciPy is
@@ -204,12 +206,6 @@ def _narrow(held: list[Interval], at: int, found: Interval, *, lower: bool, uppe
     """Take the sides of ``found`` that follow, where they say more."""
     told = Interval(found.lower if lower else None, found.upper if upper else None)
     held[at] = held[at].both(told)
-
-
-def _cross(sums: Sequence[Sum]) -> bool:
-    """Whether some number is a part of two sums of several."""
-    parts = [at for one in sums if len(one.parts) > 1 for at in one.parts]
-    return len(set(parts)) < len(parts)
 
 
 _Side: TypeAlias = Literal["lower", "upper"]
@@ -384,7 +380,10 @@ class Bounds:
                     hint="Tighten answers under one policy.",
                 )
             mine = merged.get(other.asked)
-            if other.asked is None or (mine is None and not _related(other, merged.values())):
+            if other.asked is None or (
+                mine is None
+                and not any(_finer(other, one) or _finer(one, other) for one in merged.values())
+            ):
                 raise ParameterError(
                     f"Nothing says that these are the same numbers: {self.about}, and "
                     f"{other.about}.{_differs(self, other)}",
@@ -630,10 +629,6 @@ def _differs(one: Bounds, other: Bounds) -> str:
     if by == of and mine == its:
         return " Their keys differ." if keys != others else f" One says {cut!r}, one {also!r}."
     return ""
-
-
-def _related(one: Bounds, others: Iterable[Bounds]) -> bool:
-    return any(_finer(one, other) or _finer(other, one) for other in others)
 
 
 def _sums(
