@@ -34,10 +34,9 @@ from onesided.session._asks import Asks, asking
 from onesided.session._cohorts import calendar_for, dated, paid_by
 from onesided.session._completed import Completer
 from onesided.session._context import QueryContext, opened
-from onesided.session._free_sample import left_free, offered
 from onesided.session._health import Inspected, health_in, inspected
 from onesided.session._own_mechanism import OwnMechanism
-from onesided.session._plan import Plan, all_keep, require_a_promise
+from onesided.session._plan import Plan, all_keep, left_free, offered, require_a_promise
 from onesided.session._question import (
     CONTENT_TYPE,
     LABEL,

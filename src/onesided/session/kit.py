@@ -5,9 +5,9 @@ from typing import Any
 from onesided.session._arithmetic import Interval, Row, Sum, tightest
 from onesided.session._asks import QUESTIONS, Asks
 from onesided.session._count import with_delta
-from onesided.session._free_sample import free_sample, offered
 from onesided.session._groups import Groups
 from onesided.session._json import required
+from onesided.session._plan import free_sample, offered
 from onesided.session._question import PreparedQuery, require_question
 from onesided.session._recall import kept, read_for, refuse_asserting
 from onesided.session._release import frame_of

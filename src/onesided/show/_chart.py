@@ -270,7 +270,7 @@ def sides_of(shape: Dots | Bars) -> list[tuple[Literal["lower", "upper"], Side]]
 
 _WIDE: Final = 2.0  # degrees; on narrower maps the coasts would be drawn in the wrong place
 _MOST_BYTES: Final = 2**23
-_MOST_POINTS: Final = 100_000
+_MOST_CORNERS: Final = 100_000
 _DEEPEST: Final = 8  # collections within collections
 _LINES: Final[Mapping[str, int]] = {  # how deep a geometry's lines lie in its coordinates
     "LineString": 0,
@@ -325,8 +325,8 @@ def read_outline(given: object) -> Outline:
     lines, points = [], 0
     for line in _geometry(found, 0):
         points += len(line)
-        if points > _MOST_POINTS:
-            raise _refused(f"It has more than {_MOST_POINTS:,} points.", "Simplify it first.")
+        if points > _MOST_CORNERS:
+            raise _refused(f"It has more than {_MOST_CORNERS:,} points.", "Simplify it first.")
         pairs = [_point(pair) for pair in line]
         lines.append(([pair[1] for pair in pairs], [pair[0] for pair in pairs]))
     if not lines:
