@@ -137,6 +137,8 @@ def test_bounds_of_a_proportion_hold_it_whatever_floats_round():
         low, up = _outward(np.array([end]), np.array([end]), (0.0, 1.0))
         assert low[0] < end
         assert up[0] > end or end == 1.0
+    zero = _outward(np.zeros(1), np.zeros(1), (-1.0, 1.0))
+    assert [end.tolist() for end in zero] == [[0.0], [0.0]]  # nothing was rounded
 
 
 @pytest.mark.parametrize("family", ["presence", "addition_only", "unbounded", "bounded"])
