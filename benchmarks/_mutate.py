@@ -243,8 +243,7 @@ PRICED = {
         "_weighted",
         "value_shifts",
     ),
-    "onesided.session.values._sum": ("Sum.shifts",),
-    "onesided.session.values._sum_noise": ("SumNoise.for_shifts",),
+    "onesided.session.values._sum": ("Sum.shifts", "SumNoise.for_shifts"),
     "onesided.session.workloads._cells": (
         "_Laid.of_points",
         "_of_globe",

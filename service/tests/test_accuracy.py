@@ -20,7 +20,7 @@ from onesided.noise import NotPrivateSeededNoise
 from onesided.session import Count, Histogram, Sum
 from onesided_service._accuracy import accurate, half_width
 from onesided_service._api import WANTED
-from onesided_service._examples import examples_of
+from onesided_service._form import examples_of
 
 spec = importlib.util.spec_from_file_location("pages", Path(__file__).with_name("test_pages.py"))
 pages = importlib.util.module_from_spec(spec)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 from unicodedata import category
 
@@ -25,6 +26,16 @@ def many(number: int, noun: str, *, one: str = "", more: str = "") -> str:
     """
     said = one if number == 1 else more
     return f"{number:,} {noun if number == 1 else plural(noun)}{' ' * bool(said)}{said}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a row, the last of them after an "and".
+
+    >>> listed(["place"]), listed(["place", "sex", "age"])
+    ('place', 'place, sex and age')
+    """
+    *first, last = names or [""]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def plural(noun: str) -> str:
@@ -70,6 +81,20 @@ def one_line(value: object) -> str:
         else ascii(sign)[1:-1]
         for place, sign in enumerate(text)
     )
+
+
+def pointed(text: str, place: int, width: int = 60) -> tuple[str, int, int]:
+    """Where an offset lies in a text, with a part of the line and a caret under it; line, column.
+
+    Control characters are blanks.
+    """
+    before = text[:place]
+    line, column = before.count("\n"), place - before.rfind("\n") - 1
+    first = max(0, column - width // 2)
+    part = text.split("\n")[line][first : first + width]
+    shown = "".join(sign if sign.isprintable() else " " for sign in part)
+    words = f"  line {line + 1}, column {column + 1}:\n    {shown}\n    {' ' * (column - first)}^"
+    return words, line + 1, column + 1
 
 
 def _joins(text: str, place: int) -> bool:

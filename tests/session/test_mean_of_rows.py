@@ -11,7 +11,7 @@ import onesided as od
 from onesided import errors
 from onesided.noise import NotPrivateSeededNoise
 from onesided.session import Mean, Variance
-from onesided.session.values._floats import outward as _outward
+from onesided.session.values._value import outward as _outward
 
 ROWS = {
     "person": [1] * 6 + [2, 3, 3],
@@ -39,7 +39,7 @@ def test_at_most_so_many_rows_of_a_unit_count_on_every_engine(engine):
     assert told.value == pytest.approx(48 / 9, abs=0.01)
     spread = asked.variance("v", bounds=(0, 10), of="rows", max_rows=9, epsilon=10**4)
     assert spread.value == pytest.approx(np.var(ROWS["v"]), abs=0.01)
-    assert "at most 9 of its rows" in str(told.guarantee)
+    assert "at most 9 of their rows" in str(told.guarantee)
 
 
 def test_by_group_each_pair_has_its_own_rows(engine):
@@ -137,6 +137,8 @@ def test_bounds_of_a_proportion_hold_it_whatever_floats_round():
         low, up = _outward(np.array([end]), np.array([end]), (0.0, 1.0))
         assert low[0] < end
         assert up[0] > end or end == 1.0
+    zero = _outward(np.zeros(1), np.zeros(1), (-1.0, 1.0))
+    assert [end.tolist() for end in zero] == [[0.0], [0.0]]  # nothing was rounded
 
 
 @pytest.mark.parametrize("family", ["presence", "addition_only", "unbounded", "bounded"])

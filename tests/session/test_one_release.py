@@ -38,6 +38,8 @@ QUESTIONS = {
     "above": (PRESENCE, S.Above(1, max_answers=1, **PLACE, epsilon=60)),
     "adaptive": (PRESENCE, S.Above(1, max_answers=1, adaptive=True, **PLACE, epsilon=60)),
     "at_most": (PRESENCE, S.AtMost(1, **PLACE, epsilon=60)),
+    "own limits": (PRESENCE, S.AtMost([1, 2, 3], **PLACE, epsilon=60)),
+    "likely": (od.policy.bounded(), S.AtMost(1, **PLACE, max_groups=2, epsilon=60)),
     "at_least": (SENSITIVE, S.AtLeast(1, **PLACE, counted="open", max_groups=2, epsilon=60)),
     "enclose": (PRESENCE, S.Enclosed(**PLACE, epsilon=1, delta="1/100")),
     "sum": (ADDED, S.Sum("age", **TOTALS, **PLACE, epsilon=90)),
@@ -199,6 +201,22 @@ def test_steps_of_a_monitor_read_alike():
     assert again.interval.upper.tolist() == release.interval.upper.tolist() == [1, 2]
     assert again.interval.upper_certain
     assert again.table == release.table
+    shapes = [one.chart().shape for one in (release, again)]
+    assert repr(shapes[0]) == repr(shapes[1])
+    assert [one.said for one in shapes[1].limits] == ["at most 1"]
+    assert shapes[1].decided.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("name", ["at_most", "own limits", "likely", "at_least", "above"])
+def test_thresholds_are_drawn_wherever_an_answer_comes_from(name):
+    release = a_file(name)
+    drawn = str(release.plot())
+    own = name == "own limits"
+    assert [one.one for one in release.chart().shape.limits] == [None if own else 1]
+    side = "least" if name == "at_least" else "most"
+    assert f"at {side} {'its own limit' if own else 1}<" in drawn
+    words = ("likely", "undecided") if name == "likely" else ("certified", "unknown")
+    assert all(f">{one}<" in drawn for one in words)
 
 
 def test_the_frame_is_of_the_type_that_the_caller_names():

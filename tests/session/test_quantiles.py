@@ -102,7 +102,7 @@ def test_the_smallest_and_the_largest_are_the_tables_own_where_records_move_whol
     # The largest of 1 to 5: 21, 30.6, -5, 70, 33; the smallest: 10, 30.6, -5, 40, 33.
     assert np.rint(top.estimates[0]).tolist() == [1, 1, 2, 4, 4, 5, 5, 5]
     assert np.rint(least.estimates[0]).tolist() == [1, 2, 2, 4, 5, 5, 5, 5]
-    assert "Each 'person' counts once, with its largest row." in top.cut
+    assert "Each 'person' counts once, with their largest row." in top.cut
     assert "may have been cut" not in top.cut + least.cut
     assert set(top.guarantee.epsilon.values()) == {BIG}  # of one value of each unit
     with pytest.raises(errors.ParameterError, match="cut to some of their values"):
@@ -140,7 +140,7 @@ def test_the_smallest_and_largest_are_counted_and_keep_their_certain_side():
 
 def test_what_it_says_of_itself():
     told = session(pl.DataFrame(COLUMNS)).median("age", bounds=(0, 99), epsilon=1)
-    assert "with its own mean" in str(told)
+    assert "with their own mean" in str(told)
     assert "clipped to 0 .. 99" in str(told)
     assert told.summary == f"Within {told.rank_error[0]:.3g} ranks (95 %)."
     with pytest.raises(errors.ParameterError, match="no bounds"):

@@ -119,6 +119,7 @@ SURFACES = {
         written(release, folder, "csv").parent / "guarantee.json"
     ).read_text(),
 }
+IN_BINS = {"histogram"}
 CUTTING = {*QUESTIONS} - {"linear", "ranges", "sql"}
 
 
@@ -136,8 +137,9 @@ def test_every_surface_says_the_condition_what_is_cut_and_what_is_missing(
     told = SURFACES[surface](release, tmp_path)
     assert f"where {WHERE}" in told
     assert MISSING in told
-    assert CUT not in "".join(release.warnings) or CUT in told
-    assert (CUT in "".join(release.warnings)) == (question in CUTTING)
+    cut = CUT.replace("group", "bin") if question in IN_BINS else CUT
+    assert cut not in "".join(release.warnings) or cut in told
+    assert (cut in "".join(release.warnings)) == (question in CUTTING)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -168,6 +170,26 @@ def test_thresholds_of_their_own_are_stated():
     assert several.title == "At most a group's own limit of units (person) by place"
     many = session().above([3, 5], max_answers=1, epsilon=9, **own)
     assert many.title == "At most a group's own limit of units (person) or a noisy number by place"
+
+
+def test_a_group_without_a_name_says_which_it_is():
+    """A margin is all, and a last group all others: in text, in HTML and in the picture."""
+    asked, more = session(), {"max_groups": 1, "on_excess": "truncate", "epsilon": 9}
+    others = asked.count(by="place", keys=["gym"], others=True, **more)
+    rows = others.table.lines(rows=9)
+    assert [line.split("  ")[0] for line in rows[1:]] == ["gym", "all others"]
+    assert others.title == "Number of units (person) by place and all others"
+    both = {"by": ["place", "pay"], "keys": od.cross(place=["gym"], pay=[9, 99])}
+    assert asked.count(others=True, **both, **more).title.endswith(
+        "by place and pay, and all others"
+    )
+    alone = od.Session(ROWS, policy=od.policy.addition_only(), budget=99)
+    table = release_from_json(release_to_json(alone.table(margins=True, epsilon=9, **both)))
+    assert table.columns()["place"][0] is None  # as programs have it
+    assert table.table.lines(rows=1)[1].split()[:2] == ["all", "all"]
+    assert table.title == "Number of rows by place and pay"
+    two = alone.histogram({"pay": [0, 9, 99], "person": [0, 9]}, epsilon=9)
+    assert two.title == "Number of rows in bins of pay and person"
 
 
 def test_units_are_called_by_the_schemas_noun():

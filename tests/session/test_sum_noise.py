@@ -12,7 +12,7 @@ from onesided.ledger import decode_columns
 from onesided.mechanism import StairSums, Sums
 from onesided.noise import NotPrivateSeededNoise
 from onesided.session import Sum
-from onesided.session.values import _sum_noise
+from onesided.session.values import _sum
 
 TABLE = pl.DataFrame(
     {"person": [1, 1, 2, 3, 4], "place": list("abaab"), "pay": [10, 20, 35, 64, 80]}
@@ -111,11 +111,11 @@ def test_a_stored_answer_is_told_with_the_noise_it_was_drawn_with(drawn, monkeyp
     asked = session()
     question = Asked("pay", bounds=(0, 100), epsilon=4, id="once", confidence="0.99")
     if drawn == "slopes":
-        monkeypatch.setattr(_sum_noise, "_WORTH", 0)
+        monkeypatch.setattr(_sum, "_WORTH", 0)
     first, left = asked.ask(question), asked.remaining
     mechanism = asked.plan(question).mechanism
     assert isinstance(mechanism, Sums if drawn == "slopes" else StairSums)
-    monkeypatch.setattr(_sum_noise, "_WORTH", 0.999 if drawn == "slopes" else 0)
+    monkeypatch.setattr(_sum, "_WORTH", 0.999 if drawn == "slopes" else 0)
     assert type(asked.plan(question).mechanism) is not type(mechanism)
     again = asked.ask(replace(question, again=True))
     assert again.columns() == first.columns()

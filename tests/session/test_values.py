@@ -74,7 +74,7 @@ def test_means_and_variances_on_every_engine(engine):
     by_place = asked.mean(
         "age", bounds=(0, 100), epsilon=BIG, by="place", keys=["a", "b"], max_groups=2
     )
-    # person 4 is at b twice, and counts there once, with its own mean
+    # person 4 is at b twice, and counts there once, with their own mean
     assert by_place.estimate.tolist() == pytest.approx([109 / 3, 45], abs=0.01)
 
 
@@ -86,7 +86,7 @@ def test_a_mean_is_of_each_units_own_mean_on_every_engine(engine):
     asked = session(engine(table))
     told = asked.mean("value", bounds=(-8, 20), epsilon=BIG)
     assert told.value == pytest.approx(np.mean(own), abs=0.01)
-    assert "counts once, with its own mean" in told.guarantee.about
+    assert "counts once, with their own mean" in told.guarantee.about
     spread = asked.variance("value", bounds=(-8, 20), epsilon=BIG)
     assert spread.value == pytest.approx(np.var(own), abs=0.5)
     halves = session(engine(table)).mean("value", bounds=(-8, 20), step="1/4", epsilon=BIG)

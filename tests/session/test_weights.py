@@ -30,7 +30,7 @@ def test_each_unit_counts_for_its_own_clipped_weight(engine):
     assert told.estimate.tolist() == [3.5, 10]
     assert told.interval.upper_certain
     assert "clipped to 0 .. 10" in told.cut
-    assert "Each 'person' counts once, with its own mean" in told.cut
+    assert "Each 'person' counts once, with their own mean" in told.cut
     assert "Rows without a value of 'w' are left out" in told.cut
     assert told.title == "Number of units (person), weighted by w by place"
     rows = opened(engine(ROWS), unit=None).count(**WEIGHTS, **BY, epsilon=10**4)

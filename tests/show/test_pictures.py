@@ -15,6 +15,7 @@ from onesided.show import (
     Chart,
     Dots,
     Heat,
+    Limit,
     Lines,
     Panels,
     Picture,
@@ -58,7 +59,7 @@ def _dots(size, random):
 def _only_bounds(size, random):
     told = _dots(size, random)
     mixed = side(told["upper"].values, certain=random.random(size) < 0.5)
-    words = {"label_name": "place · age", "limit": 300.0}
+    words = {"label_name": "place · age", "limits": (Limit.of("at most", 300, size),)}
     return Dots(labels=told["labels"], estimate=np.full(size, np.nan), upper=mixed, **words)
 
 
@@ -103,7 +104,9 @@ def _panels(size, random):
     times, told = [f"2026-11-{n + 1:02}" for n in range(14)], _dots(14 * size, random)
     told["upper"].certain[::3] = False
     names = _dots(size, random)["labels"]
-    return Panels(labels=names, times=times, dots=Dots(**told, limit=200.0))
+    return Panels(
+        labels=names, times=times, dots=Dots(**told, limits=(Limit.of("at most", 200, 14 * size),))
+    )
 
 
 KINDS = {

@@ -174,7 +174,7 @@ def test_groups_with_positions_are_a_map():
     assert shape.longitude.tolist() == [13.4, 13.5, 13.3]
     assert shape.certified.tolist() == release.certainly_at_most(2).tolist()
     assert "unknown" in said(release.plot(positions=where, at_most=0))
-    assert release.shape(positions=False, at_most=2).limit == 2
+    assert release.shape(positions=False, at_most=2).limits[0].one == 2
     with pytest.raises(errors.ParameterError, match="nowhere on Earth"):
         release.plot(positions=[(134, 52), (52.6, 13.5), (52.4, 13.3)])
     with pytest.raises(errors.ParameterError, match="1 pair for 3 rows"):

@@ -33,7 +33,6 @@ from onesided_service._curation import published_as
 from onesided_service._datasets import Dataset
 from onesided_service._doors import COOKIE, count_known, count_unknown, service_of
 from onesided_service._errors import ServiceError, not_found
-from onesided_service._examples import condition_of, examples_of
 from onesided_service._form import (
     CLOSE,
     FORM,
@@ -46,6 +45,8 @@ from onesided_service._form import (
     UNKNOWNS,
     WITHIN,
     Asked,
+    condition_of,
+    examples_of,
     named_once,
 )
 from onesided_service._made_up import MOST_ROWS, made_up_csv

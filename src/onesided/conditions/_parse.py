@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
-from onesided._english import a
+from onesided._english import a, pointed
 from onesided.conditions import _tree as syntax
 from onesided.conditions._tree import Node
 from onesided.errors import ConditionError
@@ -74,15 +74,9 @@ class Source:
 
     def error(self, reason: str, place: int, hint: str = WORKS) -> ConditionError:
         """An error about ``place``, an offset, with the line and a caret under it."""
-        before = self.text[:place]
-        line, column = before.count("\n") + 1, place - (before.rfind("\n") + 1) + 1
-        shown, caret = _around(self.text.split("\n")[line - 1], column - 1)
+        words, line, column = pointed(self.text, place)
         return ConditionError(
-            f"{reason}\n  line {line}, column {column}:\n    {shown}\n    {' ' * caret}^",
-            hint=hint,
-            place=place,
-            line=line,
-            column=column,
+            f"{reason}\n{words}", hint=hint, place=place, line=line, column=column
         )
 
     def check(self) -> list[tuple[str, int]]:
@@ -202,13 +196,6 @@ class _Depth:
                 place,
                 "Write it flatter, or compute a column first.",
             )
-
-
-def _around(line: str, at: int, width: int = 60) -> tuple[str, int]:
-    """A part of a long line, and where in it the place is; control characters are blanks."""
-    first = max(0, at - width // 2)
-    shown = "".join(c if c.isprintable() else " " for c in line[first : first + width])
-    return shown, at - first
 
 
 # Text to tree: sqlglot reads it, and a closed table of its nodes decides.

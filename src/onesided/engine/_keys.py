@@ -189,7 +189,17 @@ _SIDES: Final = (
 _DEVIATION: Final = "standard_deviation"
 _BOUNDS: Final = ("lower", "upper", "lower_certain", "upper_certain")
 _ANSWERS: Final = frozenset(
-    ["estimate", *_BOUNDS, "certified", "likely", "coarse", "q", _DEVIATION]
+    [
+        "estimate",
+        *_BOUNDS,
+        "certified",
+        "likely",
+        "coarse",
+        "q",
+        "own_most",
+        "own_least",
+        _DEVIATION,
+    ]
 )
 
 

@@ -245,6 +245,9 @@ class MonitorRelease(Release):
         told: dict[str, Any] = {**keys, **came, "status": self.status, "at_most": self.upper_bounds}
         if self.rules.alarms is not None:
             told["open_at_least"], roles["open_at_least"] = self.lower_bounds, "lower"
+        for name, levels in (("own_most", self.rules.thresholds), ("own_least", self.rules.alarms)):
+            if levels is not None and np.unique(levels).size > 1:
+                told[name], roles[name] = levels, "fact"
         sure = tuple(name for name, role in roles.items() if role in ("upper", "lower"))
         return RoleTable.of(told, beside=tuple(came), roles=roles, sure=sure)
 

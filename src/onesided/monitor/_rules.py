@@ -321,20 +321,18 @@ class Rules:
     @cached_property
     def statement(self) -> Statement:
         """What every step is about."""
-        levels = np.unique(self.thresholds)
-        most = f"{levels[0]:,}" if levels.size == 1 else "its own number of"
-        units = "unit" if most == "1" else "units"
-        within = (
-            ""
-            if self.window is None
-            else f" within {length_text(self.window) if self.scale.dated else self.window}"
-        )
-        measure = f"At most {most} {units}{within}"
+        levels = {"at_most": level_of(self.thresholds)}
         if self.alarms is not None:
-            levels = np.unique(self.alarms)
-            least = f"{levels[0]:,}" if levels.size == 1 else "its own number of"
-            measure += f"; alarm: at least {least} whose visit is open"
-        return Statement(measure=measure, by=self.keys.names)
+            levels["at_least"] = level_of(self.alarms)
+        limits = {name: level for name, level in levels.items() if isinstance(level, int)}
+        said = {n: f"{limits[n]:,}" if n in limits else "its own number of" for n in levels}
+        measure = f"At most {said['at_most']} unit{'s' * (said['at_most'] != '1')}"
+        if self.window is not None:
+            length = length_text(self.window) if self.scale.dated else self.window
+            measure += f" within {length}"
+        if self.alarms is not None:
+            measure += f"; alarm: at least {said['at_least']} whose visit is open"
+        return Statement(measure=measure, by=self.keys.names, **limits)
 
     def cutoff(self, clock: int) -> int | None:
         """What is not after this has expired; None if nothing ever does."""
@@ -617,6 +615,8 @@ class Guarantees:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The statements for people, with their numbers."""
+        if self.rules.alarms is not None:
+            return _of_alarms(self)
         return _stream(self) if self.rules.window is not None else _designated(self)
 
     def as_dict(self) -> dict[str, object]:
@@ -653,8 +653,6 @@ def _stream(promise: Guarantees) -> tuple[str, ...]:
     fall, m = rules.fall, rules.charges
     many = "any visit" if fall == 1 else f"any {fall} visits of one person"
     twice = promise.person(places=fall)
-    if rules.alarms is not None:
-        return _of_alarms(promise)
     return (
         f"One visit: whatever is published, from the first step to the last, is at most "
         f"{_odds(promise.visit)} times as likely as if that visit had not been made "
@@ -706,10 +704,7 @@ def _of_alarms(promise: Guarantees) -> tuple[str, ...]:
 
 def _designated(promise: Guarantees) -> tuple[str, ...]:
     rules = promise.rules
-    if rules.alarms is not None:
-        return _of_alarms(promise)
-    fall = rules.fall
-    ever = promise.for_ever
+    fall, ever = rules.fall, promise.for_ever
     return (
         f"One visit: whatever is published is at most {_odds(promise.visit)} times as likely as if "
         f"that visit had not been made (ε = {text(promise.visit)}).",

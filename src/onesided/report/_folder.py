@@ -62,7 +62,7 @@ class Publication:
     def statement(self) -> Statement:
         """What the page is about."""
         told = self.release.statement
-        return told if self.threshold is None else told.at_most(self.threshold)
+        return told if self.threshold is None else told.certified(self.threshold)
 
     @property
     def first(self) -> tuple[str, ...]:

@@ -143,6 +143,13 @@ class Above(Grouped):
         units = nouns.unit if self.threshold == 1 else nouns.units
         return self.words[several].format(limit=self.threshold, units=units)
 
+    @property
+    def limits(self) -> dict[str, int]:
+        """The threshold of all groups, for statements."""
+        if not isinstance(self.threshold, Integral):
+            return {}
+        return {"at_least" if self.below else "at_most": int(self.threshold)}
+
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
         groups, named = self.groups(context).by_cells(context), self._named()
@@ -227,6 +234,7 @@ class Above(Grouped):
             bounds = made.bounds(noisy, compounds)
             likely = made.decided(bounds, levels)
             columns = {
+                **_own(levels, slice(None), below=self.below),
                 "likely": likely,
                 "estimate": noise.estimate(noisy) if compounds is None else None,
                 **sides(bounds),
@@ -409,6 +417,7 @@ def _told(
     told = of_groups(
         keys.part(reached),
         {
+            **_own(mechanism.thresholds, reached, below=mechanism.below),
             "coarse": None if coarse is None else coarse[reached],
             "certified": certified[reached],
             side: np.maximum(bounds, 0) if mechanism.below else bounds,
@@ -426,6 +435,13 @@ def _told(
             "not_reached": missed.labels() if missed.size else [],
         },
     }
+
+
+def _own(levels: int | Sequence[int], rows: Any, *, below: bool) -> dict[str, Any]:
+    """The column of each group's own limit."""
+    if isinstance(levels, int):
+        return {}
+    return {"own_least" if below else "own_most": np.asarray(levels, dtype=np.int64)[rows]}
 
 
 def _levels(threshold: object, keys: PublicKeys, *, least: int) -> int | Sequence[int]:

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from itertools import accumulate, chain, count, permutations, product
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from onesided._numbers import Number, exact, readable
+from onesided._numbers import Number, exact, readable, round_down, round_up
 from onesided.errors import ConditionError, ParameterError
 from onesided.fields import is_bool
 from onesided.session._confidence import miss_of
@@ -150,7 +150,9 @@ def tightest(given: Sequence[Interval], sums: Sequence[Sum]) -> list[Interval]:
             _pass(held, one)
         if before == held:
             break
-    if len(held) > _SMALL or find_spec("scipy") is None or not _cross(sums):
+    parts = [at for one in sums if len(one.parts) > 1 for at in one.parts]
+    crossing = len(set(parts)) < len(parts)  # some number is a part of two sums of several
+    if len(held) > _SMALL or find_spec("scipy") is None or not crossing:
         return held
     # What the best weights of all inequalities say of each number.
     import numpy as np  # noqa: PLC0415 - as SciPy is
@@ -204,12 +206,6 @@ def _narrow(held: list[Interval], at: int, found: Interval, *, lower: bool, uppe
     """Take the sides of ``found`` that follow, where they say more."""
     told = Interval(found.lower if lower else None, found.upper if upper else None)
     held[at] = held[at].both(told)
-
-
-def _cross(sums: Sequence[Sum]) -> bool:
-    """Whether some number is a part of two sums of several."""
-    parts = [at for one in sums if len(one.parts) > 1 for at in one.parts]
-    return len(set(parts)) < len(parts)
 
 
 _Side: TypeAlias = Literal["lower", "upper"]
@@ -384,7 +380,10 @@ class Bounds:
                     hint="Tighten answers under one policy.",
                 )
             mine = merged.get(other.asked)
-            if other.asked is None or (mine is None and not _related(other, merged.values())):
+            if other.asked is None or (
+                mine is None
+                and not any(_finer(other, one) or _finer(one, other) for one in merged.values())
+            ):
                 raise ParameterError(
                     f"Nothing says that these are the same numbers: {self.about}, and "
                     f"{other.about}.{_differs(self, other)}",
@@ -632,10 +631,6 @@ def _differs(one: Bounds, other: Bounds) -> str:
     return ""
 
 
-def _related(one: Bounds, others: Iterable[Bounds]) -> bool:
-    return any(_finer(one, other) or _finer(other, one) for other in others)
-
-
 def _sums(
     whole: Bounds,
     at: Mapping[tuple[Any, ...], int],
@@ -778,14 +773,8 @@ def _outward(values: Sequence[Fraction | None], side: _Side) -> list[int | float
     """Numbers as people's programs have them: whole, or floats, the next one outward if need be."""
     if all(one is None or one.denominator == 1 for one in values):
         return [None if one is None else int(one) for one in values]
-    sign = -1 if side == "lower" else 1
-    return [None if one is None else _float(one, sign) for one in values]
-
-
-def _float(value: Fraction, sign: int) -> float:
-    near = float(value)
-    wrong = Fraction(near) > value if sign < 0 else Fraction(near) < value
-    return math.nextafter(near, sign * math.inf) if wrong else near
+    rounded = round_down if side == "lower" else round_up
+    return [None if one is None else rounded(one) for one in values]
 
 
 def _named(label: tuple[Any, ...]) -> str:

@@ -6,20 +6,25 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onesided._english import many
 from onesided.engine.kit import position_columns
 from onesided.errors import ParameterError
+from onesided.session._confidence import UNDECIDED
 from onesided.session._statement import in_units
 from onesided.show import (
     MOST_PLACES,
+    OWN_LIMITS,
     SIDES,
     Bars,
     Dots,
     Heat,
+    Limit,
     Lines,
     Numbers,
     Panels,
@@ -39,11 +44,15 @@ _ACROSS: Final = 60  # and above that many, fields cannot be read
 
 
 def shape_of(
-    table: RoleTable, confidence: str = "", *, positions: object = None, limit: float | None = None
+    table: RoleTable,
+    confidence: str = "",
+    *,
+    positions: object = None,
+    limits: Mapping[str, int] = MappingProxyType({}),
 ) -> Shape:
     """The picture of a table of groups, bins or places. Errors: ParameterError.
 
-    limit: of the groups that are certified in a column of that role.
+    limits: the threshold of all groups, by its words; else each may have its own in the table.
     """
     columns = table.columns()
     beside, keys = table.names("beside"), table.names("key", "row")
@@ -58,7 +67,8 @@ def shape_of(
     estimate = _numbers(table.column("estimate"), len(table))
     lower, upper = (_bound(table, side, confidence) for side in SIDES)
     called = next((name for name in _NAMES if name in beside), "")
-    labels = [_label(columns, names, row, called) for row in range(len(table))]
+    none = _none(table)
+    labels = [_label(columns, names, row, called, none) for row in range(len(table))]
     if where is not None:
         bound = lower if upper is None else upper
         values = estimate if bound is None or not np.isnan(estimate).all() else bound.values
@@ -79,31 +89,36 @@ def shape_of(
             left=left, right=right, estimate=estimate, lower=lower, upper=upper, x_name=called
         )
     said = _called(table, [name for name in names if not name.endswith("_to")])
-    heat = None if limit is not None else _heat(columns, names, estimate, said)
+    told = _limits(table, limits)
+    heat = None if told else _heat(columns, names, estimate, said, none)
+    decided, apart = _decided(table)
     return heat or Dots(
         labels=labels,
         estimate=estimate,
         lower=lower,
         upper=upper,
         label_name=" · ".join(said),
-        limit=limit,
+        limits=told,
+        decided=decided,
+        apart=apart,
     )
 
 
 def panels_of(
-    table: RoleTable, times: Sequence[str], confidence: str, *, limit: float | None = None
+    table: RoleTable, times: Sequence[str], confidence: str, *, limits: Mapping[str, int]
 ) -> Panels:
     """The picture of the same groups time after time; the last key says which time it is."""
     columns, (*names, time) = table.columns(), table.names("key")
     called = next((name for name in _NAMES if name in table.names("beside")), "")
-    labels = [_label(columns, names, row, called) for row in range(len(table))]
+    none = _none(table)
+    labels = [_label(columns, names, row, called, none) for row in range(len(table))]
     lower, upper = (_bound(table, side, confidence) for side in SIDES)
     dots = Dots(
         labels=[f"{label} · {name}" for label, name in zip(labels, columns[time], strict=True)],
         estimate=_numbers(table.column("estimate"), len(table)),
         lower=lower,
         upper=upper,
-        limit=limit,
+        limits=_limits(table, limits),
     )
     return Panels(labels=labels[: len(table) // len(times)], times=times, dots=dots)
 
@@ -154,6 +169,28 @@ def over_time(rows: Columns) -> Lines | None:
     return None
 
 
+def _limits(table: RoleTable, limits: Mapping[str, int]) -> tuple[Limit, ...]:
+    """The thresholds of an answer about some: one for all, or one of each row."""
+    own = {OWN_LIMITS[one.name]: one for one in table.parts if one.name in OWN_LIMITS}
+    return (
+        *(Limit.of(words, value, len(table)) for words, value in limits.items()),
+        *(Limit(words=w, values=_numbers(one, len(table))) for w, one in own.items()),
+    )
+
+
+def _decided(table: RoleTable) -> tuple[NDArray[np.bool_] | None, tuple[str, str]]:
+    """Which rows are certified, or else likely on one side; and what both kinds are called."""
+    certified, likely = table.column("certified"), table.column("likely")
+    if likely is not None:
+        return np.array([one != UNDECIDED for one in likely.plain()]), ("likely", UNDECIDED)
+    if certified is not None:
+        return np.array(certified.plain(), dtype=bool), ("certified", "unknown")
+    status = table.columns().get("status") if table.roles.get("status") == "fact" else None
+    if status is None:
+        return None, ("", "")
+    return np.isin(status, ("certified", "safe", "alarm")), ("certified", "unknown")
+
+
 def _numbers(column: RoleColumn | None, size: int) -> Numbers:
     if column is None:
         return np.full(size, np.nan)
@@ -168,17 +205,23 @@ def _bound(table: RoleTable, side: Literal["lower", "upper"], confidence: str) -
     return Side(values=values, certain=table.certain(side), confidence=confidence)
 
 
-def _label(columns: Columns, names: Sequence[str], row: int, called: str = "") -> str:
+def _label(columns: Columns, names: Sequence[str], row: int, called: str, none: str) -> str:
     """A group in words, first by its name; the two ends of a bin read as one part."""
     name = columns[called][row] if called else None
     parts = [] if name is None else [_word(name)]
     for name in names:
         if name.endswith("_to") and f"{name[:-3]}_from" in names:
             continue
-        value = "all others" if columns[name][row] is None else _word(columns[name][row])
+        value = none if columns[name][row] is None else _word(columns[name][row])
         end = f"{name[:-5]}_to" if name.endswith("_from") else ""
         parts.append(f"{value} to {_word(columns[end][row])}" if end in names else value)
     return " · ".join(parts) or "all"
+
+
+def _none(table: RoleTable) -> str:
+    """What a group is called that a key does not name."""
+    first = table.column("key")
+    return "" if first is None else first.none
 
 
 def _word(value: Any) -> str:
@@ -203,14 +246,14 @@ def _called(table: RoleTable, names: Sequence[str]) -> list[str]:
 
 
 def _heat(
-    columns: Columns, names: Sequence[str], estimate: Numbers, called: Sequence[str]
+    columns: Columns, names: Sequence[str], estimate: Numbers, called: Sequence[str], none: str
 ) -> Heat | None:
     """Two grouping columns whose values all meet make fields; so do two binned columns."""
     starts = [name for name in names if not name.endswith("_to")]
     if len(starts) != 2 or estimate.size < _FIELDS or np.isnan(estimate).any():
         return None
     ways = [[name, f"{name[:-5]}_to"] if name.endswith("_from") else [name] for name in starts]
-    said = [[_label(columns, way, row) for row in range(estimate.size)] for way in ways]
+    said = [[_label(columns, way, row, "", none) for row in range(estimate.size)] for way in ways]
     down, across = (list(dict.fromkeys(one)) for one in said)
     if len(down) * len(across) != estimate.size or min(len(down), len(across)) < 2:
         return None

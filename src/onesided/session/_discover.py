@@ -55,30 +55,8 @@ def ordered(kept: nw.DataFrame[Any], names: Sequence[str]) -> Found:
 
     The data's order, an index or a buffer of text would tell what was not published.
     """
-    columns = {name: plain(kept[name]) for name in kept.columns}
-    packed = _packed_keys([columns[name] for name in (LOWER, *names)])
-    if packed is None:
-        turned = kept.sort(LOWER, *names, descending=[True, *[False] * len(names)])
-        return {name: plain(turned[name]) for name in kept.columns}
-    order = np.argsort(packed)
-    return {name: np.asarray(column)[order] for name, column in columns.items()}
-
-
-def _packed_keys(columns: Sequence[Column]) -> IntArray | None:
-    """One number per row that sorts like the columns, the first one falling; None if too large."""
-    arrays = [column for column in columns if isinstance(column, np.ndarray)]
-    if len(arrays) < len(columns) or any(c.dtype.kind not in "ib" or not c.size for c in arrays):
-        return None
-    packed, width = np.zeros(len(columns[0]), dtype=np.int64), 1
-    for place, column in enumerate(arrays):
-        values = np.asarray(column, dtype=np.int64)
-        least, most = int(values.min()), int(values.max())
-        width *= most - least + 1
-        if width >= 2**62:
-            return None
-        packed *= most - least + 1
-        packed += values - least if place else most - values
-    return packed
+    turned = kept.sort(LOWER, *names, descending=[True, *[False] * len(names)])
+    return {name: plain(turned[name]) for name in kept.columns}
 
 
 def plain(series: nw.Series[Any]) -> Column:

@@ -32,15 +32,9 @@ from onesided.session._statement import Nouns
 Made = TypeVar("Made")
 OnExcess = Literal["keep", "truncate", "error"]
 RESULT_COLUMNS: Final = (
-    "estimate",
-    "lower",
-    "upper",
-    "lower_certain",
-    "upper_certain",
-    "certified",
-    "coarse",
-    "likely",
-)
+    "estimate", "lower", "upper", "lower_certain", "upper_certain", "certified", "coarse", "likely",
+    "own_most", "own_least",
+)  # fmt: skip
 _GROUP: Final = "onesided_group"
 _ROWS: Final = (
     "Each row is protected on its own, at a loss for every row of a person: to protect persons, "
@@ -122,6 +116,7 @@ class Grouped:
             query=query,
             excess=excess,
             where=counted_where(self.where, self.unknown),
+            noun="bin" if context.binned.keys() & {*by} else "group",
             left_out=replace(
                 self._left_out(context, by), rises=self.only_rises, gained=gained, lost=lost
             ),
@@ -132,7 +127,8 @@ class Grouped:
 class Groups:
     """Which units are counted in which public groups, and how often one of them may be.
 
-    words: which numbers of theirs are added up, where these may have been cut; "" for counts.
+    words: which numbers of theirs are added up, where these may have been cut; "" for counts. noun:
+    what sentences call a group.
 
     >>> asked = {"unit": "person", "by": ("place",), "where": None, "excess": "truncate"}
     >>> keys = PublicKeys.of(("place",), [("gym",)])
@@ -149,6 +145,7 @@ class Groups:
     others: bool = False
     left_out: LeftOut = NOTHING
     words: str = ""
+    noun: str = "group"
 
     @property
     def told(self) -> PublicKeys:
@@ -241,7 +238,7 @@ class Groups:
         most, left = self.query.max_groups, self.left_out
         every = left.numbers_about if self.words else left.about
         if self.excess == "truncate":
-            groups = many(most or 1, "group")
+            groups = many(most or 1, self.noun)
             return f"About bounded data: whoever is in more than {groups} is counted in {most}."
         if self.excess == "error":
             picked = f" in rows where {self.where.text}" if self.where else ""
@@ -249,7 +246,7 @@ class Groups:
             return (
                 f"{every} Asserted, and found true: no {self.unit}"
                 f"{f' of kind {kinds}' if kinds else ''} is{picked} in more than {most} of the "
-                f"{many(self.told.size, 'group')} listed; data of which that is not true are "
+                f"{many(self.told.size, self.noun)} listed; data of which that is not true are "
                 "promised nothing."
             )
         return every
@@ -263,7 +260,8 @@ class Groups:
 
     def plan(self, context: QueryContext, mechanism: Any, **facts: Any) -> Plan:
         """What ``mechanism`` on these counts costs on each edge."""
-        bounded = f"the bounded data (at most {many(self.query.max_groups or 1, 'group')} per unit)"
+        most = many(self.query.max_groups or 1, self.noun)
+        bounded = f"the bounded data (at most {most} per unit)"
         persons = context.unit is None and (context.policy.covers or 1) > 1
         about = self.left_out.scope(facts.get("certain", ()))
         thinned = f", of {about}" if self.left_out.thinned and about else ""
@@ -303,12 +301,13 @@ class Groups:
         """
         most, said = self.query.max_groups, [self.words]
         if self.excess == "truncate":
+            groups = many(most or 1, self.noun)
             about = "every number and bound here is about data that may have been cut, not about "
             if not self._bounds_cut(certain):
                 about = "a certain lower bound holds of the data as they are, but other numbers "
                 about += "here are about data that may have been cut, not about "
             said.append(
-                f"{self.left_out.counted} in more than {many(most or 1, 'group')} were counted in "
+                f"{self.left_out.counted} in more than {groups} were counted in "
                 f"{most} of them: {about}the data as they are."
             )
         elif self.words:
@@ -361,7 +360,7 @@ class Groups:
         if over:
             raise ContributionError(
                 f"{many(over, 'value')} of {taken.table.called(unit)!r} "
-                f"{'is' if over == 1 else 'are'} in more than {many(most, 'group')} "
+                f"{'is' if over == 1 else 'are'} in more than {many(most, self.noun)} "
                 f"(at most {largest}).",
                 hint="Choose another on_excess, or a larger max_groups from public knowledge, such "
                 "as the rules of a register; these numbers are of the rows and not for "

@@ -141,7 +141,9 @@ class Release:
     @property
     def table(self) -> RoleTable:
         """The answer: columns with roles, which every surface reads."""
-        return self.told.measured(self.asked.unit_of)
+        margins = any(one.kind == "TableRelease" for one in self.releases)
+        none = "all others" if self.asked.others else "all" if margins else "–"
+        return self.told.measured(self.asked.unit_of, none)
 
     @property
     def releases(self) -> tuple[Release, ...]:
@@ -379,7 +381,8 @@ class Release:
             first = told.parts[0]
             values, number = np.unique([str(one) for one in first.plain()], return_counts=True)
             told = RoleTable.of({first.name: values.tolist(), "estimate": number})
-        return shape_of(told, self.bound_words, positions=positions, limit=at_most)
+        limits = self.asked.limits if at_most is None else {"at most": at_most}
+        return shape_of(told, self.bound_words, positions=positions, limits=limits)
 
     def chart(
         self, *, positions: object = None, outline: object = None, at_most: int | None = None

@@ -27,8 +27,7 @@ from onesided.noise import Noise
 from onesided.policy import Policy
 from onesided.session._chart import over_time
 from onesided.session._context import QueryContext
-from onesided.session._free_sample import tellable
-from onesided.session._plan import Plan, promised
+from onesided.session._plan import Plan, promised, tellable
 from onesided.session._question import Answer, Packed, PreparedQuery
 from onesided.session._release import Release
 from onesided.session._statement import Nouns

@@ -104,7 +104,8 @@ class Series(Release):
             )
         if at_most is not None:
             self.certainly_at_most(at_most)
-        return panels_of(self.table, list(self.parts), self.bound_words, limit=at_most)
+        limits = self.asked.limits if at_most is None else {"at most": at_most}
+        return panels_of(self.table, list(self.parts), self.bound_words, limits=limits)
 
     def page(self, table: RoleTable) -> Page:
         """Words and table of a page of them, without a picture."""

@@ -13,7 +13,7 @@ from typing import Any, Self
 from onesided._numbers import Number, positive, readable
 from onesided.accounting import NOTE, SessionTotal, total_of
 from onesided.engine.kit import joined_with, units_of
-from onesided.errors import LedgerError, ParameterError, PolicyError, SqlError, called
+from onesided.errors import LedgerError, ParameterError, SqlError, called
 from onesided.ledger import (
     PURE,
     Account,
@@ -26,6 +26,7 @@ from onesided.ledger import (
     at_delta,
     promised,
 )
+from onesided.mechanism.kit import refuse_no_policy
 from onesided.noise import Noise
 from onesided.policy import Guarantee, Policy
 from onesided.schema import Schema, schema_of
@@ -33,10 +34,9 @@ from onesided.session._asks import Asks, asking
 from onesided.session._cohorts import calendar_for, dated, paid_by
 from onesided.session._completed import Completer
 from onesided.session._context import QueryContext, opened
-from onesided.session._free_sample import left_free, offered
 from onesided.session._health import Inspected, health_in, inspected
 from onesided.session._own_mechanism import OwnMechanism
-from onesided.session._plan import Plan, all_keep, require_a_promise
+from onesided.session._plan import Plan, all_keep, left_free, offered, require_a_promise
 from onesided.session._question import (
     CONTENT_TYPE,
     LABEL,
@@ -115,11 +115,7 @@ class Session(Asks):
         cohort: Calendar | str | None = None,
     ) -> None:
         ledger = address(ledger)
-        if not isinstance(policy, Policy):
-            raise PolicyError(
-                f"policy must be a Policy, got {policy!r}.",
-                hint="Make one with onesided.policy, for example presence(max_groups=3).",
-            )
+        refuse_no_policy(policy)
         total = positive(budget, name="budget")
         self.policy, self.schema = policy, schema_of(schema)
         self.unit = unit = unit if self.schema is None else self.schema.unit_of(unit)

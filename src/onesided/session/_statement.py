@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from onesided._english import many, one_line
+from onesided._english import listed, many, one_line
 from onesided.errors import ParameterError
 from onesided.fields import Field, Fields, is_flag, is_text, listing, of, read, table
 from onesided.schema import Schema
@@ -30,7 +30,8 @@ class Statement:
     measured_in: their unit, such as "minutes"; "" of counts. measured: the columns that are named
     and have a unit, with it. by: the columns that make groups. others: whether one more group holds
     all keys that are not listed. from_zero: whether no number can be below 0, which is not said of
-    counts. where: the condition on rows, as the language writes it; "" where all rows count.
+    counts. at_most, at_least: the threshold that all groups are held against, of a question about
+    one. where: the condition on rows, as the language writes it; "" where all rows count.
     unknown: "possible" where rows count for which the condition is unknown. made: of named columns
     that the table does not have, what they are. reading: a digest of what no word says: how text
     was read, whose rows a unit has where a noun does not tell, who is of the kinds that count,
@@ -55,6 +56,8 @@ class Statement:
     by: tuple[str, ...] = ()
     others: bool = False
     from_zero: bool = False
+    at_most: int | None = None
+    at_least: int | None = None
     where: str = ""
     unknown: str = "recorded"
     made: tuple[str, ...] = ()
@@ -82,6 +85,12 @@ class Statement:
         return heading, "" if whole == f"{heading}." else whole
 
     @property
+    def limits(self) -> dict[str, int]:
+        """The thresholds of all groups, by their words."""
+        told = {"at most": self.at_most, "at least": self.at_least}
+        return {words: limit for words, limit in told.items() if limit is not None}
+
+    @property
     def rows(self) -> str:
         """Which rows count, in full, such as "where x < 5 or unknown"."""
         return self._where(shorten=False)[2:] or "all rows"
@@ -98,10 +107,10 @@ class Statement:
         """The same without what was said of one release of it."""
         return replace(self, first=(), promise="", confidence="", entry=None, drawn="")
 
-    def at_most(self, threshold: int) -> Statement:
-        """The same of counts, where what is asked is which are certainly so small."""
+    def certified(self, threshold: int) -> Statement:
+        """The same of counts, where what is asked is which are certainly at most so large."""
         number = "one of the" if threshold == 1 else f"{threshold:,}"
-        return replace(self, measure=f"At most {number} {self.units}")
+        return replace(self, measure=f"At most {number} {self.units}", at_most=threshold)
 
     def likely(self, words: str) -> Statement:
         """The same of what is decided and not certain. words: how sure; "" for what is certain."""
@@ -165,8 +174,9 @@ class Statement:
     def _asked(self, *, shorten: bool) -> str:
         data = f", in {one_line(self.data)}" if self.data else ""
         units = dict(self.measured)
-        named = ", ".join(in_units(name, units.get(name, "")) for name in self.by)
-        by = f" by {named}{' and all others' if self.others else ''}" if named else ""
+        named = listed([in_units(name, units.get(name, "")) for name in self.by])
+        others = f"{',' * (len(self.by) > 1)} and all others" * self.others
+        by = f" by {named}{others}" if named else ""
         made = "".join(f"; {one_line(one)}" for one in self.made)
         return f"{one_line(self.measure)}{by}{data}{self._where(shorten=shorten)}{made}"
 
@@ -194,7 +204,7 @@ _READ: Final[Fields] = {
     **{name: Field(listing(is_text), default=()) for name in _LISTS},
     "measured": Field(table(is_text), default=()),
     **{name: Field(is_flag, default=False) for name in ("others", "from_zero")},
-    "entry": Field(of("a number", int), default=None),
+    **{name: Field(of("a number", int), default=None) for name in ("at_most", "at_least", "entry")},
     "parts": Field(listing(of("a table", dict)), default=()),
 }
 # What bounds hold with that are not certain: the words of a confidence, or several.
@@ -235,7 +245,7 @@ class Nouns:
 
     def column(self, given: Any) -> str:
         """One name or several, in a row."""
-        return ", ".join(in_units(str(one), self.measured.get(one, "")) for one in _named(given))
+        return listed([in_units(str(one), self.measured.get(one, "")) for one in _named(given)])
 
 
 def in_units(name: str, unit: str) -> str:
@@ -293,6 +303,7 @@ def statement_of(
         by=by,
         others=getattr(question, "others", False) is True,
         from_zero=getattr(question, "from_zero", False),
+        **getattr(question, "limits", {}),
         where="" if where is None else where.text,
         unknown=question.unknown if unsure else "recorded",
     )

@@ -380,10 +380,7 @@ class SizeLook(Valued):
             return bare.span(Shift(rise=moved, fall=moved if dropped else 0))
 
         moves = [
-            Move(edge, shift, epsilon * edge.weight)
-            for edge, some in shifts.items()
-            for shift in some
-            if shift.rise or shift.fall
+            Move(edge, one, epsilon * edge.weight) for edge, some in shifts.items() for one in some
         ]
         rate = largest_rate(moves, span)
         mechanism = NoisyMaxRank(rate, above=self.above, candidates=candidates)

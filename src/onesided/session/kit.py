@@ -5,9 +5,9 @@ from typing import Any
 from onesided.session._arithmetic import Interval, Row, Sum, tightest
 from onesided.session._asks import QUESTIONS, Asks
 from onesided.session._count import with_delta
-from onesided.session._free_sample import free_sample, offered
 from onesided.session._groups import Groups
 from onesided.session._json import required
+from onesided.session._plan import free_sample, offered
 from onesided.session._question import PreparedQuery, require_question
 from onesided.session._recall import kept, read_for, refuse_asserting
 from onesided.session._release import frame_of
@@ -23,7 +23,7 @@ from onesided.session.sql._questions import (
 from onesided.session.values._noisy_max import Shares
 from onesided.session.values._ratio import halves, quotients, ratio_of
 from onesided.session.values._shifts import Moved, one_value, value_shifts
-from onesided.session.values._sum_noise import SumNoise
+from onesided.session.values._sum import SumNoise
 from onesided.session.workloads._linear import corners
 
 __all__ = [

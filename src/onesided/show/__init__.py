@@ -8,6 +8,7 @@ from onesided.show._chart import (
     Chart,
     Dots,
     Heat,
+    Limit,
     Lines,
     Numbers,
     Outline,
@@ -15,6 +16,8 @@ from onesided.show._chart import (
     Places,
     Shape,
     Side,
+    outline_around,
+    read_outline,
 )
 from onesided.show._formats import (
     FORMATS,
@@ -28,11 +31,11 @@ from onesided.show._formats import (
 )
 from onesided.show._libraries import figure
 from onesided.show._marks import ESTIMATE, GROUND, INK, UNSURE, element, long, text
-from onesided.show._outline import outline_around, read_outline
 from onesided.show._page import TABLE_LIMIT, Card, Page, drawn_twice, fill, moment, resource
 from onesided.show._svg import MOST_PLACES, Picture, svg_text
 from onesided.show._table import (
     EMPTY,
+    OWN_LIMITS,
     SIDES,
     Crossed,
     Role,
@@ -46,11 +49,11 @@ from onesided.show._table import (
 )
 
 __all__ = [
-    "EMPTY", "ESTIMATE", "FORMATS", "GROUND", "INK", "MOST_PLACES", "SIDES", "TABLE_LIMIT",
-    "UNSURE", "Bars", "Card", "Chart", "Crossed", "Dots", "Heat", "Lines", "NewFolder", "Numbers",
-    "Outline", "Page", "Panels", "Picture", "Places", "Role", "RoleColumn", "RoleTable", "Shape",
-    "Shown", "Side", "cell_text", "crossed", "crossed_html", "csv_text", "drawn_twice", "element",
-    "figure", "fill", "long", "moment", "new_folder", "outline_around", "read_outline",
-    "require_formats", "require_sheet", "require_structure", "resource", "svg_text", "text",
-    "unwritable", "write_tables",
+    "EMPTY", "ESTIMATE", "FORMATS", "GROUND", "INK", "MOST_PLACES", "OWN_LIMITS", "SIDES",
+    "TABLE_LIMIT", "UNSURE", "Bars", "Card", "Chart", "Crossed", "Dots", "Heat", "Limit",
+    "Lines", "NewFolder", "Numbers", "Outline", "Page", "Panels", "Picture", "Places", "Role",
+    "RoleColumn", "RoleTable", "Shape", "Shown", "Side", "cell_text", "crossed", "crossed_html",
+    "csv_text", "drawn_twice", "element", "figure", "fill", "long", "moment", "new_folder",
+    "outline_around", "read_outline", "require_formats", "require_sheet", "require_structure",
+    "resource", "svg_text", "text", "unwritable", "write_tables",
 ]  # fmt: skip

@@ -95,7 +95,19 @@ def _traces(shape: Any, name: str) -> _Traces:
             (shape.x_name, name),
             {},
         )
-    traces.append({"x": told, "y": _plain(rows), "mode": "markers", **estimates})
+    traces += [
+        {
+            "x": _plain(limit.values),
+            "y": _plain(rows),
+            "mode": "markers",
+            "name": limit.said,
+            "marker": {"symbol": "line-ns-open", "size": 20, "color": "#333333"},
+        }
+        for limit in shape.limits
+    ]
+    for said, chosen, symbol in _decided(shape):
+        at = {"x": _plain(shape.sizes()[chosen]), "y": _plain(rows[chosen]), "mode": "markers"}
+        traces.append({**at, **estimates, "name": said, "marker_symbol": symbol[0]})
     named = {"tickvals": _plain(rows), "ticktext": list(map(_safe, shape.labels))}
     axis = {**named, "autorange": "reversed", "automargin": True}
     high = max(320, 150 + 24 * rows.size)
@@ -153,7 +165,10 @@ def _on_axes(shape: Any, axes: Any, name: str) -> tuple[str, str]:
     if isinstance(shape, Bars):
         axes.bar(rows, shape.estimate, shape.right - shape.left, alpha=0.6, **estimates)
         return shape.x_name, name
-    axes.plot(shape.estimate, rows, "o", **estimates)
+    for limit in shape.limits:
+        axes.plot(limit.values, rows, "|", color="#333333", markersize=14, label=limit.said)
+    for said, chosen, symbol in _decided(shape):
+        axes.plot(shape.sizes()[chosen], rows[chosen], symbol[1], color=_ESTIMATE, label=said)
     axes.set_yticks(rows, list(map(one_line, shape.labels)), parse_math=False)
     axes.invert_yaxis()
     return name, shape.label_name
@@ -207,6 +222,17 @@ def _bounds(
                 said = "certain" if sure else bound.confidence or "not certain"
                 ends = bound.values[chosen]
                 yield f"{side} bound ({said})", sure, rows[chosen], starts[chosen], ends
+
+
+def _decided(shape: Dots) -> list[tuple[str, Any, tuple[str, str]]]:
+    """Which rows are an estimate, or are decided and open; their marks in either library."""
+    known = ~np.isnan(shape.estimate)
+    if shape.decided is None:
+        return [("estimate", known, ("circle", "o"))]
+    ways = ((shape.decided, ("circle", "o")), (~shape.decided, ("diamond-open", "D")))
+    finite = np.isfinite(shape.sizes())
+    told = zip(shape.apart, ways, strict=True)
+    return [(words, finite & chosen, mark) for words, (chosen, mark) in told]
 
 
 def _rows(shape: Dots | Bars) -> Numbers:

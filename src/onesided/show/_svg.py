@@ -69,6 +69,7 @@ _MIDDLE: Final = 2_000  # rows between them that are drawn
 MOST_PLACES: Final = 5_000
 _SERIES: Final = (ESTIMATE, UNSURE, CERTAIN, INK)
 _DASHES: Final = ("", "7 4", "2 4", "9 3 2 3")
+_LIMITS: Final = ("6 3", "2 3")  # of what is asked at most, and at least
 _EDGE: Final = 12.0
 _PANEL: Final = (330.0, 178.0)  # how wide and high a panel is at least
 _LEAST: Final = 124.0  # how high a plot area is at least
@@ -216,7 +217,7 @@ def _(shape: Dots, room: _Room) -> _Body:
         inner = np.linspace(pitch * _NAMED, area - pitch * _NAMED, size - 2 * _NAMED + 2)[1:-1]
         ends = (np.arange(_NAMED) + 0.5) * pitch
         y = np.concatenate([ends, inner, area - ends[::-1]])
-    known = _all(shape)
+    known = np.concatenate([_all(shape), *(one.values for one in shape.limits)])
     # An axis begins at 0 where that leaves the values at least half of it.
     wide = float(np.ptp(known)) if known.size else 0.0
     based = bool(np.isnan(shape.estimate).any()) or not wide or float(np.abs(known).min()) <= wide
@@ -227,9 +228,7 @@ def _(shape: Dots, room: _Room) -> _Body:
     marks += _feet(spots, area, room.width - 12, room.value_name, reach)
     if shape.label_name:
         marks.append(fitted(_EDGE, -8, shape.label_name, left - _EDGE, size=SMALL))
-    if shape.limit is not None and span[0] <= shape.limit <= span[1]:
-        x = at(shape.limit, span, reach)
-        marks.append(line(x, 0, x, area, INK, dash="1 4", stroke=1.5))
+    marks += _lines_at(shape, order, y, (pitch, area), (span, reach))
     for place in range(size) if few else (*range(_NAMED), *range(size - _NAMED, size)):
         row = int(order[place])
         marks.append(fitted(left - 8, y[place] + 4, shape.labels[row], left - _EDGE - 8, end=True))
@@ -240,6 +239,24 @@ def _(shape: Dots, room: _Room) -> _Body:
         middle = middle[:: math.ceil(middle.size / _MIDDLE)]
         marks += _crowd(shape, order[middle], y[middle], (span, reach))
     return _Body(marks=marks, across=reach, area=area, above=above, below=below)
+
+
+def _lines_at(
+    shape: Dots, order: NDArray[np.intp], y: Numbers, high: Span, scale: tuple[Span, Span]
+) -> list[str]:
+    """The thresholds: a line through all rows, or a stroke in each of them."""
+    marks, (pitch, area) = [], high
+    for dash, limit in zip(_LIMITS, shape.limits, strict=False):
+        x = np.array([at(one, *scale) for one in limit.values])[order]
+        path = f"M{x[0]:.0f} 0V{area:.0f}" if x.size else ""
+        if limit.one is None:
+            tall = np.full(x.size, pitch)  # of a ranking's middle, where rows are close, dots
+            tall[_NAMED:-_NAMED] = 2 if x.size > MOST_ROWS else pitch
+            every = slice(None, None, math.ceil(x.size / _MIDDLE) or 1)
+            rows = zip(x[every], y[every], tall[every], strict=True)
+            path = "".join(f"M{x:.0f} {down - long / 2:.0f}v{long:.0f}" for x, down, long in rows)
+        marks.append(_limit(path, dash))
+    return marks
 
 
 def _row(shape: Dots, row: int, y: float, scale: tuple[Span, Span], *, bar: bool) -> list[str]:
@@ -257,10 +274,15 @@ def _row(shape: Dots, row: int, y: float, scale: tuple[Span, Span], *, bar: bool
         if math.isfinite(bound.values[row]):
             end = at(bound.values[row], *scale)
             marks += _side(start, y, end, y, certain=bool(bound.certain[row]))
-    if not math.isnan(value):
+    seen = float(shape.sizes()[row])
+    if math.isfinite(seen) and not (math.isnan(value) and shape.decided is None):
+        sure = shape.decided is None or bool(shape.decided[row])
+        x, fill = at(seen, *scale), ESTIMATE if sure else OPEN
+        said = _said(shape.labels[row], shape, row)
         marks.append(
-            f'<circle cx="{start:.1f}" cy="{y:.1f}" r="4.5" fill="{ESTIMATE}">'
-            f"{_said(shape.labels[row], shape, row)}</circle>"
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{fill}">{said}</circle>'
+            if sure
+            else f'<path d="{diamond(x, y, 5)}" fill="{fill}" stroke="{MUTED}">{said}</path>'
         )
         return marks
     return [f"<g>{_said(shape.labels[row], shape, row)}{''.join(marks)}</g>"] if marks else []
@@ -279,8 +301,14 @@ def _crowd(shape: Dots, rows: NDArray[np.intp], y: Numbers, scale: tuple[Span, S
             else:
                 path = "".join(f"M{x} {down}h0" for x, down in spots if down % 5 == 0)
                 marks.append(dots(path, UNSURE, 2.5))
-    spots = _spots(shape.estimate[rows], y, scale)
-    return [*marks, dots("".join(f"M{x} {down}h0" for x, down in spots), ESTIMATE, 4)]
+    if shape.decided is None:
+        spots = _spots(shape.estimate[rows], y, scale)
+        return [*marks, dots("".join(f"M{x} {down}h0" for x, down in spots), ESTIMATE, 4)]
+    sure, seen = shape.decided[rows], shape.sizes()[rows]
+    spots = _spots(seen[sure], y[sure], scale)
+    marks.append(dots("".join(f"M{x} {down}h0" for x, down in spots), ESTIMATE, 4))
+    path = "".join(diamond(x, down, 3) for x, down in _spots(seen[~sure], y[~sure], scale))
+    return [*marks, f'<path d="{path}" fill="{OPEN}"/>'] if path else marks
 
 
 def _spots(values: Numbers, y: Numbers, scale: tuple[Span, Span]) -> list[tuple[int, int]]:
@@ -508,13 +536,14 @@ def _(shape: Panels, room: _Room) -> _Body:
 
 def _panel(shape: Dots, room: _Room, area: float) -> list[str]:
     """One group over time: its estimates as a line, its bounds as on a row of dots."""
-    marks, span, reach, across = _levels(_all(shape), room, area)
+    known = np.concatenate([_all(shape), *(one.values for one in shape.limits)])
+    marks, span, reach, across = _levels(known, room, area)
     size, inner = len(shape.labels), (across[0] + 10, across[1] - 10)
     x = np.linspace(*inner, size) if size > 1 else np.array([sum(inner) / 2])
     y = [at(value, span, reach) for value in shape.estimate]
-    if shape.limit is not None and span[0] <= shape.limit <= span[1]:
-        level = at(shape.limit, span, reach)
-        marks.append(line(across[0], level, across[1], level, INK, dash="1 4", stroke=1.5))
+    for dash, limit in zip(_LIMITS, shape.limits, strict=False):
+        level = at(limit.values[0], span, reach)
+        marks.append(_limit(f"M{across[0]:.0f} {level:.0f}H{across[1]:.0f}", dash))
     foot = at(0.0, span, reach)
     for _, bound in sides_of(shape):
         for sure in (True, False):
@@ -602,16 +631,15 @@ def _signs(shape: Shape) -> list[tuple[str, str]]:
             if len(shape.y) > 1
         ]
     if isinstance(shape, Places) and shape.certified is not None:
-        return [
-            (dots("M12 0h0", ESTIMATE, 10), "certified"),
-            (f'<path d="{diamond(12, 0, 5)}" fill="{OPEN}" stroke="{MUTED}"/>', "unknown"),
-        ]
+        return _apart(("certified", "unknown"))
     if isinstance(shape, Panels):
         shape = shape.dots
     if not isinstance(shape, Dots | Bars):
         return []
     signs = []
-    if np.isfinite(shape.estimate).any():
+    if isinstance(shape, Dots) and shape.decided is not None:
+        signs += _apart(shape.apart)
+    elif np.isfinite(shape.estimate).any():
         bar = f'<path d="M4 -6h16v12h-16z" fill="{ESTIMATE}" fill-opacity="0.55"/>'
         dot = dots("M12 0h0", ESTIMATE, 9)
         signs.append((dot if isinstance(shape, Dots) else bar, "estimate"))
@@ -625,9 +653,21 @@ def _signs(shape: Shape) -> list[tuple[str, str]]:
             which = f"{seen[0][0]} bound" if len(seen) == 1 else "bounds"
             words = "certain" if sure else seen[0][1].confidence or "not certain"
             signs.append(("".join(_side(0, 0, 22, 0, certain=sure)), f"{which} ({words})"))
-    if isinstance(shape, Dots) and shape.limit is not None:
-        signs.append((line(12, -7, 12, 7, INK, dash="1 4", stroke=1.5), f"at most {shape.limit:g}"))
+    if isinstance(shape, Dots):
+        said = zip(_LIMITS, shape.limits, strict=False)
+        signs += [(_limit("M12 -7v14", dash), limit.said) for dash, limit in said]
     return signs
+
+
+def _apart(words: tuple[str, str]) -> list[tuple[str, str]]:
+    """The signs of what is decided and of what is open."""
+    open_ = f'<path d="{diamond(12, 0, 5)}" fill="{OPEN}" stroke="{MUTED}"/>'
+    return [(dots("M12 0h0", ESTIMATE, 9), words[0]), (open_, words[1])]
+
+
+def _limit(path: str, dash: str) -> str:
+    """A threshold."""
+    return f'<path d="{path}" stroke="{INK}" stroke-width="1.6" stroke-dasharray="{dash}"/>'
 
 
 def _scale_of(name: str, span: Span, width: float, left: float = _EDGE) -> list[str]:
@@ -743,5 +783,7 @@ def _said(name: object, shape: Dots | Bars, row: int) -> str:
         if math.isfinite(bound.values[row]):
             sure = "certain" if bound.certain[row] else bound.confidence or "not certain"
             told.append(f"{_AT[side]} {cell_text(float(bound.values[row]), side)} ({sure})")
+    if isinstance(shape, Dots) and shape.decided is not None:
+        told.append(shape.apart[not shape.decided[row]])
     words = ", ".join(told)
     return f"<title>{html.escape(one_line(f'{name}: {words}'))}</title>"

@@ -33,8 +33,12 @@ _ROLES: Final[Mapping[str, Role]] = {
     "certified": "certified",
     "likely": "likely",
     "coarse": "fact",
+    "own_most": "fact",
+    "own_least": "fact",
     "standard_deviation": "fact",
 }
+# Columns of thresholds, where each row has its own.
+OWN_LIMITS: Final[Mapping[str, str]] = {"own_most": "at most", "own_least": "at least"}
 _MARKS: Final = ("lower_certain", "upper_certain")
 # What names a row, and rows themselves: a number there is written as it stands.
 _NAMES: Final = ("key", "beside", "row")
@@ -52,6 +56,7 @@ class RoleColumn:
 
     values: an array, a series or a list; ``plain`` gives Python's own values. sure: of a bound that
     has no column of marks, whether it is certain by what it is. unit: what they are measured in.
+    none: what people read where there is no value.
 
     >>> RoleColumn("estimate", "estimate", np.array([3, 1])).plain()
     [3, 1]
@@ -62,6 +67,7 @@ class RoleColumn:
     values: Any
     sure: bool = False
     unit: str = ""
+    none: str = "–"
 
     def plain(self) -> list[Any]:
         """Python's own values; moments finer than a microsecond as text, for it has none."""
@@ -81,7 +87,7 @@ class RoleColumn:
 
     def cells(self) -> list[str]:
         """The values as people read them; see :func:`cell_text`."""
-        return [cell_text(value, self.role) for value in self.plain()]
+        return [self.none if v is None else cell_text(v, self.role) for v in self.plain()]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,10 +188,14 @@ class RoleTable:
         """With one more column."""
         return RoleTable((*self.parts, RoleColumn(name, role, values)))
 
-    def measured(self, unit_of: Callable[[str, Role], str]) -> RoleTable:
-        """With what the columns are measured in, by name and role."""
+    def measured(self, unit_of: Callable[[str, Role], str], none: str = "–") -> RoleTable:
+        """With what the columns are measured in, by name and role; ``none``: what keys are not."""
+        units = ((one, unit_of(one.name, one.role)) for one in self.parts)
         return RoleTable(
-            tuple(replace(one, unit=unit_of(one.name, one.role)) for one in self.parts)
+            tuple(
+                replace(one, unit=unit, none=none if one.role == "key" else one.none)
+                for one, unit in units
+            )
         )
 
     def shown(self, share: str = "", rows: Sequence[int] | None = None) -> list[Shown]:

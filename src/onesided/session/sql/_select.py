@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import Final, NamedTuple
 
+from onesided._english import pointed
 from onesided._numbers import exact
 from onesided.errors import ConditionError, SqlError
 from onesided.session._context import condition
@@ -165,18 +166,8 @@ class Query:
 
     def error(self, reason: str, place: int, hint: str = WORKS) -> SqlError:
         """An error about ``place``, an offset, with the line and a caret under it."""
-        before = self.text[:place]
-        line, column = before.count("\n") + 1, place - (before.rfind("\n") + 1) + 1
-        first = max(0, column - 1 - _SHOWN // 2)
-        shown = self.text.split("\n")[line - 1][first : first + _SHOWN].replace("\t", " ")
-        caret = " " * (column - 1 - first)
-        return SqlError(
-            f"{reason}\n  line {line}, column {column}:\n    {shown}\n    {caret}^",
-            hint=hint,
-            place=place,
-            line=line,
-            column=column,
-        )
+        words, line, column = pointed(self.text, place, _SHOWN)
+        return SqlError(f"{reason}\n{words}", hint=hint, place=place, line=line, column=column)
 
 
 class Words:

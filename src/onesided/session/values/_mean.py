@@ -43,11 +43,22 @@ from onesided.session._release import Release, of_groups
 from onesided.session._statement import Nouns
 from onesided.session._ways import Way, estimates
 from onesided.session.several._several import Several
-from onesided.session.values._floats import open_ended, outward, part_of, ratio, spread
 from onesided.session.values._moments import Moments, Powers, asserted, moments, weighted
 from onesided.session.values._shifts import Form, Moved, Vector, still
 from onesided.session.values._sum import Sum, Valued
-from onesided.session.values._value import Floats, Of, Value, most_rows, value_of, words_of
+from onesided.session.values._value import (
+    Floats,
+    Of,
+    Value,
+    most_rows,
+    open_ended,
+    outward,
+    part_of,
+    ratio,
+    spread,
+    value_of,
+    words_of,
+)
 
 # Means and variances of tables whose span is 1, by which ways to the same answer are compared:
 # all at an end or in the middle, half at each end, and evenly.

@@ -449,10 +449,7 @@ def plan_of(
         for edge, some in policy.shifts(groups.query).items()
     }
     moves = [
-        Move(edge, shift, epsilon * edge.weight)
-        for edge, some in shifts.items()
-        for shift in some
-        if shift.rise or shift.fall
+        Move(edge, one, epsilon * edge.weight) for edge, some in shifts.items() for one in some
     ]
     rising = tuple(sorted(set(shares)))
     several = SeveralQuantiles.pays(len(rising)) and question.interpolate is None

@@ -452,12 +452,14 @@ class Quantile(Grouped):
         others = tuple(name for name in left.keys if name not in own)
         values = own if others != left.keys else ()
         left = replace(left, keys=others, values=values, rises=self.only_rises)
-        groups = replace(groups, left_out=left)
+        row = self._one_row(
+            context
+        )  # one of a unit in a group, whose run is then no bin of its own
+        groups = replace(groups, left_out=left, noun="group" if row else groups.noun)
         size, higher = len(points), "as above all"
         said = counted_as(self.column, points, size, higher=higher, step=None)
-        row = self._one_row(context)
         if row:
-            said = f"{said} Each {context.each} counts once, with its {row} row."
+            said = f"{said} Each {context.each} counts once, with their {row} row."
         if row and not groups.by[:-1]:
             alone = replace(groups.query, max_groups=1, truncated=False)
             groups = replace(groups, query=alone, excess="single")

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 
 from onesided._english import many
-from onesided._numbers import Number, exact
+from onesided._numbers import INFINITE, Number, exact
 from onesided.errors import ParameterError
 from onesided.mechanism import GaussianSums, StairSums, Sums
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray, Noise
-from onesided.policy import Edge, Shift
+from onesided.policy import Edge, Policy, Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, deviation, reason, residual_bias
 from onesided.session._gaussian import Law, by_law, told_squares, with_law
 from onesided.session._groups import Grouped, Groups
-from onesided.session._plan import Plan, priced
+from onesided.session._plan import Plan, PlanOption, priced
 from onesided.session._question import Answer, FormLine, PreparedQuery
 from onesided.session._release import Release, of_groups, sides
 from onesided.session._statement import Nouns
 from onesided.session._ways import MOST_CELLS, Floats, Way, estimates
 from onesided.session.values._moments import asserted, moments
 from onesided.session.values._shifts import Moved, one_value
-from onesided.session.values._sum_noise import SumNoise
 from onesided.session.values._value import (
     Missing,
     Of,
@@ -479,3 +480,104 @@ def words_of_totals(context: QueryContext, value: Value) -> str:
         f"{value.around_zero.sentence} What the rows of each {context.each} in a group add up to "
         f"is clipped to {value.ends}."
     )
+
+
+# Which noise a sum gets: slopes on the sides it needs, or stairs where one side is enough.
+
+
+# Stairs are worth a second kind of noise if their error is smaller by a thousandth.
+_WORTH: Final = 0.999
+_FIRST: Final = "first_stair"
+
+
+@dataclass(frozen=True, slots=True)
+class SumNoise:
+    """Geometric slopes for sums by group, and the stairs that could take their place, if any.
+
+    Stairs lose as much as slopes along every edge: one move changes at most so many sums, each by
+    at most the largest value, and the worst that the slopes pay for is that all of them move so
+    far, for which both pay the same.
+
+    >>> slopes = Sums(1, INFINITE)
+    >>> SumNoise(slopes, None).mechanism is slopes
+    True
+    """
+
+    slopes: Sums
+    stairs: StairSums | None
+    gaussian: GaussianSums | None = None
+
+    @classmethod
+    def for_shifts(
+        cls,
+        policy: Policy,
+        groups: Groups,
+        shifts: Mapping[Edge, Iterable[Shift]],
+        *,
+        largest: int,
+        epsilon: Number,
+    ) -> SumNoise:
+        """For sums whose extreme shifts these are, of values up to ``largest`` from 0."""
+        slopes = Sums.for_shifts(shifts, epsilon=epsilon)
+        if (slopes.upper_rate == INFINITE) == (slopes.lower_rate == INFINITE):
+            return cls(slopes, None)
+        moved = _sums_moved(policy, groups)
+        # Rates and values beyond what stairs are made for keep to slopes.
+        with suppress(ParameterError):
+            stairs = StairSums.in_place_of(slopes, largest=largest, max_groups=moved)
+            if all(
+                stairs.loss(one) == slopes.loss(one) for many in shifts.values() for one in many
+            ):
+                return cls(slopes, stairs)
+        return cls(slopes, None)
+
+    @property
+    def mechanism(self) -> Sums | StairSums | GaussianSums:
+        """The noise with the smaller error, what the median leaves of its mean included."""
+        if self.gaussian is not None:
+            return self.gaussian
+        if self.stairs is None:
+            return self.slopes
+        return self.stairs if error(self.stairs) < _WORTH * error(self.slopes) else self.slopes
+
+    @property
+    def stored(self) -> Answer:
+        """What an answer says of the noise in it."""
+        mechanism = self.mechanism
+        return {_FIRST: mechanism.stairs.first} if isinstance(mechanism, StairSums) else {}
+
+    @property
+    def kind(self) -> Sums | GaussianSums:
+        """What a stored answer must have; stairs lose as slopes, and it says if it has stairs."""
+        return self.gaussian or self.slopes
+
+    def of(self, answer: Answer) -> Sums | StairSums | GaussianSums:
+        """The noise in an answer; stored ones say whether they have stairs, and older ones none."""
+        if self.gaussian is not None:
+            return self.gaussian
+        first = answer.get(_FIRST)
+        if first is None or self.stairs is None:
+            return self.slopes
+        return replace(self.stairs, stairs=replace(self.stairs.stairs, first=first))
+
+    def other(self, step: float, certain: tuple[str, ...]) -> tuple[PlanOption, ...]:
+        """The slopes that were passed over."""
+        if self.mechanism is self.slopes:
+            return ()
+        note = "geometric noise, which charges the same"
+        return (
+            PlanOption(name="Sums", error=step * error(self.slopes), certain=certain, note=note),
+        )
+
+
+def error(mechanism: Sums | StairSums) -> float:
+    """The root mean square error of an estimate, in steps."""
+    return math.hypot(deviation(mechanism), residual_bias(mechanism))
+
+
+def _sums_moved(policy: Policy, groups: Groups) -> int:
+    """The most sums that one move can change: as many as it changes counts of units."""
+    counts = [
+        max(one.rise, one.fall) for many in policy.shifts(groups.query).values() for one in many
+    ]
+    return max(counts) if groups.by else 1

@@ -18,11 +18,10 @@ from onesided.session._question import FormLine, PreparedQuery
 from onesided.session._release import Release
 from onesided.session._statement import Nouns
 from onesided.session._ways import Way
-from onesided.session.values._floats import roomy, share_of
 from onesided.session.values._mean import Bounds, Ends, Floating, Made, Mean, Parts, Triple, shares
 from onesided.session.values._moments import Moments
 from onesided.session.values._shifts import Form
-from onesided.session.values._value import Value
+from onesided.session.values._value import Value, roomy, share_of
 
 
 @dataclass(frozen=True, slots=True)
