@@ -2,6 +2,7 @@
 
 import gc
 import importlib.util
+import itertools
 import os
 import shutil
 import sys
@@ -22,9 +23,8 @@ hypothesis.settings.load_profile("onesided")
 
 def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="run the long forms of the slow tests")
-    parser.addoption(
-        "--seconds", type=float, default=1200.0, help="after which a long form begins no new round"
-    )
+    seconds = "for the long form of each file that has rounds"
+    parser.addoption("--seconds", type=float, default=480.0, help=seconds)
 
 
 @pytest.fixture(scope="session")
@@ -33,32 +33,44 @@ def long_form(request) -> bool:
     return bool(request.config.getoption("--slow"))
 
 
-@pytest.fixture
-def rounds(request, long_form):
-    """``rounds(short, long)``: seeds from 0; of the long form's as many as --seconds allow."""
+class Rounds:
+    """``rounds(short)``: so many seeds from 0; in the long form all that begin in time.
 
-    def seeds(short, long):
-        if not long_form:
-            yield from range(short)
-            return
-        end, told = time.monotonic() + request.config.getoption("--seconds"), []
-        request.node.user_properties.append(("rounds", told))
-        for seed in range(long):
-            told[:] = [seed + 1, long]
-            yield seed
-            if time.monotonic() > end:
+    cases: how many were tried, by whoever counts them.
+    """
+
+    def __init__(self, seconds):
+        self.seconds, self.last, self.cases = seconds, -1, 0
+
+    def __call__(self, short):
+        end = None if self.seconds is None else time.monotonic() + self.seconds
+        for self.last in range(short) if end is None else itertools.count():
+            yield self.last
+            if end is not None and time.monotonic() > end:
                 return
 
-    return seeds
+
+@pytest.fixture
+def rounds(request, long_form):
+    """Each file's --seconds are shared by its tests that have rounds, and that were asked for."""
+    beside = [one for one in request.session.items if one.path == request.path]
+    sharing = sum("rounds" in one.fixturenames for one in beside)
+    started = time.monotonic()
+    made = Rounds(request.config.getoption("--seconds") / sharing if long_form else None)
+    yield made
+    if long_form:
+        cases, took = made.cases or made.last + 1, time.monotonic() - started
+        told = f"{cases} cases, seeds 0 to {made.last}, {took:.0f} s"
+        request.node.user_properties.append(("rounds", told))
 
 
 def pytest_terminal_summary(terminalreporter):
     """How far each long form came."""
     for reports in terminalreporter.stats.values():
         for report in reports:
-            for name, told in getattr(report, "user_properties", ()):
-                if name == "rounds" and report.when == "call":
-                    terminalreporter.write_line(f"{told[0]} of {told[1]} rounds: {report.nodeid}")
+            told = dict(getattr(report, "user_properties", ())).get("rounds")
+            if told and report.when == "teardown":
+                terminalreporter.write_line(f"{told}: {report.nodeid}")
 
 
 # What needs a browser, or a JVM (the group of tests that share one), is heavy by that alone.

@@ -130,7 +130,8 @@ def judged(
 def _accept(given: argparse.Namespace) -> None:
     """Keep each document that is new in nothing but what changes.toml names."""
     changes = _changes(given.at)
-    kept = {name: one for name, one in _accepted(given.at).items() if not _asked(name, given)}
+    accepted = _accepted(given.at)
+    kept = {name: one for name, one in accepted.items() if not _asked(name, given)}
     for name, before, after in _pairs(given):
         fields = [field for field, *_ in compared(before, after)]
         unnamed = [f for f in fields if not any(_names(one, name, f) for one in changes)]
@@ -138,7 +139,8 @@ def _accept(given: argparse.Namespace) -> None:
             print(f"{name} is not accepted: {', '.join(unnamed)}")
         elif fields:
             kept[name] = after
-    (given.at / "changed.json").write_text(pretty(kept) + "\n", encoding="utf-8")
+    ordered = {name: kept[name] for name in {**accepted, **kept} if name in kept}
+    (given.at / "changed.json").write_text(pretty(ordered) + "\n", encoding="utf-8")
 
 
 def _verdicts(given: argparse.Namespace) -> int:

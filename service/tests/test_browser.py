@@ -288,7 +288,7 @@ def test_everybody_reads_the_gallery_and_the_module_draws_it(walk, window):
     assert several
     assert width > 300
     assert "How long they stayed" in words
-    assert "Number of people in bins of minutes." in words
+    assert "Number of people in bins of minutes (each without its upper end)." in words
     one.look()
 
 

@@ -41,7 +41,7 @@ def by_the_book(text, heading):
 
 def test_a_csv_file_is_read_by_the_book_or_refused(tmp_path, rounds):
     dice, read, path = random.Random(5), 0, tmp_path / "v.csv"
-    for _ in rounds(100, 10_000):
+    for _ in rounds(100):
         data = some_csv(dice)
         path.write_bytes(data)
         try:
@@ -85,7 +85,7 @@ def test_blanks_and_quotes_within_a_text_are_its_own(tmp_path):
 
 def test_no_first_line_ends_in_a_raw_error(tmp_path, rounds):
     dice, path = random.Random(6), tmp_path / "v.csv"
-    for _ in rounds(1_000, 100_000):
+    for _ in rounds(1_000):
         path.write_bytes(some_csv(dice))
         try:
             heading = heading_of(path)
@@ -108,7 +108,7 @@ TOKENS = ["[", "]", "[[", "]]", "=", '"', "'", "\n", ".", "nan", "-1", "1e999", 
 
 def test_a_policy_file_is_a_policy_or_refused(rounds):
     dice, read = random.Random(7), 0
-    for _ in rounds(1_000, 100_000):
+    for _ in rounds(1_000):
         text = dice.choice(TEXTS)
         for _ in range(dice.randrange(1, 4)):
             at, cut = dice.randrange(len(text) + 1), dice.randrange(4)
@@ -148,7 +148,7 @@ MORE = [*TOKENS, "unit", "columns", "bounds", "step", "keys", "about", "type", "
 
 def test_a_schema_file_is_a_schema_or_refused_with_its_line(rounds):
     dice, read, lines = random.Random(9), 0, 0
-    for _ in rounds(1_000, 100_000):
+    for _ in rounds(1_000):
         text = SCHEMA
         for _ in range(dice.randrange(1, 4)):
             at, cut = dice.randrange(len(text) + 1), dice.randrange(4)
@@ -198,7 +198,7 @@ def test_a_batch_is_taken_in_or_refused(on_unknown, rounds):
         policy=od.policy.presence(max_groups=1),
         on_unknown=on_unknown,
     ) as monitor:
-        for number in rounds(300, 50_000):
+        for number in rounds(300):
             columns = {
                 dice.choice(["person", "person", "place", "place", "time", "x"]): [
                     dice.choice(VALUES if dice.random() < 0.3 else ["a", "b"])

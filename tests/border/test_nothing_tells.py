@@ -146,39 +146,37 @@ def offered(table, policy, question):
     return True
 
 
-def compared(name, engine, rounds, most=None, *, make=None, lacks=()):
-    """How many pairs of answers were compared, and found to be alike; most: questions a round."""
-    rng = random.Random(f"{name} {engine}")
-    policy, make, number = POLICIES[name], make or ENGINES[engine], 0
-    for _ in rounds:
-        pair = [make(rows(rng)) for _ in range(2)]
-        empty = make(pl.DataFrame(schema=SCHEMA))
-        every = [one for one in questions(rng, policy) if not isinstance(one, lacks)]
-        left = len(every) if most is None else most
-        for question in rng.sample(every, len(every)):
-            if not left:
-                break
-            if not offered(empty, policy, question):
-                for table in pair:
-                    assert not offered(table, policy, question), question
-                continue
-            left -= 1
-            told = [found for table in pair if (found := asked(table, policy, question))]
-            if len(told) == 2:
-                assert told[0] == told[1], question
-                number += 1
+def compared(name, engine, seed, make, *, most, lacks=()):
+    """How many pairs of answers were compared, and found to be alike; most: questions asked."""
+    rng = random.Random(f"{name} {engine} {seed}")
+    policy, number = POLICIES[name], 0
+    pair = [make(rows(rng)) for _ in range(2)]
+    empty = make(pl.DataFrame(schema=SCHEMA))
+    every = [one for one in questions(rng, policy) if not isinstance(one, lacks)]
+    for question in rng.sample(every, len(every)):
+        if not most:
+            break
+        if not offered(empty, policy, question):
+            for table in pair:
+                assert not offered(table, policy, question), (seed, question)
+            continue
+        most -= 1
+        told = [found for table in pair if (found := asked(table, policy, question))]
+        if len(told) == 2:
+            assert told[0] == told[1], (seed, question)
+            number += 1
     return number
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", POLICIES)
-def test_two_tables_are_told_apart_by_numbers_alone(name, rounds, long_form):
-    """The short form on one engine, which take turns."""
-    turn = list(POLICIES).index(name) % len(ENGINES)
-    chosen = list(ENGINES) if long_form else [list(ENGINES)[turn]]
-    most = None if long_form else 9
-    number = sum(compared(name, engine, rounds(1, 12), most) for engine in chosen)
-    assert number > 0
+def test_two_tables_are_told_apart_by_numbers_alone(name, rounds):
+    """On engines in turn; the short form on one."""
+    first = list(POLICIES).index(name)
+    for seed in rounds(1):
+        engine = list(ENGINES)[(first + seed) % len(ENGINES)]
+        rounds.cases += compared(name, engine, seed, ENGINES[engine], most=9)
+    assert rounds.cases > 0
 
 
 # Some policies, each of another sort, and the others in the long form alone.
@@ -188,8 +186,9 @@ EACH = [n if n in FEW else pytest.param(n, marks=pytest.mark.only_slow) for n in
 
 def on_server(name, engine, make, rounds, *, long_form, lacks=()):
     """The same on an engine that answers in seconds."""
-    number = compared(name, engine, rounds(1, 30), 4, make=make, lacks=lacks)
-    assert number > 0 or not long_form
+    for seed in rounds(1):
+        rounds.cases += compared(name, engine, seed, make, most=4, lacks=lacks)
+    assert rounds.cases > 0 or not long_form
 
 
 @pytest.mark.heavy

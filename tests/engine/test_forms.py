@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import onesided as od
@@ -185,7 +185,9 @@ def test_an_offset_in_the_text_comes_before_the_zone():
 
 
 @pytest.mark.parametrize("zone", ["Australia/Lord_Howe", "America/St_Johns", "Asia/Kathmandu"])
-@given(st.datetimes(dt.datetime(1902, 1, 1), dt.datetime(2098, 1, 1)))  # noqa: DTZ001
+@given(st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2099, 12, 31, 23, 59)))  # noqa: DTZ001
+@example(dt.datetime(1900, 1, 1))  # noqa: DTZ001
+@example(dt.datetime(2099, 12, 31, 23, 59, 59, 999_999))  # noqa: DTZ001
 def test_a_zones_clock_is_pythons(zone, local):
     place = zoneinfo.ZoneInfo(zone)
     text = local.isoformat()

@@ -13,7 +13,7 @@ import math
 import mmap
 import re
 import zoneinfo
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -207,7 +207,7 @@ NEEDED: Final = {
 _SPELT_ONCE: Final = {"text": "", "integer": "0|-?[1-9][0-9]*", "date": ""}
 _BEFORE: Final = {"m": "-", "d": "-", "H": "T", "M": ":", "S": ":", "f": "."}
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_YEARS: Final = range(1900, 2101)
+_FIRST, _LAST = dt.datetime(1900, 1, 1, tzinfo=dt.UTC), dt.datetime(2100, 1, 1, tzinfo=dt.UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,19 +380,17 @@ def local_offsets(zone: str) -> tuple[tuple[int, ...], tuple[int | None, ...]]:
     One more offset than changes; None where a time of the clock is none, or two moments.
     """
     place = zoneinfo.ZoneInfo(zone)
-    second = dt.timedelta(seconds=1)
+    second, day_long = dt.timedelta(seconds=1), dt.timedelta(days=1)
 
     def offset(moment: dt.datetime) -> int:
         found = moment.astimezone(place).utcoffset() or dt.timedelta()
         return found // dt.timedelta(microseconds=1)
 
-    changes: list[int] = [_micros(dt.datetime(_YEARS[0], 1, 2, tzinfo=dt.UTC))]
-    offsets: list[int | None] = [None]
-    day = dt.datetime(_YEARS[0], 1, 1, tzinfo=dt.UTC)
+    day = _FIRST - day_long  # one more on both sides: a clock may be a day off
     before = offset(day)
-    offsets.append(before)
-    while day.year < _YEARS[-1]:
-        later = day + dt.timedelta(days=1)
+    changes, offsets = list[int](), list[int | None]([before])
+    while day <= _LAST:
+        later = day + day_long
         after = offset(later)
         if before != after:
             low, high = day, later
@@ -404,9 +402,9 @@ def local_offsets(zone: str) -> tuple[tuple[int, ...], tuple[int | None, ...]]:
             changes += ends
             offsets += [None, after]
         day, before = later, after
-    changes.append(_micros(dt.datetime(_YEARS[-1] - 1, 12, 30, tzinfo=dt.UTC)))
-    offsets.append(None)
-    return tuple(changes), tuple(offsets)
+    start, end = _micros(_FIRST), _micros(_LAST)
+    first, last = bisect_right(changes, start), bisect_left(changes, end)
+    return (start, *changes[first:last], end), (None, *offsets[first : last + 1], None)
 
 
 def _micros(moment: dt.datetime) -> int:

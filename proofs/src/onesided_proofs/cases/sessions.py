@@ -395,6 +395,13 @@ def _parts() -> Iterator[Line]:
     yield _line(own, _place_by_place(6, 3, **held), _world(own, 0, 1, many=True), "parts, by place")
     both = policies.presence(max_groups=2)
     yield _line(both, _by_value(4, 2), _world(both, 0, 1, many=True), "parts, by value")
+    # Of two places each costs half; a place by itself costs all of it, beside a half.
+    some = [
+        questions.Count(by="place", keys=keys, where=where, epsilon=3)
+        for keys, where in ((_PLACES, "place IN ('p', 'q')"), (("r",), "place = 'r'"))
+    ]
+    world = Universe(groups=(*_PLACES, "r"), units=1)
+    yield _line(both, questions.Several(some, disjoint=True), world, "parts, out of proportion")
 
 
 def _place_by_place(*epsilons: int, **more: Any) -> questions.Several:

@@ -7,6 +7,7 @@ through for all small ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
@@ -18,10 +19,11 @@ import numpy as np
 from onesided import policy as policies
 from onesided import session as questions
 from onesided.engine import PublicKeys
+from onesided.errors import ParameterError
 from onesided.mechanism import Interval
 from onesided.noise import IntArray, Noise
 from onesided.policy import Policy
-from onesided.session.kit import Shares, halves, prepared, quotients, ratio_of
+from onesided.session.kit import Cumulated, Shares, halves, prepared, quotients, ratio_of
 from onesided_proofs._worlds import table_of
 from onesided_proofs.checks._certificates import Certificate, Said
 
@@ -232,6 +234,17 @@ def quotients_fault() -> str:
             return f"[{a}, {b}] by [{c}, {d}] is {bounds}, due {low} .. {high}, certain: {sure}"
         if not bounds.lower[0] <= found[0] <= bounds.upper[0]:
             return f"[{a}, {b}] by [{c}, {d}] is estimated at {found}"
+    # A float may stand for what lies beside it: all from 2^53 on, and quotients of fractions.
+    for top, under, exact in (
+        *((2.0**53, 1, False), (-(2.0**53), 1, False), (0.3, 0.3, False)),
+        *((0, 0.5, True), (6, 3, True)),
+    ):
+        ends = [np.array([one]) for one in (top, under)]
+        over, by = (Interval(end, end, *sides[-1]) for end in ends)
+        _, bounds = quotients(ends[0], over, ends[1], by, least=0)
+        low, high = bounds.lower[0], bounds.upper[0]
+        if exact != (low == top / under == high) or not (exact or low < top / under < high):
+            return f"{top} by {under} is {bounds}"
     return ""
 
 
@@ -274,6 +287,58 @@ def enclosing_fault(beyond: int = 0) -> str:
     # A rank off, a share a quarter away bounds from above, and one further from below, too.
     due = {(Fraction(1, 4), 1), (Fraction(1), 0)}
     return "" if met == due else f"bounds are met at {met}, due {due}"
+
+
+def certified_fault(more: int = 0) -> str:
+    """Shares that nobody in it passes, of all bounds on four: as large as they say, and no larger.
+
+    Where units may have several values, or were cut, only who may be above says so.
+    """
+    none = np.zeros((1, 2))
+    for most, above, one_each, cut in product(range(-1, 6), *[(True, False)] * 3):
+        place = np.array([[4 - most]])
+        told = Cumulated(
+            candidates=(Fraction(7),),
+            q=_HALF,
+            estimates=none,
+            unbiased=none,
+            below=Interval(place, place + 9, not above, upper_certain=False),
+            above=Interval(place - 9, 4 - place, lower_certain=False, upper_certain=above),
+            confidence=_HALF,
+            one_each=one_each,
+            truncated=cut,
+        )
+        share = due = None
+        with suppress(ParameterError):
+            share = Fraction(told.certified_share(7, of=4)[0])
+        if not cut and (above or one_each):
+            due = Fraction(min(max(4 - most + more, 0), 4), 4)
+        if share != due and (share is None or due is None or not 0 < due - share < _CLOSE):
+            return f"{4 - most} are told to be below: a share of {share}, due {due}"
+    return ""
+
+
+def beside_fault(more: int = 0) -> str:
+    """How many values bounds of quantiles take beside: the least that the claim needs."""
+    shares, given = ("1/4", "1/2", "3/5"), {"policy": policies.bounded(), "budget": 10**6}
+    session = questions.Session(table_of(((1,), (2,)), v="BIGINT"), **given)
+    for epsilon, confidence in product((3, 6, 20), (_HALF, Fraction(9, 10))):
+        asked = questions.Quantile(
+            "v", shares, epsilon=epsilon, bounds=(0, 9), interval=True, confidence=confidence
+        )
+        made = prepared(session, asked).plan.mechanism
+        number = len(shares)
+        own, below, above = (made.beside[at : at + number] for at in (0, number, 2 * number))
+        if own != ((0, 0),) * number:
+            return f"{own} are beside the quantiles themselves"
+        for q, part, (k, none), (no, m) in zip(shares, made.all.parts, below, above, strict=False):
+            share = Fraction(q)
+            # Both sides miss at most as often as one of them may.
+            ranks = Fraction(part.rank_error(confidence=1 - (1 - confidence) / 2)) + 1 + more
+            due = ceil(ranks / (1 - share)), 0, 0, ceil(ranks / share)
+            if (k, none, no, m) != due:
+                return f"{k, none, no, m} beside {q}, due {due}"
+    return ""
 
 
 def moments_fault(moved: int = 0) -> str:

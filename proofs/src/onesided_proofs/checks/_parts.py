@@ -43,7 +43,13 @@ from onesided_proofs.checks._asked import (
     shapes,
     squares_fault,
 )
-from onesided_proofs.checks._enclosed import enclosing_fault, moments_fault, quotients_fault
+from onesided_proofs.checks._enclosed import (
+    beside_fault,
+    certified_fault,
+    enclosing_fault,
+    moments_fault,
+    quotients_fault,
+)
 from onesided_proofs.checks._samplers import Sampled
 
 _NAME: Final = "parts, by their definition"
@@ -69,6 +75,7 @@ def part_checks() -> Iterator[Sampled]:
         ("noise on all counts at once", cube_fault()),
         ("bounds of quotients", quotients_fault()),
         ("what quantiles say of others", enclosing_fault()),
+        ("shares that are certain", certified_fault()),
         ("quantiles of noise", _noise_fault(Fraction(1, 2))),
         ("second passes", _passes_fault()),
         ("sums that move", _sums_fault()),
@@ -85,11 +92,14 @@ def part_checks() -> Iterator[Sampled]:
         ("tokens of a smaller crowd", lone_fault(2)),
         ("noise on all counts of another rate", cube_fault(2)),
         ("others two ranks off", enclosing_fault(1)),
+        ("shares of one more", certified_fault(1)),
     ):
         yield Sampled(_NAME, subject, fault, sound=False)
     if has_engine():
         yield Sampled(_NAME, "sums beyond 2^62", moments_fault())
         yield Sampled(_NAME, "squares, one more", moments_fault(1), sound=False)
+        yield Sampled(_NAME, "values beside quantiles", beside_fault())
+        yield Sampled(_NAME, "values for a rank more", beside_fault(1), sound=False)
     yield Sampled(_NAME, "great circles 1 % too long", _circles_fault(0.01), sound=False)
     yield Sampled(_NAME, "rates of another look", look_fault(3), sound=False)
     other = _drawn_fault(Fraction(3, 4))

@@ -117,7 +117,9 @@ class Histogram(Count):
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
         of = f"bins of {nouns.column(self.column)}"
-        if self.meaning:
+        if not self.meaning:
+            of += " (each without its upper end)"
+        else:
             ends = self.bounds if isinstance(self.bounds, Sequence) else ()
             span = f" from {' to '.join(map(str, ends))}" if ends else ""
             of = f"{self.bins} equal {of}{span} (the last with its end)"
