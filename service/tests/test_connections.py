@@ -11,7 +11,8 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from onesided_service import _connections
-from onesided_service._connections import Connection
+from onesided_service._connections import Bodies, Connection
+from onesided_service._errors import ServiceError
 
 HEAD = b"GET / HTTP/1.1\r\nHost: x\r\n"
 
@@ -135,6 +136,56 @@ def test_behind_a_proxy_all_have_one_address():
     assert len(served(work, most=None)) == 6
 
 
+def test_all_addresses_together_have_so_many_connections_behind_a_proxy_too(monkeypatch):
+    monkeypatch.setattr(_connections, "ALL", 3)
+
+    async def work(connect):
+        held = [await connect(HEAD + b"\r\n") for _ in range(3)]
+        refused = await closed((await connect(HEAD + b"\r\n"))[0])
+        return refused, [await reader.readuntil(b"ok") for reader, _ in held]
+
+    refused, answers = served(work, most=None)
+    assert refused
+    assert len(answers) == 3
+
+
+def test_bodies_that_drip_hold_so_much_of_one_address_and_of_all():
+    """Whoever comes by a proxy has the address that it tells."""
+    over, told = asyncio.Event(), []
+
+    async def reading(scope, receive, send):
+        try:
+            for _ in range(3):
+                await receive()
+            await over.wait()
+        except ServiceError as error:
+            told.append((scope["client"][0], error.status, str(error)))
+
+    async def dripping():
+        await asyncio.sleep(0)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    async def all_of_it():
+        bodies = Bodies(reading, each=6, most=10)
+
+        def sent(address):
+            return asyncio.create_task(bodies({"client": (address, 1)}, dripping, None))
+
+        held = [sent("a"), sent("a")]
+        await asyncio.sleep(0.05)
+        await sent("a")
+        held.append(sent("b"))
+        await asyncio.sleep(0.05)
+        await sent("c")
+        over.set()
+        await asyncio.gather(*held)
+        return dict(bodies._held)
+
+    assert asyncio.run(all_of_it()) == {}
+    own, every = "Your requests under way hold", "The requests under way hold"
+    assert told == [("a", 429, f"{own} too many bytes."), ("c", 429, f"{every} too many bytes.")]
+
+
 def test_what_is_held_is_counted_and_forgotten():
     async def work(connect):
         _, writer = await connect()
@@ -178,8 +229,9 @@ def test_a_response_that_nobody_reads_is_let_go(monkeypatch):
     assert read == 2**25
 
 
-def test_an_address_leaves_so_much_unread_and_no_more(monkeypatch):
-    monkeypatch.setattr(_connections, "HELD_BYTES", 3 * 2**24)
+@pytest.mark.parametrize(("name", "most"), [("HELD_BYTES", 9), ("ALL_BYTES", None)])
+def test_an_address_and_all_leave_so_much_unread_and_no_more(monkeypatch, name, most):
+    monkeypatch.setattr(_connections, name, 3 * 2**24)
 
     async def work(connect):
         held = []
@@ -190,5 +242,5 @@ def test_an_address_leaves_so_much_unread_and_no_more(monkeypatch):
             held.append(unread())
         return held
 
-    held = served(work, most=9, app=long_app)
+    held = served(work, most=most, app=long_app)
     assert max(held) <= 3 * 2**24

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import threading
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -207,6 +208,33 @@ def test_a_check_waits_for_no_turn_whose_ask_is_answered(service):
     act(service, "close")
     found.turns.take("under way", "ann", Fraction(300), now=now)
     assert act(service, "check").status_code == 409
+
+
+@pytest.mark.parametrize("way", ["check", "reopen"])
+def test_one_check_at_a_time_and_none_beside_questions(service, monkeypatch, way):
+    """Else an ask would wait for a check, and be late: a bit of rows that nobody paid for."""
+    found, begun, go = service.inner.datasets["visits"], threading.Event(), threading.Event()
+    real = type(found)._record
+
+    def slow(*given, **more):
+        begun.set()
+        assert go.wait(60)
+        real(*given, **more)
+
+    act(service, "close")
+    monkeypatch.setattr(type(found), "_record", slow)
+    first = threading.Thread(target=act, args=(service, way))
+    first.start()
+    assert begun.wait(60)
+    refused = [act(service, other).status_code for other in ("check", "reopen")]
+    go.set()
+    first.join()
+    assert refused == [409, 409]
+    assert found.open
+    assert found.turns.free_from(Fraction(0)) == 0  # nobody waits for a check that is over
+    act(service, "close")
+    found.turns.take("under way", "ann", Fraction(300), now=Fraction(service.inner.clock.now()))
+    assert act(service, way).status_code == 409
 
 
 def test_what_a_curator_withdrew_a_curator_alone_publishes_again(service):

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 
 import onesided
 from onesided.errors import ParameterError
@@ -38,7 +39,6 @@ _REFUSALS: Final = {
     "401": "No valid token was given.",
     "403": "More than is left, or not allowed.",
     "404": "Does not exist, or is not yours to see.",
-    "405": "This address does not have this method.",
     "408": "The body came too slowly.",
     "409": "The id was used before, or the answer is not there yet.",
     "410": "The answer was late, and is lost; or the release was withdrawn.",
@@ -65,7 +65,7 @@ _REFUSAL: Final = {
     },
     "required": ["error"],
 }
-TOLD: Final[dict[int | str, dict[str, Any]]] = {
+_TOLD: Final[dict[str, dict[str, Any]]] = {
     "202": {"description": "Charged; the answer is on its way."},
     "304": {"description": "Nothing changed since."},
     **{
@@ -73,7 +73,32 @@ TOLD: Final[dict[int | str, dict[str, Any]]] = {
         for status, words in _REFUSALS.items()
     },
 }
-router = APIRouter(prefix="/api/v1", responses=TOLD)
+_BODY: Final = ("400", "408", "413", "415", "422")
+# Beside what every address may tell, by where it begins.
+_OWN: Final = {
+    "/api/v1/published/": ("304", "410"),
+    "/api/v1/monitors/": ("304",),
+    "/api/v1/asks/": ("409", "410", "422"),
+}
+
+
+class Described(APIRoute):
+    """An address whose description says which statuses it may tell, and no others."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        holds = self.dependant.path_params or self.dependant.query_params
+        told = {"500", "503", *(("404", "422") if holds else ())}
+        if any(one.call is person_of for one in self.dependant.dependencies):
+            told |= {"401", "403", "429"}
+        told |= set(_BODY if self.openapi_extra else ())
+        for start, some in _OWN.items():
+            told |= set(some if self.path.startswith(start) else ())
+        told |= {"202", "409", "410"} if self.path.endswith("/ask") else set()
+        self.responses = {status: _TOLD[status] for status in sorted(told)}
+
+
+router = APIRouter(prefix="/api/v1", route_class=Described)
 Known = Annotated[Person, Depends(person_of)]
 MOST: Final = 1000
 _FRESH: Final = "public, max-age=0, must-revalidate"

@@ -24,6 +24,7 @@ from onesided_service import (
 from onesided_service._beats import Beats
 from onesided_service._clock import Clock
 from onesided_service._config import ServiceConfig
+from onesided_service._connections import ALL_BODIES, BODIES, Bodies
 from onesided_service._doors import person_of, service_of
 from onesided_service._errors import ServiceError, not_found, told
 from onesided_service._page_kit import error_page
@@ -70,7 +71,8 @@ def create_app(
     app.add_api_route("/healthz", lambda: {"status": "ok"}, include_in_schema=False)
     app.add_api_route("/readyz", _ready, include_in_schema=False)
     app.add_api_route("/metrics", _metrics, include_in_schema=False)
-    origins = frozenset(config.origins)
+    origins, size = frozenset(config.origins), config.largest_body
+    app.add_middleware(Bodies, each=BODIES * size, most=ALL_BODIES * size)
     app.add_middleware(
         Watched, metrics=service.metrics, tls=config.tls, origins=origins, beats=beats
     )

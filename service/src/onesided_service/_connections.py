@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any, ClassVar, Final
 
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from onesided_service._turns import busy
 
 HEAD_SECONDS: Final = 10  # from a head's first byte, or from connecting, to its last
 EACH_ADDRESS: Final = 128  # connections to one worker
+ALL: Final = 2048  # connections to it; each holds at most 64 KiB that it has not handed on
 READ_SECONDS: Final = 10  # in which so much of a response is read, or all of it
 READ_BYTES: Final = 2**14
 HELD_BYTES: Final = 2**26  # of responses that one address has not read
+ALL_BYTES: Final = 4 * HELD_BYTES  # that nobody has
+BODIES: Final = 16  # of the largest size, that one address may have under way in a worker
+ALL_BODIES: Final = 4 * BODIES
 
 
 class Connection(H11Protocol):
     """One connection, which is closed where its head is late or its response is not read.
 
-    So it is where its address has too many, or leaves too much unread. most: how many an address
-    may have; None behind a proxy, whose address all of them have.
+    So it is where its address or all have too many, or leave too much unread. most: how many an
+    address may have; None behind a proxy, whose address all of them have.
     """
 
     _held: ClassVar[dict[str, set[Connection]]] = {}
@@ -36,7 +44,8 @@ class Connection(H11Protocol):
         transport.set_write_buffer_limits(high=0)  # to hear of all that is not read at once
         own = self._held.setdefault(self._address, set())
         own.add(self)
-        if self._most is not None and len(own) > self._most:
+        number = sum(map(len, self._held.values()))
+        if number > ALL or (self._most is not None and len(own) > self._most):
             transport.abort()
         else:
             self._wait()
@@ -55,8 +64,9 @@ class Connection(H11Protocol):
     def pause_writing(self) -> None:
         """Wait until what was sent is read, unless its address leaves too much unread."""
         super().pause_writing()
-        held = sum(one.unread for one in self._held.get(self._address, ()))
-        if self._most is not None and held > HELD_BYTES:
+        held = {name: sum(one.unread for one in own) for name, own in self._held.items()}
+        own = 0 if self._most is None else held.get(self._address, 0)
+        if own > HELD_BYTES or sum(held.values()) > ALL_BYTES:
             self.transport.abort()
         else:
             self._expect(self.unread)
@@ -97,3 +107,37 @@ class Connection(H11Protocol):
         if self._late is not None:
             self._late.cancel()
             self._late = None
+
+
+class Bodies:
+    """Counts what bodies hold until their requests are over, also behind a proxy.
+
+    each, most: bytes of one address, and of all; what is more is told 429, and let go.
+    """
+
+    def __init__(self, app: ASGIApp, *, each: int, most: int) -> None:
+        self._app, self._each, self._most = app, each, most
+        self._held: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request. Errors, where its body is read: ServiceError 429."""
+        address, own = (scope.get("client") or ("",))[0], 0
+
+        async def receiving() -> Message:
+            nonlocal own
+            message = await receive()
+            size = len(message.get("body", b""))
+            if self._held[address] + size > self._each:
+                raise busy("Your requests under way hold too many bytes.")
+            if self._held.total() + size > self._most:
+                raise busy("The requests under way hold too many bytes.")
+            self._held[address] += size
+            own += size
+            return message
+
+        try:
+            await self._app(scope, receiving, send)
+        finally:
+            self._held[address] -= own
+            if not self._held[address]:
+                del self._held[address]

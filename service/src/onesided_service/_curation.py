@@ -98,18 +98,13 @@ def close(service: Service, found: Dataset, curator: Person, given: Fields) -> d
 def reopen(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:  # noqa: ARG001 - one shape
     """Open it again, if its rows are those that were checked."""
     if not found.open:
-        _checked(lambda: found.reopen(by=curator.name))
+        _alone(service, found, lambda: found.reopen(by=curator.name))
     return {"name": found.name, "open": True}
 
 
 def check(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:  # noqa: ARG001 - one shape
     """Check the rows of a closed dataset anew, and open it."""
-    now = Fraction(service.clock.now())
-    if found.open or found.turns.waits(now):  # it would make questions late
-        raise ServiceError(
-            409, "Open", "Questions may be under way.", hint="Close it first, and wait for them."
-        )
-    told = _checked(lambda: found.check(by=curator.name))
+    told = _alone(service, found, lambda: found.check(by=curator.name))
     return {"name": found.name, "open": True, **told, "words": found.words_of(told)}
 
 
@@ -147,12 +142,19 @@ def log_of(state: State, dataset: str) -> list[dict[str, str]]:
     return [{"by": row["person"], **{name: row[name] for name in names}} for row in rows]
 
 
-def _checked(step: Callable[[], Any]) -> Any:
-    """What failed on the rows as a refusal for the curator, who may read why. Errors: 409."""
-    try:
-        return step()
-    except OnesidedError as error:
-        raise ServiceError(409, type(error).__name__, error.reason, hint=error.hint) from error
+def _alone(service: Service, found: Dataset, step: Callable[[], Any]) -> Any:
+    """What reads all rows, and so would make questions late, once there are none.
+
+    What failed on the rows is a refusal for the curator, who may read why. Errors: 409.
+    """
+    with found.turns.alone(now=Fraction(service.clock.now())) as free:
+        if found.open or not free:
+            hint = "Close it first, and wait for them, or for another check."
+            raise ServiceError(409, "Open", "Questions may be under way.", hint=hint)
+        try:
+            return step()
+        except OnesidedError as error:
+            raise ServiceError(409, type(error).__name__, error.reason, hint=error.hint) from error
 
 
 def _here(service: Service, found: Dataset, given: Fields) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
@@ -35,7 +36,7 @@ from onesided_service._config import DatasetConfig, ServiceConfig
 from onesided_service._errors import closed, unstarted
 from onesided_service._rehearsal import rehearse_each
 from onesided_service._rows import FileRows, PostgresRows, Source, SparkRows, empty_of
-from onesided_service._store import State, datasets, logged, notes, overruns, put_if_absent
+from onesided_service._store import State, datasets, logged, notes, overruns, put_if_absent, turns
 from onesided_service._turns import Turns
 
 T = TypeVar("T")
@@ -206,8 +207,11 @@ class Dataset:
             return
         if not self.open:
             return
-        plain, snapshot = Count(epsilon=1), self._snapshot()
-        rehearse(self.session(), plain)
+        self._read_once(self._snapshot())
+
+    def _read_once(self, snapshot: Snapshot) -> None:
+        plain = Count(epsilon=1)
+        rehearse(self._front(snapshot), plain)
         with self._reading:
             rehearse(self._opened(snapshot), plain)
 
@@ -295,7 +299,7 @@ class Dataset:
     def reopen(self, *, by: str = "") -> None:
         """Open it again, if the file is still the one that was checked. Errors: OnesidedError."""
         if self.elsewhere is not None:
-            self.elsewhere.run(_reopened, self, by)
+            self.elsewhere.run(partial(Dataset.reopen, by=by), self)
             return
         snapshot = self._snapshot()
         with self._reading:
@@ -345,10 +349,13 @@ class Dataset:
         return told
 
     def _record(self, snapshot: Snapshot, *, by: str, action: str, text: str = "") -> None:
+        if self.pads:  # where it is asked: before it opens, so that no question waits for it
+            self._read_once(snapshot)
         row = {"dataset": self.name, "state": OPEN, "snapshot": snapshot.written()}
         with self._state.write() as connection:
             logged(connection, action, by=by, dataset=self.name, text=text)
             connection.execute(delete(overruns).where(overruns.c.dataset == self.name))
+            connection.execute(delete(turns).where(turns.c.ask == self.name))
             if not put_if_absent(connection, datasets, {**row, "changed": now()}):
                 statement = update(datasets).where(datasets.c.dataset == self.name)
                 connection.execute(statement.values(**row, changed=now()))
@@ -383,21 +390,14 @@ class Dataset:
         )
 
 
-def _reopened(dataset: Dataset, by: str) -> None:
-    dataset.reopen(by=by)
-    dataset.warm()
-
-
 def _checked(dataset: Dataset, by: str) -> dict[str, Any]:
     try:
-        told = dataset.check(by=by)
+        return dataset.check(by=by)
     except MemoryError:
         raise DataError(
             f"Reading {dataset.name!r} takes more than memory = {dataset.config.memory} GiB.",
             hint="Give it more memory.",
         ) from None
-    dataset.warm()
-    return told
 
 
 def _as_told(release: Any) -> Any:

@@ -13,13 +13,13 @@ from fastapi import APIRouter, Request, Response
 from onesided.errors import OnesidedError
 from onesided.session import Release, release_from_json, release_to_json
 from onesided.show import svg_text
-from onesided_service._api import TOLD, Known, conditional
+from onesided_service._api import Described, Known, conditional
 from onesided_service._doors import service_of
 from onesided_service._errors import ServiceError, not_found
 from onesided_service._page_kit import PageRoute, SignedIn
 from onesided_service._people import Person
 
-api = APIRouter(prefix="/api/v1", responses=TOLD)
+api = APIRouter(prefix="/api/v1", route_class=Described)
 pages = APIRouter(route_class=PageRoute, include_in_schema=False)
 _WIDE: Final = 720
 

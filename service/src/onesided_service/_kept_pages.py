@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 from onesided.errors import OnesidedError, ParameterError
 from onesided.session import Release, question_from_json, release_from_json, statement_of
 from onesided.show import RoleTable, cell_text
-from onesided_service._api import ASKED, TOLD, Known
+from onesided_service._api import ASKED, Described, Known
 from onesided_service._datasets import Dataset
 from onesided_service._doors import json_of, service_of
 from onesided_service._errors import ServiceError, not_found
@@ -39,7 +39,7 @@ from onesided_service._pages import (
 from onesided_service._people import Person
 
 router = pages_router()
-api = APIRouter(prefix="/api/v1", responses=TOLD)
+api = APIRouter(prefix="/api/v1", route_class=Described)
 _MOST: Final = 6  # answers on one page
 
 

@@ -52,12 +52,12 @@ class Turns:
         ahead = [(person, one) for person, one in waiting if one[0] > now]
         own = [one for person, one in ahead if person == who]
         if own and sum(one for _, one in own) + takes > LONGEST:
-            raise _busy(
+            raise busy(
                 f"Your questions under way already fill the {LONGEST} seconds that you may use.",
                 min(own)[0] - now,
             )
         if ahead and sum(one for _, (_, one) in ahead) + takes > DEEPEST:
-            raise _busy(
+            raise busy(
                 f"Questions under way already fill the {DEEPEST} seconds of this dataset.",
                 min(end for _, (end, _) in ahead) - now,
             )
@@ -106,11 +106,26 @@ class Turns:
         rows = self._state.all(select(table).where(self._of_dataset))
         return max([now, *(_instants(row)[0] for row in rows)])
 
-    def waits(self, now: Fraction) -> bool:
-        """Whether an ask without an answer has its turn now or later: for curators to know."""
+    @contextmanager
+    def alone(self, *, now: Fraction) -> Iterator[bool]:
+        """Whether nothing reads meanwhile: no ask whose answer is to come, and no other check.
+
+        Whoever stops in the midst of it leaves it to others after as long as all may fill.
+        """
         answered = exists().where(asks.c.id == table.c.ask, asks.c.answer != "")
-        rows = self._state.all(select(table).where(self._of_dataset, ~answered))
-        return any(_instants(row)[0] > now for row in rows)
+        with self._state.write() as connection:
+            found = connection.execute(select(table).where(self._of_dataset, ~answered))
+            free = all(_instants(row)[0] <= now for row in found.mappings())
+            if free:
+                own = {"takes": "0", "through": str(now + DEEPEST), "person": ""}
+                connection.execute(delete(table).where(table.c.ask == self._dataset))
+                row = {"ask": self._dataset, "dataset": self._dataset, **own}
+                connection.execute(insert(table).values(**row))
+        try:
+            yield free
+        finally:
+            if free:
+                self.leave(self._dataset)
 
 
 def _instants(row: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
@@ -135,9 +150,9 @@ class Places:
         """Take a place. Errors: ServiceError 429."""
         with self._mutex:
             if self._held[who] >= self._each:
-                raise _busy(f"You have {self._each} requests of this kind under way.")
+                raise busy(f"You have {self._each} requests of this kind under way.")
             if self._held.total() >= self._most:
-                raise _busy("Too many requests of this kind are under way.")
+                raise busy("Too many requests of this kind are under way.")
             self._held[who] += 1
 
     def leave(self, who: str) -> None:
@@ -178,7 +193,7 @@ class Shares:
             yield
 
 
-def _busy(message: str, wait: Fraction = Fraction(1)) -> ServiceError:
+def busy(message: str, wait: Fraction = Fraction(1)) -> ServiceError:
     seconds = max(1, math.ceil(wait))
     hint = f"Ask again in {seconds} seconds." if seconds > 1 else "Ask again in a moment."
     return ServiceError(429, "Busy", message, hint=hint, seconds=seconds)
