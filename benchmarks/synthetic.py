@@ -6,11 +6,11 @@ Every way promises the same to each row under unbounded privacy: ε = 1, pure, o
 renyi account (``renyi``: the largest question that such an account holds). "columns" measures each
 column alone; "table" is the table of all counts, noise on each cell and none below 0, where it has
 at most 2^20 cells. AIM is that of McKenna, Mullins, Sheldon and Miklau (2022), Algorithm 1 with all
-pairs as its workload, over the model that ours fits, and of as many cells. MST is that of the folder
-with private-pgm's mst.py, where the package ``mbi`` is installed. Error: half the sum of differences
-of a margin's parts, on average over all margins of two columns and of three. "open": the same pure ε
-where so many rows need no protection, without and with the true rows that the edge to them leaves
-free.
+pairs as its workload, over the model that ours fits, and of as many cells. MST is that of the
+folder with private-pgm's mst.py, where the package ``mbi`` is installed. Error: half the sum of
+differences of a margin's parts, on average over all margins of two columns and of three. "open":
+the same where so many rows need no protection, without and with the true rows that the edge to them
+leaves free, which is of pure accounts.
 """
 
 import argparse
@@ -107,6 +107,7 @@ def asked(frame, sizes, **more):
 def ours(frame, sizes, *, renyi=False, **more):
     """Rows that the session makes; in a renyi account of the largest question that it holds."""
     account = {"accounting": "renyi", "delta_budget": DELTA} if renyi else {}
+    more |= {"law": "best"} if renyi else {}
     own = od.Session(frame, policy=od.policy.unbounded(), budget=1, **account)
     epsilon = Fraction(1)
     while renyi:
@@ -157,12 +158,14 @@ class Measured:
         self.rows, self.sizes, self.random, self.held = rows, sizes, random, {}
 
     def measure(self, margin, sigma):
+        """One more noisy margin."""
         cells = parts(self.rows, self.sizes, margin) * len(self.rows)
         told, weight = cells + self.random.normal(0, sigma, cells.shape), sigma**-2
         old, before = self.held.get(margin, (0.0, 0.0))
         self.held[margin] = (old * before + told * weight) / (before + weight), before + weight
 
     def fit(self):
+        """The model of all that was measured."""
         heavy = [weight / cells.size for cells, weight in self.held.values()]
         sums = [cells.sum() for cells, _ in self.held.values()]
         self.total = max(np.dot(heavy, sums) / sum(heavy), 1.0)
@@ -172,7 +175,8 @@ class Measured:
 
     def margin(self, columns):
         """A margin of the model, in counts: its factors, summed out one by one."""
-        factors = [part for one in zip(self.model._told, self.model.cliques) for part in one]
+        told = zip(self.model._told, self.model.cliques, strict=True)  # noqa: SLF001
+        factors = [part for one in told for part in one]
         return self.total * np.einsum(*factors, columns, optimize="greedy")
 
 
