@@ -152,7 +152,9 @@ def test_a_budget_grows_with_age_and_then_ends(monkeypatch, place):
     with pytest.raises(errors.BudgetExceededError):  # whatever is older, dates to come have that
         account.spend({"up": "1/3"}, label="all", cohorts=Cohorts(days=((DATES[1], None),)))
     assert account.times({"up": "1/4"}, cohorts=dates(None)) == 1  # of age 0 for ever
-    at(monkeypatch, day + dt.timedelta(days=100))
+    late = day + dt.timedelta(days=100)
+    at(monkeypatch, late)
+    account.confirm(late)
     for about in (dates(day), Cohorts.everything()):
         with pytest.raises(errors.BudgetExceededError, match="ended at age 100 days"):
             account.spend({"up": "1/9"}, label="late", cohorts=about)
@@ -210,9 +212,64 @@ def test_a_twin_that_forgets_what_it_saw_charges_twice(monkeypatch):
     fresh = dates(DATES[1])
     with pytest.raises(errors.LedgerError, match="a row of 2026-01-11"):
         account.spend({"up": "1/4"}, label="a count", cohorts=fresh)
-    monkeypatch.setattr(Cells, "day", lambda _, time, __: dt.date.fromisoformat(time[:10]))
+    monkeypatch.setattr(Cells, "day", lambda _, time, *__: dt.date.fromisoformat(time[:10]))
     account.spend({"up": "1/4"}, label="a count", cohorts=fresh)
     assert Ledger(account._store).check().backwards == (3,)
+
+
+@pytest.mark.parametrize("calendar", [
+    Calendar("day", schedule={0: "1/4", 10: "1/2"}), Calendar("day", ends=200)
+])  # fmt: skip
+def test_a_clock_far_ahead_is_asked_about(monkeypatch, place, calendar):
+    """41 days after the account's last charge, whoever else charged this ledger since."""
+    about, one = dates(DATES[3]), {"up": "1/9"}
+    account = opened(calendar, where=place, budget="1/2")
+    for after in (0, 40):
+        at(monkeypatch, DATES[0] + dt.timedelta(days=after))
+        account.spend(one, label="a count", cohorts=about)
+    late = DATES[0] + dt.timedelta(days=81)
+    at(monkeypatch, late)
+    other = Ledger(account._store).account(
+        **{**TERMS, "policy_id": "q"}, budget={"up": 1}, further=True
+    )
+    other.spend(one, label="not by date")
+    again = account if place is None else opened(calendar, where=place, budget="1/2")
+    rows = account._store.read(lambda view: view.extent())
+    for some in (account, again):
+        with pytest.raises(errors.LedgerError, match="last row is of 2026-02-10.* budgets would g"):
+            some.spend(one, label="a count", cohorts=about)
+    for said, error in ((late + dt.timedelta(days=1), errors.LedgerError),
+                        ("tomorrow", errors.ParameterError)):  # fmt: skip
+        with pytest.raises(error):
+            again.confirm(said)
+    assert account._store.read(lambda view: view.extent()) == rows
+    assert Ledger(account._store).check().ahead == ()
+    again.confirm(str(late))
+    again.spend(one, label="a count", cohorts=about)
+    account.spend(one, label="a count", cohorts=about)  # which sees that another one was charged
+    report = Ledger(account._store).check()
+    assert (report.ahead, report.backwards) == ((6,), ())
+
+
+def test_a_clock_of_another_day_is_not_what_was_confirmed(monkeypatch):
+    account = opened(Calendar("day", schedule={0: "1/4", 10: 1}))
+    at(monkeypatch, DATES[0])
+    account.spend({"up": "1/9"}, label="a count", cohorts=dates(DATES[0]))
+    for after, confirmed in ((50, True), (51, False)):
+        day = DATES[0] + dt.timedelta(days=after)
+        at(monkeypatch, day)
+        if confirmed:
+            account.confirm(day)
+    with pytest.raises(errors.LedgerError, match="clock says 2026-02-21"):
+        account.spend({"up": "1/9"}, label="a count", cohorts=dates(DATES[0]))
+
+
+def test_where_no_budget_grows_a_clock_is_not_asked_about(monkeypatch):
+    account = opened()
+    for after in (0, 500):
+        at(monkeypatch, DATES[0] + dt.timedelta(days=after))
+        account.spend({"up": "1/9"}, label="a count", cohorts=dates(DATES[0]))
+    assert Ledger(account._store).check().ahead == ()
 
 
 def test_an_answer_that_was_too_early_is_found(monkeypatch):

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import onesided as od
+from onesided.accounting import charge_divergences
 from onesided.errors import KeysError, OnesidedError, ParameterError
 from onesided.noise import NotPrivateSeededNoise
 from onesided.session._context import QueryContext
@@ -196,9 +197,40 @@ def test_predicted_errors_are_those_of_the_noise():
     step = prepared(session(data), asked)
     cells = step.read()
     drawn = [step.draw(cells, NotPrivateSeededNoise(seed))["noisy"] - cells for seed in range(400)]
-    weight = np.array([1] * 8 + [0] * (cells.size - 8))  # age, town and works have weight 1
-    found = np.std(np.array(drawn)[:, weight == 1])
-    assert step.plan.margins[0].error == pytest.approx(found, rel=0.1)  # fixed seeds
+    weights = np.std(np.array(drawn)) / np.array([one.error for one in step.plan.margins])
+    assert weights == pytest.approx(np.rint(weights), rel=0.02)  # fixed seeds
+    assert min(weights) > 0.9
+    sizes = {"age": 4, "town": 2, "works": 2}
+    cells_of_each = [
+        np.prod([sizes[c] for c in one.name.split(" × ")]) for one in step.plan.margins
+    ]
+    by_size = sorted(zip(cells_of_each, np.rint(weights), strict=True))
+    assert [weight for _, weight in by_size] == sorted(np.rint(weights))
+
+
+@pytest.mark.parametrize(("law", "wide"), [("gaussian", True), ("best", True), ("pure", False)])
+def test_gaussian_noise_takes_what_pure_noise_would_and_errs_less(law, wide):
+    """Of sixteen columns; what a charge is said to lose is computed again from its note."""
+    names = [f"c{place}" for place in range(16)]
+    data = pl.DataFrame({name: [0, 1, 2] * 100 for name in names})
+    asked = {"columns": names, "keys": {name: [0, 1, 2] for name in names}, "records": 10**5}
+    own = od.Session(
+        data, policy=od.policy.unbounded(), budget=1, accounting="renyi", delta_budget="1e-9"
+    )
+    plans = [own.plan(od.Synthetic(**asked, epsilon="1/2", law=one)) for one in ("pure", law)]
+    assert (plans[1].mechanism.gaussian is not None) == wide
+    assert plans[1].times == plans[0].times
+    errors = [sum(one.error for one in plan.margins) / len(plan.margins) for plan in plans]
+    assert (errors[1] < errors[0]) == wide
+    assert len(own.synthetic(**asked, epsilon="1/2", law=law)) == 10**5
+    assert own.ledger.check(laws=charge_divergences).charges == 1
+
+
+def test_gaussian_noise_is_of_renyi_accounts():
+    with pytest.raises(ParameterError, match="keeps no pure"):
+        session(people(9)).synthetic(**ASKED, epsilon=1, law="gaussian", **CUT)
+    told = session(people(9)).plan(od.Synthetic(**ASKED, epsilon=1, law="best", **CUT))
+    assert told.mechanism.gaussian is None
 
 
 def test_pairs_are_chosen_by_public_facts():
@@ -258,10 +290,26 @@ def test_pairs_that_hang_together_in_too_many_cells_are_refused():
     own = session(pl.DataFrame(wide), unit=None)
     asked = {"columns": [*wide], "bins": {n: range(41) for n in wide}, "records": 10**6}
     pairs = [[f"c{i}", f"c{j}"] for i in range(5) for j in range(i)]
-    with pytest.raises(ParameterError, match="hang together"):
+    with pytest.raises(ParameterError, match="A model of these pairs has"):
         own.synthetic(**asked, pairs=pairs, epsilon=1)
-    plan = own.plan(od.Synthetic(**asked, epsilon=9))
-    assert 5 <= len(plan.margins) < 15
+    assert len(own.plan(od.Synthetic(**asked, epsilon=9)).margins) == 15
+
+
+def test_the_model_has_the_pairs_that_say_most_and_fit_it():
+    """Of ten pairs that are measured not all fit, and two columns are one."""
+    random = np.random.default_rng(5)
+    columns = {f"c{i}": random.integers(0, 20, 4000) for i in range(5)}
+    columns["c3"] = columns["c1"]
+    own = session(pl.DataFrame(columns), unit=None, policy=P.unbounded(), budget=900)
+    asked = {"columns": [*columns], "keys": {n: list(range(20)) for n in columns}}
+    made = own.synthetic(**asked, records=4000, epsilon=900)
+    assert made.quality["measured"].to_list() == [True] * 15
+    rows = made.frame
+    assert (rows["c1"] == rows["c3"]).mean() > 0.99  # noise moves few of them
+    # With so much noise no pair shows anything but it.
+    loud = session(pl.DataFrame(columns), unit=None, policy=P.unbounded(), budget=900)
+    few = loud.synthetic(**asked, records=10**6, epsilon="1/100").frame
+    assert 0.02 < (few["c1"] == few["c3"]).mean() < 0.3
 
 
 # Rows of a free sample beside made ones.

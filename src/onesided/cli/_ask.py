@@ -78,6 +78,7 @@ class Charged(FromFiles):
     ledger: str | None = None
     another_ledger: bool = False
     further: bool = False
+    today: str | None = None
     id: str | None = None
     again: bool = False
     title: str = ""
@@ -460,6 +461,8 @@ def session_of(asked: Charged) -> Iterator[Opened]:
             further=asked.further,
             cohort=None if held is None else held.calendar,
         )
+        if asked.today is not None:
+            session.account.confirm(asked.today)
         yield Opened(session, told, files, ledger.head() == _EMPTY)
 
 

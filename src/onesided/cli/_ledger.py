@@ -109,6 +109,8 @@ def check(ledger: Location, *, head: str | None = None, printed: Printed) -> Non
         ("dates", report.backwards, "row",
          "dated before an earlier row: a clock was wrong, and budgets that grow by date may have "
          "grown early"),
+        ("confirmed", report.ahead, "charge",
+         "long after the last one: somebody said that the clock was right"),
     ):  # fmt: skip
         if numbers:
             rows, more = ", ".join(map(str, numbers[:_MOST_EDGES])), len(numbers) - _MOST_EDGES

@@ -47,6 +47,7 @@ _WORDS: Final = {
     "delta_budget": "Most δ that may ever be spent, such as 1e-6; by default none.",
     "epsilon": "Privacy loss of the answer, such as 1 or 1/2.",
     "excel": "Write a workbook, too: release.xlsx.",
+    "today": "What day it is in UTC, where budgets grow by date and long nothing was charged.",
     "further": "Allow a further policy in a ledger that has others.",
     "guesses": "Public guesses of the size of each answer, such as 100,7.",
     "hierarchy": "Levels above keys, as JSON: {column: {level: parents in the order of its keys}}.",

@@ -406,6 +406,28 @@ class Account:
 
         self._store.append(decide)
 
+    def confirm(self, today: dt.date | str) -> None:
+        """Say what day it is in UTC, where budgets grow by it and long nothing was charged.
+
+        Holds for this object, on that day. Errors: ParameterError for what is no date;
+        LedgerError where the machine's clock says another one.
+        """
+        try:
+            day = today if isinstance(today, dt.date) else dt.date.fromisoformat(str(today))
+        except ValueError:
+            raise ParameterError(
+                f"today={today!r} is no date.", hint='Write it as in "2026-01-31".', value=today
+            ) from None
+        if (clock := today_of(now())) != day:
+            raise LedgerError(
+                f"It is {day}, as you say, and {clock} by this machine's clock.",
+                hint="Set the clock right; dates are those of UTC. Nothing was recorded.",
+                today=day,
+                clock=clock,
+            )
+        if self._cells is not None:
+            self._cells.confirmed = day
+
     def times(
         self,
         epsilon: Table,
@@ -480,7 +502,7 @@ class Account:
         Errors, none of which records anything: BudgetExceededError (also for an infinite loss);
         ParameterError; ReleaseExistsError if the release id was charged before;
         PolicyMismatchError if another process opened the account with another budget or unit;
-        LedgerError if budgets grow by date and the clock is behind the last row;
+        LedgerError if budgets grow by date and the clock is behind the last row, or far ahead;
         TamperedLedgerError if the last row does not hold; LedgerUnavailableError if the store
         fails. The last one may carry ``outcome="unknown"``: then the charge counts as spent.
         """
@@ -519,7 +541,7 @@ class Account:
                 total = self._settled(charge, spent, releases, view, allowance)
             else:
                 time, cells = now(), self._folded(view)
-                cells.require(about, charge, self._day(cells, time, last))
+                cells.require(about, charge, self._day(cells, time, last, self._opening))
                 total = spent + charge
                 if allowance is not None:
                     self._askers.require(view, charge, allowance)
@@ -699,8 +721,11 @@ class Account:
             )
         return fold(view, self.policy_id, cells)
 
-    def _day(self, cells: Cells, time: str, last: Row | None) -> dt.date:
-        return cells.day(time, dt.date.min if last is None else day_of(last))
+    def _day(
+        self, cells: Cells, time: str, last: Row | None, opening: Row | None = None
+    ) -> dt.date:
+        opened = None if opening is None else day_of(opening)
+        return cells.day(time, dt.date.min if last is None else day_of(last), opened)
 
     def _charge(self, epsilon: Table, delta: Table | None, divergences: Laws | None) -> Amounts:
         charge = _amounts.read_charge(

@@ -8,8 +8,9 @@ leaving one date plus entering another one keeps within the budget, too. Proof:
 docs/proofs/cohorts.md.
 
 The clock is the UTC date on which a charge is recorded, by the machine that charges; it stands in
-its row. Where budgets grow or end by it, no charge is dated before an earlier one; that it did not
-run ahead, nothing here can see.
+its row. Where budgets grow or end by it, no charge is dated before an earlier one, and none more
+than 40 days after the account's last one, until a person says what day it is: so a clock that ran
+ahead lets budgets grow by no more than that.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def today_of(time: str) -> dt.date:
 
 
 _MOST_AGE: Final = 100_000
+_BELIEVED: Final = 40  # days after an account's last charge
 _TWO_DATES: Final = (
     "a move may take a record from one of these dates to another, and pays for both: ask for less, "
     "or about fewer dates. Nothing was drawn and nothing was recorded."
@@ -164,7 +166,10 @@ class Calendar:
             )
             last = f"e^{readable(self.steps[-1][1])} by any later age"
             grown = f"{ages}; {last}" if ages else last
-            kept = f"changed by at most {grown} (days, by the clock of the machine that charges)"
+            kept = (
+                f"changed by at most {grown} (days, by the clock of the machine that charges, which "
+                f"is asked about after {_BELIEVED} days without a charge)"
+            )
         else:
             kept = "keep within the whole budget, whatever is asked of other dates"
         alone = self.max_cohorts is None
@@ -436,7 +441,7 @@ class Cells:
         self.common = nothing
         self.total, self.releases, self.read = nothing, 0, 0
         self.left_after: dict[int, Amounts] = {}
-        self.latest = dt.date.min
+        self.latest, self.confirmed = dt.date.min, dt.date.min
         self.mutex = threading.RLock()
 
     @_locked
@@ -453,10 +458,16 @@ class Cells:
         self.left_after[number] = self.left(cohorts, today)
         self.latest = max(self.latest, today)
 
-    def day(self, time: str, last: dt.date) -> dt.date:
-        """The day of a charge. last: of the ledger's last row.
+    def ahead(self, today: dt.date, opened: dt.date) -> bool:
+        """Whether budgets would grow by more than a clock is believed; opened: the first row."""
+        long = (today - max(self.latest, opened)).days > _BELIEVED
+        return self.calendar.by_clock and long and today != self.confirmed
 
-        Errors: LedgerError where budgets depend on it and an earlier row is dated later.
+    def day(self, time: str, last: dt.date, opened: dt.date | None = None) -> dt.date:
+        """The day of a charge. last: of the ledger's last row; opened: of the account's first.
+
+        Errors: LedgerError where budgets depend on it and an earlier row is dated later, or, with
+        ``opened``, the account's last one is so old that the clock may have run ahead.
         """
         today, latest = today_of(time), max(self.latest, last)
         if self.calendar.by_clock and today < latest:
@@ -466,6 +477,17 @@ class Cells:
                 hint="Set the clock right. If the ledger's date is wrong, budgets of the days "
                 "between were granted early (onesided ledger check): open another ledger. Nothing "
                 "was drawn and nothing was recorded.",
+                today=today,
+                latest=latest,
+            )
+        if opened is not None and self.ahead(today, opened):
+            latest = max(self.latest, opened)
+            raise LedgerError(
+                f"this machine's clock says {today}, and the account's last row is of {latest}: if "
+                "the clock runs ahead, budgets would grow too early.",
+                hint=f"Look at a calendar. If it is right, in UTC, say so: --today {today}, or "
+                f"session.account.confirm({str(today)!r}). Nothing was drawn and nothing was "
+                "recorded.",
                 today=today,
                 latest=latest,
             )

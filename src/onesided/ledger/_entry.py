@@ -370,7 +370,9 @@ class CheckReport:
 
     ``unanswered`` lists the charges without a stored release: spent, and lost to a crash or
     never stored by their owner. ``backwards`` lists the rows dated before an earlier one: a clock
-    was wrong, so that budgets that grow by date may have grown early.
+    was wrong, so that budgets that grow by date may have grown early. ``ahead`` lists charges of
+    such budgets more than 40 days after the account's last one: somebody said that the clock was
+    right.
 
     >>> import onesided as od
     >>> ledger = od.Ledger.open(None)
@@ -385,6 +387,7 @@ class CheckReport:
     stored: int
     unanswered: tuple[int, ...]
     backwards: tuple[int, ...]
+    ahead: tuple[int, ...]
     head: str
 
 

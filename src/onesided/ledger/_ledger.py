@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import getpass
 import os
 import socket
@@ -77,6 +78,8 @@ class _Policy:
     charges: dict[str, int] = field(default_factory=dict)
     answered: set[str] = field(default_factory=set)
     cells: Cells | None = None
+    opened: dt.date = dt.date.max
+    ahead: list[int] = field(default_factory=list)
 
 
 def check_end(view: View) -> None:
@@ -164,6 +167,7 @@ def check_rows(view: View, *, head: str | None, laws: Laws | None = None) -> Che
         stored=sum(len(state.answered) for state in policies.values()),
         unanswered=tuple(unanswered),
         backwards=tuple(backwards),
+        ahead=tuple(sorted(number for state in policies.values() for number in state.ahead)),
         head=previous,
     )
 
@@ -206,6 +210,7 @@ def _check_meaning(row: Row, *, policies: dict[str, _Policy], answers: Mapping[i
             nothing=texts,
             unit=unit_of(row),
             cells=None if calendar is None else Cells(budget, calendar),
+            opened=day_of(row),
         )
     state = policies.get(row.policy_id)
     if state is None:
@@ -286,6 +291,7 @@ def _over(row: Row, charged: Amounts, total: Amounts, *, state: _Policy) -> bool
             cells.require(about, charged, day)
         except BudgetExceededError:
             return True
+        state.ahead += [row.number] if cells.ahead(day, state.opened) else []
         cells.add(row.number, about, charged, day)
     return False
 

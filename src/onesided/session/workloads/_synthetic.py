@@ -12,13 +12,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
-from itertools import combinations, pairwise, product
-from typing import Any, Final, NamedTuple
+from functools import cache, partial
+from itertools import accumulate, combinations, pairwise
+from typing import Any, ClassVar, Final, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -30,12 +30,14 @@ from onesided.engine import Table, cross
 from onesided.errors import KeysError, ParameterError
 from onesided.linear import Identity
 from onesided.linear.kit import FloatArray, MarginModel, cells_of
+from onesided.mechanism import GaussianSums
 from onesided.mechanism import Linear as Mechanism
 from onesided.mechanism.kit import Together, rates_over
 from onesided.noise import IntArray, Noise, TwoSidedGeometric
 from onesided.policy import Edge, Shift
 from onesided.session._context import QueryContext, Taken, left_out
 from onesided.session._fields import Counted, Edges
+from onesided.session._gaussian import Law, told_squares, with_law
 from onesided.session._groups import Grouped, Groups, OnExcess
 from onesided.session._plan import Plan, PlanOption, priced
 from onesided.session._question import Answer, PreparedQuery, all_of
@@ -52,8 +54,7 @@ Moved = tuple[Mapping[Edge, Any], int]
 ORIGIN: Final = "origin"
 _MOST_COLUMNS: Final = 32
 _MOST_RECORDS: Final = 10**7
-_MOST_CLIQUE, _MOST_CELLS = 2**17, 2**19
-_WEIGHTS: Final = (1, 2, 3, 4)
+_MOST_OF_PAIR, _MOST_CELLS = 2**17, 2**19
 # How far a pair of columns is taken to be from independent, where it is not measured: Cohen's
 # medium effect, the root of the mean squared relative difference of its cells.
 _DEPENDENT: Final = 0.3
@@ -188,6 +189,7 @@ class Synthetic:
         of everybody, and those of the sample are true.
     on_excess: what happens to units with several rows; they count in one cell of each margin, but
         where the policy covers several.
+    law: as in :class:`onesided.session.Count`: in a renyi account Gaussian noise errs less.
     seed: of the public randomness that rows are drawn by: no part of the promise.
     Promise: the noisy margins lose ε together, per unit of edge weight; rows, and all else, are
         made of them. The same margins and seed give the same rows.
@@ -211,10 +213,13 @@ class Synthetic:
     pairs: Edges = None
     counted: Counted = None
     on_excess: OnExcess | None = None
+    law: Law = "pure"
     seed: int = 0
     id: str | None = None
     again: bool = False
     title: str = ""
+
+    later: ClassVar = ("law",)
 
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
@@ -230,19 +235,23 @@ class Synthetic:
             context, {one.column: one.bins for one in axes if one.bins}, missing="drop"
         )
         first = own.policy.shifts(self._groups(own, (axes[0],)).query)
-        layout = self._layout(axes, records, rates_over(first, epsilon))
-        each = [self._groups(own, [axes[v] for v in one]) for one in layout.margins]
-        moved = [
-            (own.policy.shifts(one.query), w) for one, w in zip(each, layout.weights, strict=True)
-        ]
-        shifts = _sums(moved)
-        upper, lower = rates_over(shifts, epsilon)
-        size = layout.spread.size
-        mechanism = Mechanism(Identity(size), Identity(size), upper, lower, shifts=shifts)
-        groups = replace(each[0], left_out=left_out(own, [a.by for a in axes], None, "recorded"))
-        groups = replace(groups, left_out=replace(groups.left_out, rises=True))
-        plan = self._plan(own, groups, layout, mechanism, moved)
+        counts = cache(lambda one: self._groups(own, [axes[v] for v in one]))
+        rates = rates_over(first, epsilon)
+
+        def planned(layout: Layout, made: GaussianSums | None = None) -> Plan:
+            return self._plan(own, counts, layout, epsilon, made)
+
+        layout = self._layout(axes, records, partial(_geometric, rates))
+        plan = pure = planned(layout)
+        plan = with_law(self.law, pure, GaussianSums(1), partial(planned, layout), own)
+        if (wide := plan.mechanism.gaussian) is not None:
+            unit = wide / _squared(layout.weights)
+            layout = self._layout(axes, records, lambda some: math.sqrt(unit * _squared(some)))
+            plan = with_law("gaussian", pure, GaussianSums(1), partial(planned, layout), own)
+        mechanism, each = plan.mechanism, list(map(counts, layout.margins))
+        groups = self._first(own, each[0], axes)
         deviation, weights = plan.margins[0].error or 0.0, layout.spread
+        deviation *= layout.weights[0]
         joint = self._joint(context)
 
         def look(taken: Taken) -> IntArray:
@@ -280,14 +289,34 @@ class Synthetic:
             result=result,
         )
 
+    def _first(self, context: QueryContext, groups: Groups, axes: Sequence[Axis]) -> Groups:
+        """What all margins say of what they leave out, at the first of them."""
+        gone = left_out(context, [a.by for a in axes], None, "recorded")
+        return replace(groups, left_out=replace(gone, rises=True))
+
     def _plan(
         self,
         context: QueryContext,
-        groups: Groups,
+        groups: Callable[[Margin], Groups],
         layout: Layout,
-        mechanism: Mechanism,
-        moved: Sequence[Moved],
+        epsilon: Fraction,
+        made: GaussianSums | None,
     ) -> Plan:
+        """What a layout costs at ε, or with Gaussian noise."""
+        moved = [
+            (context.policy.shifts(groups(one).query), w)
+            for one, w in zip(layout.margins, layout.weights, strict=True)
+        ]
+        shifts, size = _sums(moved), layout.spread.size
+        upper, lower = rates_over(shifts, epsilon)
+        wide = None if made is None else made.variance
+        mechanism = Mechanism(
+            Identity(size), Identity(size), upper, lower, shifts=shifts, gaussian=wide
+        )
+        # Under a view several units may move in one count.
+        squares = _squares(moved, alike=context.policy.view is None)
+        known = None if made is None else told_squares(made, squares)
+        first = self._first(context, groups(layout.margins[0]), layout.axes)
         deviation = math.sqrt(mechanism.distribution.variance())
         ones, pairs = len(layout.axes), len(layout.margins) - len(layout.axes)
         every = many(math.comb(ones, 2), "pair")
@@ -295,13 +324,14 @@ class Synthetic:
             context,
             mechanism,
             mechanism.shifts,
-            about=f"{groups.sentence} {_MADE}",
+            known=known,
+            about=f"{first.sentence} {_MADE}",
             standard_deviation=deviation * math.sqrt(float(np.mean(layout.spread**-2.0))),
             why=f"{many(ones, 'column')} and {pairs} of {every} measured",
         )
         return replace(
             plan,
-            noise=_noted(moved, mechanism.upper_rate, mechanism.lower_rate),
+            noise=_noted(moved, upper, lower) if made is None else plan.noise,
             margins=tuple(
                 PlanOption(name=layout.name(one), error=deviation / w, note="measured")
                 for one, w in zip(layout.margins, layout.weights, strict=True)
@@ -388,16 +418,23 @@ class Synthetic:
             counted=self.counted,
         ).groups(context)
 
-    def _layout(self, axes: tuple[Axis, ...], records: int, rates: tuple[Loss, Loss]) -> Layout:
-        """The margins of least predicted error, or those that were asked for."""
+    def _layout(
+        self, axes: tuple[Axis, ...], records: int, noise: Callable[[Sequence[int]], float]
+    ) -> Layout:
+        """The margins of least predicted error, or those that were asked for.
+
+        noise: its deviation on each number, by the margins' weights. A margin of n cells has the
+        weight √n: with Σ w in all, what their noise adds up to, Σ n / w, is least there. Gaussian
+        noise goes by Σ w², where n^(1/3) would be; measured, the model errs no less with that.
+        """
         ones: list[Margin] = [(v,) for v in range(len(axes))]
         sizes = [one.size for one in axes]
         if self.pairs is not None:
             chosen = _asked(axes, self.pairs)
-            largest, every = cells_of(sizes, [*ones, *chosen])
-            if largest > _MOST_CLIQUE or every > _MOST_CELLS:
+            every = cells_of(sizes, [*ones, *chosen])[1]
+            if every > _MOST_CELLS:
                 raise ParameterError(
-                    f"A model of these pairs has {largest:,} cells that hang together.",
+                    f"A model of these pairs has {every:,} cells.",
                     hint="Ask for fewer pairs, or coarser values.",
                 )
             counts = [len(chosen)]
@@ -405,25 +442,36 @@ class Synthetic:
             pairs = sorted(
                 combinations(range(len(sizes)), 2), key=lambda p: (sizes[p[0]] * sizes[p[1]], p)
             )
-            chosen = []
-            for pair in pairs:
-                largest, every = cells_of(sizes, [*ones, *chosen, pair])
-                if largest <= _MOST_CLIQUE and every <= _MOST_CELLS:
-                    chosen.append(pair)
+            sums = accumulate(sizes[a] * sizes[b] for a, b in pairs)
+            chosen = [one for one, n in zip(pairs, sums, strict=True) if n <= _MOST_CELLS]
+            chosen = [one for one in chosen if sizes[one[0]] * sizes[one[1]] <= _MOST_OF_PAIR]
             counts = list(range(len(chosen) + 1))
-        cells = np.array([math.prod(sizes[v] for v in one) for one in chosen])
-        unmeasured = math.comb(len(axes), 2) * _DEPENDENT
+        cells = [math.prod(sizes[v] for v in one) for one in (*ones, *chosen)]
 
-        def error(some: int, weight: int) -> float:
-            part = Fraction(1, len(ones) + weight * some)  # so many times as much is measured
-            noise = TwoSidedGeometric(*(rate * part for rate in rates))
-            each = math.sqrt(noise.variance()) / records
-            measured = float(cells[:some].sum()) * each / weight
-            return sum(sizes) * each + measured + unmeasured - some * _DEPENDENT
+        def error(some: int) -> float:
+            weights = _weights(cells[: len(ones) + some])
+            each = sum(n / w for n, w in zip(cells, weights, strict=False))
+            return each * noise(weights) / records - some * _DEPENDENT
 
-        some, weight = min(product(counts, _WEIGHTS), key=lambda one: (error(*one), one))
-        margins = (*ones, *chosen[:some])
-        return Layout(axes, margins, (*(1 for _ in ones), *(weight for _ in range(some))))
+        some = len(ones) + min(counts, key=error)
+        return Layout(axes, (*ones, *chosen)[:some], _weights(cells[:some]))
+
+
+def _weights(cells: Sequence[int]) -> tuple[int, ...]:
+    """As the roots of so many cells, in whole numbers."""
+    each = [math.isqrt(4 * one) for one in cells]
+    common = math.gcd(*each)
+    return tuple(one // common for one in each)
+
+
+def _geometric(rates: tuple[Loss, Loss], weights: Sequence[int]) -> float:
+    """The noise of numbers that so many times as much is measured of."""
+    part = Fraction(1, sum(weights))
+    return math.sqrt(TwoSidedGeometric(*(rate * part for rate in rates)).variance())
+
+
+def _squared(weights: Sequence[int]) -> int:
+    return sum(w * w for w in weights)
 
 
 def _asked(axes: Sequence[Axis], given: Any) -> list[Margin]:
@@ -460,6 +508,17 @@ def _sums(margins: Sequence[Moved]) -> dict[Edge, tuple[Shift, ...]]:
             sums = {(r + weight * s.rise, f + weight * s.fall) for r, f in sums for s in some}
         found[edge] = tuple(Shift(rise=r, fall=f) for r, f in sorted(sums))
     return found
+
+
+def _squares(margins: Sequence[Moved], *, alike: bool) -> dict[Edge, int]:
+    """Per edge how far all margins move in L2, squared; alike: by at most 1 in each count."""
+    return {
+        edge: sum(
+            w * w * max(s.rise + s.fall if alike else s.rise**2 + s.fall**2 for s in shifts[edge])
+            for shifts, w in margins
+        )
+        for edge in margins[0][0]
+    }
 
 
 def _noted(margins: Sequence[Moved], upper: Loss, lower: Loss) -> dict[str, object]:
@@ -500,7 +559,7 @@ class _Made:
     def release(self, own: Mapping[str, Any]) -> Release:
         """Rows that have the margins."""
         wanted = [part / self.total for part in self.measured]
-        variances = [(self.deviation / w) ** 2 for w in self.layout.weights]
+        variances = [(self.deviation / w / self.total) ** 2 for w in self.layout.weights]
         number = int(self.question.records)
         rows, columns = self.made(wanted, variances, number)
         columns[ORIGIN] = ["made"] * number
@@ -510,15 +569,40 @@ class _Made:
     def made(
         self, wanted: list[FloatArray], variances: Sequence[float], number: int
     ) -> tuple[IntArray, dict[str, list[Any]]]:
-        """Rows of the model of these margins, by places and by values."""
+        """Rows of a model of margins, by places and by values; variances: of their parts."""
+        held = self._modelled(wanted, variances)
         least = min((v for v in variances if v), default=1.0)
-        weights = [least / max(v, least) for v in variances]
-        model = MarginModel(self.layout.sizes, self.layout.margins, wanted, weights)
+        margins, parts, weights = zip(
+            *((self.layout.margins[i], wanted[i], least / max(variances[i], least)) for i in held),
+            strict=True,
+        )
+        model = MarginModel(self.layout.sizes, margins, parts, weights)
         random = np.random.default_rng(self.question.seed)  # public, as what it draws from is
         rows = model.rows(number, random)
         return rows, {
             axis.column: axis.drawn(rows[:, v], random) for v, axis in enumerate(self.layout.axes)
         }
+
+    def _modelled(self, wanted: list[FloatArray], variances: Sequence[float]) -> list[int]:
+        """Which margins the model has: those asked for, or of pairs those that it gains most by.
+
+        A pair gains by how far it is from independent, less what its noise alone would show (the
+        score of McKenna et al. 2022), of what was released.
+        """
+        sizes, margins = self.layout.sizes, self.layout.margins
+        ones, gains = list(range(len(sizes))), {}
+        if self.question.pairs is not None:
+            return list(range(len(margins)))
+        for place, (a, b) in enumerate(margins[len(ones) :], len(ones)):
+            both = np.maximum(np.outer(wanted[a], wanted[b]), 0)
+            noise = math.sqrt(2 * variances[place] / math.pi) * both.size
+            gains[place] = float(np.abs(wanted[place] - both / max(both.sum(), 1e-9)).sum()) - noise
+        held = ones
+        for place in sorted(gains, key=gains.__getitem__, reverse=True):
+            every = cells_of(sizes, [margins[one] for one in (*held, place)])[1]
+            if gains[place] > 0 and every <= _MOST_CELLS:
+                held = [*held, place]
+        return held
 
     def told(
         self,
@@ -601,8 +685,9 @@ def _with_true_rows(made: _Made, sample: SampleRelease, records: int | None = No
         for part, cells in zip(wanted, layout.counts(places[picked]), strict=True)
     ]
     drawn = (1 - keep) / keep**2 * beside
+    scale = number / total / max(number - true, 1)
     variances = [
-        (made.deviation / w) ** 2 + drawn * size / cells.size
+        ((made.deviation / w) ** 2 + drawn * size / cells.size) * scale**2
         for w, cells in zip(layout.weights, shown, strict=True)
     ]
     rows, more = made.made(left, variances, number - true)
