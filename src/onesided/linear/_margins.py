@@ -43,6 +43,7 @@ _WEIGHTS: Final = (0, 1, 2, 3, 4, 6, 8, 12, 16)
 _MOST: Final = 2.0**52
 _NEAR: Final = 1e-3
 _DESCENTS: Final = 1_000
+_CLOSE: Final = 1 + 1e-5
 # What whole weights may err more.
 _ROUNDED: Final = 1 + 1 / 200
 _SIZES: Final = 60
@@ -423,8 +424,10 @@ def residuals(
     for _ in range(_DESCENTS):
         cost = mixed @ prices
         shares = np.sqrt(np.divide(wanted, cost, out=np.zeros(cost.size), where=cost > 0))
-        mixed *= prices @ shares
-        mixed /= mixed.sum()
+        found = prices @ shares
+        if found.max() <= _CLOSE * (mixed @ found):
+            break
+        mixed *= found / (mixed @ found)
 
     def error(squares: Array) -> float:
         return float((prices @ squares).max() * (parts[needed] / (gains @ squares)).sum())

@@ -75,17 +75,18 @@ def _accepted(sizes: IntArray, variance: Fraction, scale: int, bits: Bits) -> Bo
     squares = [(size * under * scale - over) ** 2 for size in values.tolist()]
     least, most = MIN_RATE.denominator, MAX_RATE.numerator
     usual = [twice <= square * least and square <= twice * most for square in squares]
-    rates = [Fraction(square, twice) for square in squares]
-    given = _uniforms.reciprocals(
-        [rate if good else MAX_RATE for rate, good in zip(rates, usual, strict=True)]
+    given = _uniforms.reciprocals_of_ratios(
+        (square if good else twice, twice) for square, good in zip(squares, usual, strict=True)
     )
     out = np.empty(sizes.size, dtype=np.bool_)
     one = np.flatnonzero(np.array(usual)[places])
     draws = np.empty(one.size, dtype=np.int64)
-    _uniforms.many(given[places[one]], lambda i: rates[places[one[i]]], draws, bits)
+    _uniforms.many(
+        given[places[one]], lambda i: Fraction(squares[places[one[i]]], twice), draws, bits
+    )
     out[one] = draws > 0
     for i in np.flatnonzero(~np.array(usual)[places]).tolist():
-        rate = rates[places[i]]
+        rate = Fraction(squares[places[i]], twice)
         out[i] = not rate or _uniforms.flip_few(_uniforms.exp_digits(rate), 1, bits)[0]
     return out
 
