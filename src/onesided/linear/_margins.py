@@ -7,15 +7,22 @@ with ``lambda_t = sum of w_s^2 b_s`` over the margins s that are at least as fin
 ``b_s`` the cells that one sum of s adds up. So its inverse is ``sum_t Q_t / lambda_t``.
 Proof. A margin's own Gram matrix is ``b_s P_s``, and ``P_s Q_t`` is ``Q_t`` if s is as fine as t on
 each axis, else 0: averages over nested equal parts commute, and the finer one changes nothing.
-Residual bases (Xiao et al. 2023) are these differences; here they say how margins of noise that is
-drawn for each, at a weight for each, fit together. Under pure epsilon a move changes each margin it
-changes by its weight, so that weights ``w`` cost their sum; in L2 the sum of their squares.
+Under pure epsilon a move changes each margin it changes by its weight, so that weights ``w`` cost
+their sum; in L2 the sum of their squares.
+
+Residuals. Let each group of level l be one of k in a group of level l - 1. *Centred* along an axis,
+a sum of level l is k times itself less that of the group above it: whole, with the Gram matrix
+``k^2 s_l Q_l``, s_l places in a group; at level 0 it is the sum of all. So margins centred along
+all axes have ``lambda_t = w_t^2 c_t``, each by itself, and with them every Gram matrix of this form
+(ResidualPlanner, Xiao et al. 2023, draws correlated noise instead). Its entry for two cells is a
+sum of whole numbers over the margins that they share, some below 0: what no weights alone can do.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate, pairwise, product
 from typing import Any, Final
@@ -25,9 +32,10 @@ import numpy as np
 from onesided._numbers import whole
 from onesided.errors import ParameterError
 from onesided.linear._moves import Moves, strategy_shifts
+from onesided.linear._near import Listed
 from onesided.linear._operator import Array, Kron, Meets, Operator, listed_cells
 from onesided.linear._strategies import Identity
-from onesided.policy import Edge
+from onesided.policy import Edge, Shift
 
 Level = tuple[int, ...]
 _MOST_SOLVED: Final = 2_048
@@ -35,6 +43,11 @@ _WEIGHTS: Final = (0, 1, 2, 3, 4, 6, 8, 12, 16)
 _MOST: Final = 2.0**52
 _NEAR: Final = 1e-3
 _DESCENTS: Final = 1_000
+_CLOSE: Final = 1 + 1e-5
+# What whole weights may err more.
+_ROUNDED: Final = 1 + 1 / 200
+_SIZES: Final = 60
+_MOST_WEIGHT: Final = 2**20
 
 
 class Margins(Operator):
@@ -43,6 +56,7 @@ class Margins(Operator):
     levels: for each axis its levels, from coarse to fine: the group of each place on the axis,
         counted from 0. One group of all, and each place by itself, are put before and after them.
     chosen: for each margin its level on each axis; 0 sums over the axis. weights: whole numbers.
+    centred: those of which each sum is less those of the groups above it; see the module.
     Cells are in the order of their places, the last axis fastest; so are the sums of a margin.
     Errors: ParameterError for levels that do not split the ones before, or margins that are none.
 
@@ -58,13 +72,15 @@ class Margins(Operator):
         weights: Sequence[int] | None = None,
         *,
         grid: Sequence[int] | None = None,
+        centred: Collection[Level] = (),
     ) -> None:
+        self.centred = frozenset(centred)
         self.levels = tuple(
             _levels(some, None if grid is None else grid[axis]) for axis, some in enumerate(levels)
         )
         self.chosen: tuple[Level, ...] = tuple(tuple(map(int, one)) for one in chosen)
         given = [1] * len(self.chosen) if weights is None else list(weights)
-        self.weights = tuple(whole(w, name="weight", least=1, most=2**20) for w in given)
+        self.weights = tuple(whole(w, name="weight", least=1, most=_MOST_WEIGHT) for w in given)
         tops = [len(axis) for axis in self.levels]
         wrong = [
             one
@@ -83,11 +99,12 @@ class Margins(Operator):
         """How many places each axis has."""
         return tuple(axis[-1].size for axis in self.levels)
 
-    def with_margins(self, weights: Mapping[Level, int]) -> Margins:
+    def with_margins(
+        self, weights: Mapping[Level, int], *, centred: Collection[Level] = ()
+    ) -> Margins:
         """Other margins of the same table, each with its weight."""
-        return Margins(
-            [axis[1:-1] for axis in self.levels], [*weights], [*weights.values()], grid=self.grid
-        )
+        levels, given = [axis[1:-1] for axis in self.levels], [*weights.values()]
+        return Margins(levels, [*weights], given, grid=self.grid, centred=centred)
 
     @property
     def every(self) -> tuple[Level, ...]:
@@ -117,13 +134,38 @@ class Margins(Operator):
 
     @property
     def largest(self) -> int:
-        return max(self.weights)
+        scales = zip(self.weights, self.chosen, strict=True)
+        return max(w * math.prod(self.splits(one)) for w, one in scales)
 
-    is_non_negative = True
+    @property
+    def is_non_negative(self) -> bool:
+        return not self.centred
 
     @property
     def determined(self) -> bool:
-        return tuple(len(axis) - 1 for axis in self.levels) in self.chosen
+        last = self.every[-1]
+        return last in self.chosen and (
+            last not in self.centred or self.centred == frozenset(self.every)
+        )
+
+    def splits(self, one: Level) -> tuple[int, ...]:
+        """Per axis, in how many groups each one above is split; 1 where it is not centred."""
+        if one not in self.centred:
+            return (1,) * len(one)
+        above = self.groups(tuple(max(k - 1, 0) for k in one))
+        return tuple(a // b for a, b in zip(self.groups(one), above, strict=True))
+
+    @cached_property
+    def squares(self) -> dict[Level, int]:
+        """The Gram matrix's entry for two cells is the sum of these over what they share."""
+        found = dict.fromkeys(self.every, 0)
+        for w, one in zip(self.weights, self.chosen, strict=True):
+            ways = [((0, k * k), (1, -k))[: 1 + (one in self.centred and level > 0)]
+                    for k, level in zip(self.splits(one), one, strict=True)]  # fmt: skip
+            for way in product(*ways):
+                at = tuple(level - up for level, (up, _) in zip(one, way, strict=True))
+                found[at] += w * w * math.prod(share for _, share in way)
+        return {one: share for one, share in found.items() if share}
 
     @property
     def solvable(self) -> bool:
@@ -139,7 +181,7 @@ class Margins(Operator):
         cells = values.reshape(*self.grid, *values.shape[1:])
         return np.concatenate(
             [
-                w * self.summed(cells, one).reshape(-1, *values.shape[1:])
+                w * self._less(self.summed(cells, one), one).reshape(-1, *values.shape[1:])
                 for w, one in zip(self.weights, self.chosen, strict=True)
             ]
         )
@@ -147,11 +189,34 @@ class Margins(Operator):
     def adjoint(self, values: Array) -> Array:
         total: Array = np.zeros((*self.grid, *values.shape[1:]), dtype=values.dtype)
         for w, one, part in zip(self.weights, self.chosen, self.parts(values), strict=True):
-            total = total + w * self.spread(part, one)
+            total = total + w * self.spread(self._less(part, one), one)
         return total.reshape(-1, *values.shape[1:])
 
-    def meets(self, x: Array, y: Array) -> Meets:
+    @cached_property
+    def kinds(self) -> tuple[Array, Array]:
+        """One pair of cells for each way to share groups, of equal parts; the last is a cell twice.
+
+        One of each pair is the first cell: all are alike.
+        """
+        along = []
+        for axis in self.levels:
+            same = np.sum([labels == labels[0] for labels in axis], axis=0)
+            along.append(np.unique(same, return_index=True)[1].tolist())
+        ends = [np.ravel_multi_index(places, self.grid) for places in product(*along)]
+        return np.zeros(len(ends), dtype=np.int64), np.array(ends)
+
+    def _less(self, part: Array, one: Level) -> Array:
+        """A margin centred, where it is; a symmetric map."""
+        for axis, (k, split) in enumerate(zip(one, self.splits(one), strict=True)):
+            if one in self.centred and k:
+                above = _parents(self.levels[axis][k], self.levels[axis][k - 1])
+                part = split * part - np.take(_summed(part, above, axis), above, axis=axis)
+        return part
+
+    def meets(self, x: Array, y: Array) -> Meets | None:
         """Two columns share the margins in which both cells are in one group."""
+        if self.centred:
+            return None
         here, there = np.unravel_index(x, self.grid), np.unravel_index(y, self.grid)
         same = [
             [labels[a] == labels[b] for labels in axis]
@@ -195,11 +260,11 @@ class Margins(Operator):
     @cached_property
     def eigenvalues(self) -> dict[Level, float]:
         """The Gram matrix's, for each product of differences; see the module."""
-        found = dict.fromkeys(self.every, 0.0)
-        for w, one in zip(self.weights, self.chosen, strict=True):
+        found = dict.fromkeys(self.every, 0)
+        for one, share in self.squares.items():
             for t in product(*(range(k + 1) for k in one)):
-                found[t] += w * w * self.size_of(one)
-        return found
+                found[t] += share * (self.shape[1] // math.prod(self.groups(one)))
+        return {t: float(value) for t, value in found.items()}
 
     def size_of(self, one: Level) -> float:
         """How many cells each sum of a margin of equal parts adds up."""
@@ -283,28 +348,29 @@ def margin_kinds(strategy: Operator, workload: Margins) -> Array | None:
     return None
 
 
-def best_weights(
-    table: Margins, asked: Margins, *, known: bool = False, squared: bool = False
-) -> dict[Level, int]:
-    """Whole weights of margins, of equal parts, of least total squared error at one epsilon.
-
-    The error of ``asked`` is that of its parts over the eigenvalues, times the square of the sum
-    of weights; weights are changed one by one while that gets less. known: the total is public, and
-    needs none. squared: times the sum of squares, as in L2, which is convex in these: by
-    multiplicative steps, of which none raises it (Yu 2010). Cells are always measured a little;
-    and noise is drawn the faster, the smaller the weights.
-
-    >>> two = Margins([[], []], [(0, 0), (1, 1)], grid=(9, 9))
-    >>> best_weights(two, two)
-    {(0, 0): 3, (1, 1): 16}
-    """
-    every, owed = table.every, dict.fromkeys(table.every, 0.0)
+def _owed(table: Margins, asked: Margins, *, known: bool) -> Array:
+    """How much of the asked sums' squares lies in each of the table's parts, in their order."""
+    owed = dict.fromkeys(table.every, 0.0)
     for one in asked.chosen:
         for t, share in asked.shares(one).items():
             owed[t] += math.prod(asked.groups(one)) * share
     if known:
-        owed[every[0]] = 0.0
-    parts = np.array([owed[t] for t in every])
+        owed[table.every[0]] = 0.0
+    return np.array([*owed.values()])
+
+
+def best_weights(table: Margins, asked: Margins, *, known: bool = False) -> Margins:
+    """Margins of equal parts, at whole weights of least total squared error at one epsilon.
+
+    The error of ``asked`` is that of its parts over the eigenvalues, times the square of the sum
+    of weights; weights are changed one by one while that gets less. known: the total is public, and
+    needs none. Cells are always measured a little; noise is drawn the faster, the smaller weights.
+
+    >>> two = Margins([[], []], [(0, 0), (1, 1)], grid=(9, 9))
+    >>> best_weights(two, two).weights
+    (3, 16)
+    """
+    every, parts = table.every, _owed(table, asked, known=known)
     needed = parts > 0
     finer = np.array(
         [[all(a <= b for a, b in zip(t, s, strict=True)) for s in every] for t in every]
@@ -314,27 +380,71 @@ def best_weights(
     def error(weights: Array) -> float:
         values = gains @ np.square(weights)
         found = np.divide(parts[needed], values, out=np.full(values.size, np.inf), where=values > 0)
-        cost = np.square(weights).sum() if squared else weights.sum() ** 2
-        return float(cost * found.sum())
+        return float(weights.sum() ** 2 * found.sum())
 
     tried = []
-    if squared:
-        shares = np.ones(len(every))
-        shares[0] -= known
-        for _ in range(_DESCENTS):
-            shares /= shares.sum()
-            values = gains @ shares
-            shares *= np.sqrt((parts[needed] / values**2) @ gains)
-        for finest in range(_WEIGHTS[-1], 2 * _WEIGHTS[-1] + 1):
-            tried.append(np.rint(np.sqrt(shares / shares.max()) * finest))
-            tried[-1][-1] = max(tried[-1][-1], 1)
-    for first in () if squared else (1, 4, 16):
+    for first in (1, 4, 16):
         weights = np.array([float(s in asked.chosen) for s in every])
         weights[0], weights[-1] = weights[0] * (not known), first
         tried.append(_descended(weights, error, int(known)))
     best = min(tried, key=error)
     common = math.gcd(*map(int, best))
-    return {s: int(w) // common for s, w in zip(every, best, strict=True) if w}
+    return table.with_margins({s: int(w) // common for s, w in zip(every, best, strict=True) if w})
+
+
+def residuals(
+    table: Margins, asked: Margins, *, known: bool = False, pairs: bool = False
+) -> Margins:
+    """Centred margins, of equal parts, at whole weights of least total squared error in L2.
+
+    With squared weights v what one cell adds to the Gram matrix is ``sum v_t a_t``; with ``pairs``
+    the price is the most of it and of ``|column x - column y|^2``, which is linear in v as well.
+    The error is ``sum parts_t / (v_t c_t)``: at one price least for ``v_t`` in proportion to
+    ``sqrt(parts_t / (c_t a_t))``. Several prices are mixed, by multiplicative steps (Yu 2010).
+    Of cells that nobody asked for only the sums are told apart; weights are the least of those in
+    proportion that err 1/200 more at most. known: the total is public, and needs none.
+
+    >>> two = Margins([[], []], [(1, 0), (0, 1)], grid=(2, 2))
+    >>> residuals(two, two).weights
+    (11, 13, 13, 1)
+    """
+    every, parts = table.every, _owed(table, asked, known=known)
+    needed = parts > 0
+    chosen = [t for t, some in zip(every, needed, strict=True) if some or needed[-1]]
+    centred = tuple(chosen)
+    chosen += [] if needed[-1] else every[-1:]
+    single = [table.with_margins({t: 1}, centred=[t] if t in centred else []) for t in chosen]
+    columns = np.stack([_entries(one) for one in single], axis=1).astype(float)
+    own, others = columns[-1], columns[:-1]
+    prices = np.stack([own, *(2 * (own - others))]) if pairs else own[None]
+    gains = np.array([[one.eigenvalues[t] for one in single] for t in every])[needed]
+    owed = [parts[every.index(t)] if t in centred else 0.0 for t in chosen]
+    wanted = owed / np.array([one.eigenvalues[t] for one, t in zip(single, chosen, strict=True)])
+    mixed = np.full(len(prices), 1 / len(prices))
+    for _ in range(_DESCENTS):
+        cost = mixed @ prices
+        shares = np.sqrt(np.divide(wanted, cost, out=np.zeros(cost.size), where=cost > 0))
+        found = prices @ shares
+        if found.max() <= _CLOSE * (mixed @ found):
+            break
+        mixed *= found / (mixed @ found)
+
+    def error(squares: Array) -> float:
+        return float((prices @ squares).max() * (parts[needed] / (gains @ squares)).sum())
+
+    tried: list[Array] = []
+    for size in range(_SIZES):
+        scaled = np.sqrt(shares / shares.max()) * 2 ** (size / 2)
+        tried.append(np.clip(np.rint(scaled), 1, _MOST_WEIGHT))
+        if error(tried[-1] ** 2) <= _ROUNDED * error(shares):
+            break
+    best = min(tried, key=lambda weights: error(weights**2))
+    return table.with_margins(dict(zip(chosen, map(int, best), strict=True)), centred=centred)
+
+
+def _entries(strategy: Margins) -> Array:
+    """The Gram matrix's entries, one for each kind of pair of cells; the last of a cell itself."""
+    return np.asarray(squared(strategy).meets(*strategy.kinds)[0])
 
 
 def _descended(weights: Array, error: Callable[[Array], float], first: int) -> Array:
@@ -354,9 +464,9 @@ def _descended(weights: Array, error: Callable[[Array], float], first: int) -> A
 def square_shifts(strategy: Operator, moves: Moves, *, apart: bool = False) -> dict[Edge, int]:
     """Per edge, how far its moves take the answers of margins, or cells, in L2: squared, at most.
 
-    Claim: a row of one weight w changes by 0 or w, so that squares of changes are the changes of
-    rows of w², which ``strategy_shifts`` adds up. Where a move takes k units at once, the square of
-    k changes is at most k times the sum of theirs; of cells it is that sum if they lie ``apart``.
+    Claim: two columns are as far apart as ``squared`` says in L1. Where a move takes k units at
+    once, the square of k changes is at most k times the sum of theirs; of cells it is that sum if
+    they lie ``apart``. Where moves join all cells, one pair of each kind stands for all.
     Errors: ParameterError for other strategies.
 
     >>> from onesided.linear import moves_of
@@ -369,14 +479,40 @@ def square_shifts(strategy: Operator, moves: Moves, *, apart: bool = False) -> d
     times = dict.fromkeys(moves.edges, 1)
     for edge, border in () if apart and type(strategy) is Identity else moves.borders:
         times[edge] = max(times[edge], border.times)
+    if moves.whole and isinstance(strategy, Margins) and strategy.balanced:
+        sweep = Listed(*strategy.kinds)
+        moves = replace(moves, sweeps=tuple((edge, sweep) for edge, _ in moves.sweeps))
     return {
         edge: times[edge] * max(one.rise + one.fall for one in some)
         for edge, some in strategy_shifts(squared(strategy), moves).items()
     }
 
 
+def square_most(strategy: Operator, shifts: Iterable[Shift]) -> int:
+    """How far a shift of all cells, of one of these sizes, takes the answers in L2: squared.
+
+    Claim: columns rise times, less columns fall times, are at most rise and fall times the longest
+    in length, and what is between them adds at most twice their product times what the least
+    entry of the Gram matrix is below 0. Errors: as for ``square_shifts``.
+
+    >>> from onesided.policy import Shift
+    >>> square_most(Margins([[]], [(0,), (1,)], [3, 1], grid=(2,)), [Shift(rise=2, fall=1)])
+    50
+    """
+    if isinstance(strategy, Margins) and strategy.balanced:
+        entries = _entries(strategy).tolist()
+    else:
+        first = np.zeros(1, dtype=np.int64)
+        meets = squared(strategy).meets(first, first)
+        entries = [] if meets is None else np.asarray(meets.plus_plus).tolist()
+    own, least = entries[-1], min(0, *entries)
+    return max(own * (s.rise**2 + s.fall**2) - 2 * least * s.rise * s.fall for s in shifts)
+
+
 def squared(strategy: Operator) -> Operator:
-    """Each entry times itself, of margins, cells, and products of them. Errors: ParameterError.
+    """What changes in L1 as much as margins, cells, and products of them in L2: squared.
+
+    Its columns meet as theirs do in their Gram matrix. Errors: ParameterError for others.
 
     >>> squared(Margins([[]], [(0,)], [3], grid=(2,))).dense().tolist()
     [[9, 9]]
@@ -384,13 +520,31 @@ def squared(strategy: Operator) -> Operator:
     if type(strategy) is Kron:
         return Kron(squared(strategy.first), squared(strategy.second))
     if isinstance(strategy, Margins):
-        weights = zip(strategy.chosen, strategy.weights, strict=True)
-        return strategy.with_margins({one: w * w for one, w in weights})
+        return _Squared(strategy)
     if type(strategy) is Identity:
         return strategy
     raise ParameterError(
         "Its entries are not those of margins or cells.", hint="Use one of the named strategies."
     )
+
+
+class _Squared(Margins):
+    """Margins whose weights are entries of a Gram matrix, some of them below 0."""
+
+    def __init__(self, of: Margins) -> None:
+        self.levels, self.centred = of.levels, frozenset()
+        self.chosen, self.weights = tuple(of.squares), tuple(of.squares.values())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.chosen), math.prod(self.grid)  # a column has an entry for each margin
+
+    @property
+    def largest(self) -> int:
+        return max(map(abs, self.weights))
+
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        return min(self.weights) > 0 and super().monotone_on(plane)
 
 
 def tightened(

@@ -20,6 +20,8 @@ from onesided.linear._margins import (
     best_weights,
     has_margins,
     kept_within,
+    residuals,
+    square_most,
     square_shifts,
     squared,
     tightened,

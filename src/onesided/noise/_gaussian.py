@@ -17,13 +17,13 @@ from typing import Final
 import numpy as np
 
 from onesided import _numbers
-from onesided._numbers import Number, exp_neg_bounds
+from onesided._numbers import MAX_RATE, MIN_RATE, Number, exp_neg_bounds
 from onesided.errors import ParameterError
 from onesided.fields import Field
 from onesided.noise import _uniforms
 from onesided.noise._source import Bits, BoolArray, IntArray
 
-_FEW: Final = 16
+_AT_ONCE: Final = 2**16
 _BITS: Final = 256
 LEAST: Final = Fraction(1, 2**10)
 MOST: Final = Fraction(2**78)
@@ -57,27 +57,37 @@ def drawn(
     out = np.empty(size, dtype=np.int64)
     left = np.arange(size)
     while left.size:
-        tried = laplace(Fraction(1, scale), left.size)
-        taken = _accepted(np.abs(tried), variance, scale, bits)
-        out[left[taken]] = tried[taken]
-        left = left[~taken]
+        again = []
+        for some in np.array_split(left, -(-left.size // _AT_ONCE)):
+            tried = laplace(Fraction(1, scale), some.size)
+            taken = _accepted(np.abs(tried), variance, scale, bits)
+            out[some[taken]] = tried[taken]
+            again.append(some[~taken])
+        left = np.concatenate(again)
     return out
 
 
 def _accepted(sizes: IntArray, variance: Fraction, scale: int, bits: Bits) -> BoolArray:
-    """A coin for each, those of one size together."""
-    out = np.empty(sizes.size, dtype=np.bool_)
+    """For each whether a geometric draw at its own rate is above 0, of which that is the chance."""
     values, places = np.unique(sizes, return_inverse=True)
-    order = np.argsort(places, kind="stable")
-    ends = np.cumsum(np.bincount(places, minlength=values.size))
-    for size, end, start in zip(values.tolist(), ends.tolist(), [0, *ends.tolist()], strict=False):
-        where = order[start:end]
-        rate = (size - variance / scale) ** 2 / (2 * variance)
-        if rate:
-            flip = _uniforms.flip_few if where.size < _FEW else _uniforms.flip
-            out[where] = flip(_uniforms.exp_digits(rate), where.size, bits)
-        else:
-            out[where] = True
+    over, under = variance.as_integer_ratio()
+    twice = 2 * over * under * scale**2
+    squares = [(size * under * scale - over) ** 2 for size in values.tolist()]
+    least, most = MIN_RATE.denominator, MAX_RATE.numerator
+    usual = [twice <= square * least and square <= twice * most for square in squares]
+    given = _uniforms.reciprocals_of_ratios(
+        (square if good else twice, twice) for square, good in zip(squares, usual, strict=True)
+    )
+    out = np.empty(sizes.size, dtype=np.bool_)
+    one = np.flatnonzero(np.array(usual)[places])
+    draws = np.empty(one.size, dtype=np.int64)
+    _uniforms.many(
+        given[places[one]], lambda i: Fraction(squares[places[one[i]]], twice), draws, bits
+    )
+    out[one] = draws > 0
+    for i in np.flatnonzero(~np.array(usual)[places]).tolist():
+        rate = Fraction(squares[places[i]], twice)
+        out[i] = not rate or _uniforms.flip_few(_uniforms.exp_digits(rate), 1, bits)[0]
     return out
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -405,9 +405,15 @@ class Reciprocals:
 
 def reciprocals(rates: Sequence[Loss]) -> Reciprocals:
     """Of exact rates; for INFINITE a number that is never used."""
+    return reciprocals_of_ratios(
+        (1, 1) if isinstance(rate, Infinite) else rate.as_integer_ratio() for rate in rates
+    )
+
+
+def reciprocals_of_ratios(ratios: Iterable[tuple[int, int]]) -> Reciprocals:
+    """Of rates that are given as two whole numbers each, not in lowest terms."""
     numbers, shifts = [], []
-    for rate in rates:
-        over, under = (1, 1) if isinstance(rate, Infinite) else rate.as_integer_ratio()
+    for over, under in ratios:
         shift = _RECIPROCAL + over.bit_length() - under.bit_length()
         number = (under << shift) // over
         if number >> _RECIPROCAL:

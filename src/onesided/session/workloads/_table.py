@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
@@ -33,8 +33,9 @@ from onesided.linear.kit import (
     best_weights,
     held_factors,
     kept_within,
+    residuals,
+    square_most,
     square_shifts,
-    squared,
     tightened,
     whole_cells,
 )
@@ -218,13 +219,11 @@ class CrossTable(Grouped):
                     among = moves_of(context.policy, moves.cells, query=groups.query)
                     # Under a view several units may move in one cell.
                     return square_shifts(strategy, among, apart=context.policy.view is None)
-            each = _margins_of_a_cell(squared(strategy))
-            by_edge = counted.shifts.items()
-            return {edge: each * max(s.rise**2 + s.fall**2 for s in on) for edge, on in by_edge}
+            return {edge: square_most(strategy, on) for edge, on in counted.shifts.items()}
 
         @cache
         def normal() -> Choice:
-            return _normal(self.strategy, layout, pure, squares)
+            return _normal(self.strategy, layout, pure, squares, counted.most)
 
         def widened(made: GaussianSums) -> Plan:
             return plan(_of_variance(normal(), made.variance))
@@ -385,27 +384,35 @@ def _normal(
     layout: Layout,
     pure: Choice,
     squares: Callable[[Operator], Mapping[Edge, int]],
+    most: int,
 ) -> Choice:
     """The strategy of least error at an L2 price, by what each edge loses in ``pure``.
 
-    Its error is that at σ = 1.
+    Its error is that at σ = 1. most: what one row adds to a cell; sums that would not fit 62 bits
+    are passed over, unless they are named.
     """
     known = pure.public is not None and pure.public.of_all
     lost = {edge: step.epsilon for edge, step in pure.steps.items()}
+    makers = [*layout.makers(known=known).items()]
+    if layout.full.balanced:
+        own = partial(residuals, layout.full, layout.asked, known=known)
+        makers[-1:] = [(makers[-1][0], partial(own, pairs=pairs)) for pairs in (False, True)]
     found: list[tuple[float, Choice]] = []
-    for name, make in layout.makers(known=known, normal=True).items():
-        if given in (None, name):
-            strategy = make()
-            moved = squares(strategy)
-            factor = float(np.mean(held_factors(strategy, layout.asked, pure.public)))
-            costs = [
-                float(one / loss**2)
-                for edge, one in moved.items()
-                if isinstance(loss := lost[edge.name], Fraction) and loss
-            ]
-            one = replace(pure, name=name, strategy=strategy, squares=moved, why=_NORMAL)
-            error = math.sqrt(factor)
-            found.append((factor * max(costs, default=1.0), replace(one, error=error)))
+    for name, make in makers:
+        strategy = make() if given in (None, name) else None
+        large = strategy is not None and strategy.largest * MOST_ROWS * most > MAX_COUNT
+        if strategy is None or (large and given is None and name != "cells"):
+            continue
+        moved = squares(strategy)
+        factor = float(np.mean(held_factors(strategy, layout.asked, pure.public)))
+        costs = [
+            float(one / loss**2)
+            for edge, one in moved.items()
+            if isinstance(loss := lost[edge.name], Fraction) and loss
+        ]
+        one = replace(pure, name=name, strategy=strategy, squares=moved, why=_NORMAL)
+        error = math.sqrt(factor)
+        found.append((factor * max(costs, default=1.0), replace(one, error=error)))
     return min(found, key=lambda pair: pair[0])[1]
 
 
@@ -499,19 +506,14 @@ class Layout(NamedTuple):
         full = table.with_margins(dict.fromkeys(whole, 1))
         return cls(tuple(names), tuple(values), asked, full)
 
-    def makers(self, *, known: bool, normal: bool = False) -> dict[str, Callable[[], Operator]]:
-        """The strategies. known: the total of all cells is public, so that it needs no noise.
-
-        normal: weights for noise that is priced by L2.
-        """
+    def makers(self, *, known: bool) -> dict[str, Callable[[], Operator]]:
+        """The strategies. known: the total of all cells is public, so that it needs no noise."""
         table, cells = self.full, self.full.shape[1]
         wanted = {one: 1 for one in self.full.chosen if any(one) or not known}
         found: dict[str, Callable[[], Operator]] = {"cells": lambda: Identity(cells)}
         if table.balanced:
             found["margins"] = lambda: table.with_margins(wanted)
-            found["weighted margins"] = lambda: table.with_margins(
-                best_weights(table, self.asked, known=known, squared=normal)
-            )
+            found["weighted margins"] = lambda: best_weights(table, self.asked, known=known)
         else:
             found["levels"] = (
                 lambda: kron(  # along each axis all of its levels
@@ -547,7 +549,13 @@ class Layout(NamedTuple):
                 note = f"measured for ε = {rough(float(own))}" if own else "from what is measured"
                 if own and choice.gaussian is not None:
                     wide = math.sqrt(choice.gaussian) / weights[one]
-                    note = f"measured with a deviation of {rough(wide)}"
+                    split = (
+                        math.prod(choice.strategy.splits(one))
+                        if isinstance(choice.strategy, Margins)
+                        else 1
+                    )
+                    note = f"measured with a deviation of {rough(wide / split)}"
+                    note = f"what sets it apart {note}" if split > 1 else note
                 told.append(
                     PlanOption(name=self.name(one), error=math.sqrt(np.mean(part)), note=note)
                 )
