@@ -253,6 +253,51 @@ def test_kinds_that_nothing_protects_are_found_at_no_delta():
     assert set(made.account.delta_remaining.values()) == {1 - Fraction(1, 10**6)}
 
 
+def lost_beyond(steps, other, *, epsilon):
+    """The δ at which an n-gram question of one or two n-grams a unit tells two tables apart."""
+    policy = od.policy.unbounded()
+    asked = od.Ngrams(by="place", order="hour", n=2, epsilon=3, delta="1/10", max_groups=2)
+    here, there = (
+        od.verify.law(asked, pl.DataFrame(one), policy, unit="person", delta_budget=1)
+        for one in (steps, other)
+    )
+    told = ((key, chance) for key, (_, chance) in here.chances.items())
+    over = (chance - math.exp(epsilon) * there.chances.get(k, (0, 0.0))[1] for k, chance in told)
+    return sum(max(one, 0.0) for one in over)
+
+
+@pytest.mark.parametrize("come", [True, False])
+def test_ngrams_of_several_keys_a_unit_keep_their_delta(come):
+    """By every answer: a unit with three steps comes or goes; two of its n-grams move."""
+    own = {"person": [1, 1, 1], "place": ["a", "b", "c"], "hour": [1, 2, 3]}
+    more = {"person": [1, 1, 1, 2, 2], "place": [*"abc", *"ab"], "hour": [1, 2, 3, 1, 2]}
+    less = {"person": [2, 2], "place": ["a", "b"], "hour": [1, 2]}
+    empty = {name: [held[0]] for name, held in own.items()}  # one step is no n-gram
+    for one, other in ((more, less), (own, empty)):
+        pair = (other, one) if come else (one, other)
+        assert lost_beyond(*pair, epsilon=3) <= 0.1 + 1e-6
+    assert lost_beyond(own, empty, epsilon=3) > 0.09  # no price of one n-gram is enough
+
+
+DROPPED = {
+    "presence": od.policy.presence(max_groups=2),
+    "sensitive_presence": od.policy.sensitive_presence("minor", max_groups=2),
+    "attributes": od.policy.attributes({"place": ["a"]}),
+    "graph": od.policy.graph([("a", "b")]),
+    "view": od.policy.view("minor", over="home", members=3),
+}
+
+
+@pytest.mark.parametrize("name", DROPPED)
+def test_ngrams_of_units_that_stay_with_other_steps_have_no_delta(name):
+    visits = pl.DataFrame(VISITS).with_columns(home="person")
+    made = session(visits, DROPPED[name], delta_budget=1)
+    more = {"by": "place", "order": "hour", "n": 2, "epsilon": 1, "max_groups": 2}
+    with pytest.raises(errors.UnprotectableError, match="may stay and have other steps"):
+        made.ngrams(**more, delta="1e-6")
+    assert not any(made.spent.values())
+
+
 def test_without_a_budget_of_delta_nothing_is_drawn():
     made = session(pl.DataFrame(VISITS), od.policy.unbounded(), budget=9)
     with pytest.raises(errors.BudgetExceededError, match="δ") as caught:

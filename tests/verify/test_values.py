@@ -401,8 +401,8 @@ def test_presence_in_more_places_than_are_counted(excess):
 
 
 def test_rows_priced_as_one_value_of_a_unit_would_be_seen(monkeypatch):
-    whole = Mean._plan
-    monkeypatch.setattr(Mean, "_plan", lambda *given: whole(*given[:4], 1, *given[5:]))
+    whole = Mean.priced
+    monkeypatch.setattr(Mean, "priced", lambda *given: whole(*given[:4], 1, *given[5:]))
     for name in ("bounded", "unbounded", "presence two"):
         asked = Asked(
             Mean("value", bounds=(1, 3), of="rows", max_rows=2, epsilon=6), POLICIES[name]

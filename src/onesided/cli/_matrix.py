@@ -66,6 +66,11 @@ REASONS: Final = (
         "proofs/record-sample.md",
     ),
     Reason(
+        r"may stay and have other steps",
+        "a move may drop one of a unit's steps, and so change n-grams that it does not name",
+        "proofs/unknown-keys.md",
+    ),
+    Reason(
         r"only counts are priced for that",
         "one move may change the kind of several units, and only counts are priced for that",
         "proofs/views.md",
@@ -158,7 +163,9 @@ def questions(policy: Policy, by: str, keys: Sequence[Any]) -> Iterator[tuple[st
     yield "Enclosed", asks.Enclosed(**about, delta="1/1000")
     yield "Discover", asks.Discover(by=by, epsilon=1, **most)
     yield "Discover with δ", asks.Discover(by=by, epsilon=1, delta="1/1000", **most)
-    yield "Ngrams", asks.Ngrams(by=by, order="hour", n=2, epsilon=1, **most)
+    steps: dict[str, Any] = {"by": by, "order": "hour", "n": 2, "epsilon": 1, **most}
+    yield "Ngrams", asks.Ngrams(**steps)
+    yield "Ngrams with δ", asks.Ngrams(**steps, delta="1/1000")
     yield "Sample", asks.Sample(epsilon=1)
     rows: dict[str, Any] = {"columns": [by], "keys": {by: keys}, "records": 100}
     yield "Synthetic", asks.Synthetic(**rows, epsilon=1)

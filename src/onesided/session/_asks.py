@@ -8,9 +8,7 @@ from fractions import Fraction
 from inspect import Parameter, signature
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, get_args, get_type_hints
 
-from onesided._numbers import Number
 from onesided.errors import ParameterError, called
-from onesided.mechanism.kit import CONFIDENCE
 from onesided.session._above import Above, AtLeast, AtMost, Below, TopK
 from onesided.session._count import Count, Enclosed
 from onesided.session._discover import Discover, Ngrams
@@ -20,7 +18,7 @@ from onesided.session.histograms._histogram import Histogram
 from onesided.session.several._several import Several, parts_of
 from onesided.session.values._mean import Mean
 from onesided.session.values._quantile import Quantile
-from onesided.session.values._ratio import halves, ratio_of
+from onesided.session.values._ratio import Ratio
 from onesided.session.values._row_count import RowCount
 from onesided.session.values._sum import Sum
 from onesided.session.values._variance import Variance
@@ -143,35 +141,18 @@ class Asks(ABC):
             )
         return self.ask(called(Several, parts_of(question, by, keys), disjoint=True, **together))
 
-    def ratio(
-        self,
-        numerator: Any,
-        denominator: Any,
-        *,
-        confidence: Number = CONFIDENCE,
-        simultaneous: bool = False,
-        **together: Any,
-    ) -> Any:
-        """One total by another, with bounds that hold as often as ``confidence`` says.
-
-        numerator, denominator: a Count, RowCount or Sum each, about the same groups; what is
-        divided by is never negative, as its bounds say. Bounds are those of both, divided.
-        together: ``epsilon``, ``weights``, ``guesses``, ``id``, ``again`` and ``title`` of the one
-        charge for both, as in ``ask_all``. ``release.answers`` has both totals.
-        Errors: ParameterError, before anything is charged.
+    def ratio(self, numerator: Any, denominator: Any, **more: Any) -> Any:
+        """One total by another, with bounds; see :class:`Ratio`, whose other arguments are more.
 
         >>> import polars as pl, onesided as od
         >>> visits = pl.DataFrame({"minutes": [10, 30, 20], "cost": [1, 2, 3]})
         >>> session = od.Session(visits, policy=od.policy.addition_only(), budget=99)
         >>> cost = od.session.Sum("cost", bounds=(0, 9), epsilon=49)
-        >>> release = session.ratio(cost, od.Count(epsilon=50))
+        >>> release = session.ratio(cost, od.Count(epsilon=50), joint=False)
         >>> release.value, release.answers[0].value
         (2.0, 6.0)
         """
-        sure: dict[str, Any] = {"confidence": confidence, "simultaneous": simultaneous}
-        asked = halves(numerator, denominator, **sure)
-        answers = self.ask(called(Several, asked, **together))
-        return ratio_of(answers, denominator, **sure)
+        return self.ask(called(Ratio, [numerator, denominator], **more))
 
     def sql(self, text: str, **question: Any) -> Any:
         """Answer a query in SQL; the plan if it begins with EXPLAIN. See docs/sql.md.
@@ -206,4 +187,4 @@ def _named() -> Mapping[str, Any]:
     return found
 
 
-QUESTIONS: Final = _named()
+QUESTIONS: Final = {**_named(), Ratio.__name__: Ratio}

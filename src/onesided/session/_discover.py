@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from onesided._english import many
 from onesided._numbers import Number, positive, whole
 from onesided.engine.kit import LENGTH, LOWER, Column, KeyCodes, Lazy, first_groups
-from onesided.errors import KeysError, ParameterError
+from onesided.errors import KeysError, ParameterError, UnprotectableError
 from onesided.mechanism import UnknownKeys
 from onesided.mechanism.kit import open_kinds
 from onesided.noise import IntArray, Noise
@@ -384,6 +384,8 @@ class Ngrams:
     A unit is counted once in each n-gram that it has, in at most ``max_groups`` of them.
     by: the column of steps, such as places. order: column or columns of time.
     n: how many steps. The answer has the key columns ``{by}_1`` to ``{by}_{n}``.
+    delta: as in :class:`Discover`, where a move replaces, adds or removes whole units. Where it
+        drops a step, which makes neighbours of others, there is no such answer.
     The other arguments, the promise and the noise are those of :class:`Discover`.
 
     >>> import polars as pl, onesided as od
@@ -398,6 +400,7 @@ class Ngrams:
     by: str
     order: str | Sequence[str]
     n: int
+    delta: Number | None = None
     max_groups: int | None = None
     counted: Counted = None
     where: Condition = None
@@ -408,6 +411,7 @@ class Ngrams:
     title: str = ""
 
     work: ClassVar = 6  # as many counts may take
+    later: ClassVar = ("delta",)
 
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
@@ -429,7 +433,14 @@ class Ngrams:
         refuse_clashes((self.by, *order), unit)
         refuse_clashes(names, unit)
         chosen = counted_where(self.where, self.unknown)
-        query = counted_query(self, context, (self.by, *order))
+        if self.delta is not None and not all(part.of_kinds for part in context.policy.parts):
+            raise UnprotectableError(
+                f"Under the policy {context.policy.name!r} a unit may stay and have other steps, "
+                "and so change n-grams beside what a move names.",
+                hint="Leave delta= out, or take a policy about whole records, such as unbounded().",
+            )
+        query = counted_query(self, context, (self.by, *order), self.delta)
+        gained, lost = unsure_kinds(context, query.counted)
         kind = key_types(context, [self.by])[self.by]
 
         def rows(taken: Taken) -> tuple[Lazy, tuple[str, ...]]:
@@ -446,6 +457,7 @@ class Ngrams:
             query,
             types=dict.fromkeys(names, kind),
             columns=context.using(self.by, *order, where=chosen, counted=query.counted),
+            delta=self.delta,
             rows=rows,
             what={
                 "by": self.by,
@@ -455,7 +467,10 @@ class Ngrams:
             },
             # A step that is left out, or stands elsewhere, makes neighbours of others.
             missing=replace(
-                left_out(context, (self.by, *order), self.where, self.unknown), rises=False
+                left_out(context, (self.by, *order), self.where, self.unknown),
+                rises=False,
+                gained=gained,
+                lost=lost and self.delta is not None,
             ),
             said=f" Rows without a value in {', '.join(order)} are no step.",
         )

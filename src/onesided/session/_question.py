@@ -150,7 +150,8 @@ def stated(
         question, unit=context.unit, schema=context.declared, filled=context.filled
     ).likely(prepared.likely)
     if told := [part.statement for part in getattr(prepared, "parts", ())]:
-        statement = replace(several(told), heading=statement.heading)
+        about = getattr(question, "about", several)
+        statement = replace(about(told), heading=statement.heading)
     else:
         made = context.table.made
         of = tuple(f"{name}: {made[name]}" for name in prepared.columns if name in made)

@@ -286,7 +286,7 @@ def statement_of(
     parts = getattr(question, "questions", None)
     if parts is not None:
         told = [statement_of(part, unit=unit, schema=schema, filled=filled) for part in parts]
-        return replace(several(told), heading=heading)
+        return replace(getattr(question, "about", several)(told), heading=heading)
     kinds, by = (_named(getattr(question, name, None)) for name in ("counted", "by"))
     where = condition(getattr(question, "where", None))
     unsure = where is not None and where.readable().may_be_unknown(dict(filled))

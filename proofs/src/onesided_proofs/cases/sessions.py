@@ -264,6 +264,7 @@ def _values() -> Iterator[Line]:
     yield from _of_rows()
     yield from _by_place()
     yield from _weights()
+    yield from _ratios()
     runs = questions.Quantile("v", q=0, candidates=[0, 1], epsilon=_EPSILON, max_groups=2)
     yield _line(added, runs, _world(added, 0, 1), "cumulative")
 
@@ -295,6 +296,22 @@ def _both_ends() -> Iterator[Line]:
     for policy in (one_way[-1], _dropped(1)):
         rows = questions.Mean("v", of="rows", max_rows=2, **asked)
         yield _line(policy, rows, _world(policy, 1, 3, many=True), "of rows")
+
+
+def _ratios() -> Iterator[Line]:
+    """Ratios of a part to its whole, and of totals to a number of units, from one span."""
+    some = _totals(0, 2, where="v > 1"), _totals(0, 2)
+    here = questions.Count(by="place", keys=_PLACES[:1], max_groups=2, epsilon=1)
+    added, both = policies.addition_only(), policies.unbounded()
+    for policy, pair, words in (
+        (added, some, "of some to all"),
+        (_dropped(1), some, "of some to all"),
+        (policies.bounded(), (replace(here, where="v > 1"), here), "of units at a place"),
+        (added, (_totals(0, 2), questions.Count(epsilon=1)), "of totals to units"),
+        (both, (_totals(0, 2), questions.Count(epsilon=1)), "of totals to units"),
+    ):
+        asked = questions.Ratio(pair, epsilon=_EPSILON)
+        yield _line(policy, asked, _world(policy, 0, 2, many=True), words)
 
 
 def _totals(low: int, high: int, **more: Any) -> questions.Sum:
@@ -706,6 +723,12 @@ def _broken() -> Iterator[Line]:
     yield from _parts_at_the_largest()
     yield _weighed_as_totals()
     yield from _weighed_as_one()
+    counts = questions.Count(where="v > 1", epsilon=1), questions.Count(epsilon=1)
+    sums = _totals(0, 2, where="v > 1"), _totals(0, 2)
+    one, two = (questions.Ratio(pair, epsilon=_EPSILON) for pair in (counts, sums))
+    about = {"flaw": "priced for units that add 1, where they add 2", "seen": "in ratios of sums"}
+    run, whole = Mispriced(policy, one, read=two), _world(policy, 0, 2, many=True)
+    yield _flawed("session: Ratio of sums as of counts", policy, run, whole, **about)
     dropped = policies.presence(max_groups=1)
     asked = questions.Count(by="n", keys=(1, 2), epsilon=_EPSILON)
     flaw = "a unit that loses a row keeps another row of its own"

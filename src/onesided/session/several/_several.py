@@ -294,7 +294,7 @@ _ROUNDS: Final = 12
 _ALIKE: Final = 1.001
 
 
-def _total(questions: Sequence[Any], epsilon: Number | None) -> Fraction:
+def total_of(questions: Sequence[Any], epsilon: Number | None) -> Fraction:
     for place, question in enumerate(questions, 1):
         if "epsilon" not in {one.name for one in fields(question)}:
             raise ParameterError(
@@ -476,7 +476,7 @@ class Several:
         questions, weights, guesses = _checked(self.questions), self.weights, self.guesses
         if self.epsilon is None and weights is None and guesses is None:
             return questions
-        total = _total(questions, self.epsilon)
+        total = total_of(questions, self.epsilon)
         if guesses is None:
             parts = _numbers(weights or [1] * len(questions), questions, name="weights")
             return _at(questions, [total * part / sum(parts) for part in parts])

@@ -422,7 +422,41 @@ class Mean(Valued):
         if weight is not None:
             words = f"{words} {weight.sentence.replace('Values', 'Weights', 1)}"
         groups = replace(self.groups(context), words=words)
-        plan = self._plan(context, groups, value, most or 1, weight)
+        plan = self.priced(context, groups, value, most or 1, weight)
+        centre, more = plan.mechanism.centre, {"max_rows": most} if most else {}
+        columns = value.columns if weight is None else (*value.columns, *weight.columns)
+        return self.steps(
+            context,
+            groups,
+            value,
+            plan,
+            detail={
+                **groups.detail,
+                **value.detail,
+                **more,
+                **({} if weight is None else {"weight": weight.detail}),
+            },
+            columns=groups.columns(context, *columns),
+            look=lambda taken: (
+                moments(
+                    taken,
+                    groups,
+                    value,
+                    centre=centre,
+                    squares=self.squared,
+                    own_mean=True,
+                    max_rows=most,
+                )
+                if weight is None
+                else weighted(taken, groups, value, weight, centre=centre)
+            ),
+            asserts=asserted(groups, value),
+        )
+
+    def steps(
+        self, context: QueryContext, groups: Groups, value: Value, plan: Plan, **read: Any
+    ) -> PreparedQuery[Moments, Release]:
+        """The question in its steps. read: detail, columns, look and asserts of moments."""
         parts: Made = plan.mechanism
         self.share(groups)
         sure = Confidence(self.confidence, self.simultaneous)
@@ -436,44 +470,15 @@ class Mean(Valued):
         def result(answer: Answer, entry: int | None) -> Release:
             return Release(
                 kind="Estimates",
-                told=of_groups(groups.keys, self._told(answer, parts, groups, value)),
+                told=of_groups(groups.told, self._told(answer, parts, groups, value)),
                 bound_words=sure.words,
                 own={"mechanism": plan.mechanism, **sure.facts},
                 **groups.published(context, plan, entry),
             )
 
-        more = {"max_rows": most} if most else {}
-        return PreparedQuery(
-            detail={
-                **groups.detail,
-                **value.detail,
-                **more,
-                **({} if weight is None else {"weight": weight.detail}),
-            },
-            plan=plan,
-            context=context,
-            columns=groups.columns(
-                context, *value.columns, *(() if weight is None else weight.columns)
-            ),
-            look=lambda taken: (
-                moments(
-                    taken,
-                    groups,
-                    value,
-                    centre=parts.centre,
-                    squares=self.squared,
-                    own_mean=True,
-                    max_rows=most,
-                )
-                if weight is None
-                else weighted(taken, groups, value, weight, centre=parts.centre)
-            ),
-            draw=draw,
-            result=result,
-            asserts=asserted(groups, value),
-        )
+        return PreparedQuery(plan=plan, context=context, draw=draw, result=result, **read)
 
-    def _plan(
+    def priced(
         self,
         context: QueryContext,
         groups: Groups,

@@ -1,48 +1,231 @@
-"""Ratios of two answers that were charged as one."""
+"""Ratios of two totals that are charged as one."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from onesided._english import a
-from onesided._numbers import Number, exact
-from onesided.errors import ParameterError
+from onesided._numbers import MAX_COUNT, Number, exact
+from onesided.conditions import truths
+from onesided.engine.kit import MOST_ROWS
+from onesided.errors import ParameterError, UnprotectableError
+from onesided.fields import is_bool
 from onesided.mechanism import Interval
-from onesided.mechanism.kit import shared
+from onesided.mechanism.kit import CONFIDENCE, shared
 from onesided.session._confidence import Confidence
+from onesided.session._context import QueryContext, Taken, condition
 from onesided.session._count import Count
 from onesided.session._fields import plain
-from onesided.session._groups import names_of
+from onesided.session._groups import Groups, names_of
+from onesided.session._question import Answer, PreparedQuery, all_of
 from onesided.session._release import Release, of_groups, sides
 from onesided.session._statement import Statement
-from onesided.session.several._several import Answers
-from onesided.session.values._row_count import RowCount
+from onesided.session.several._several import Answers, Several, total_of
+from onesided.session.values._mean import Mean
+from onesided.session.values._moments import Moments
+from onesided.session.values._row_count import RowCount, words_of_rows
 from onesided.session.values._sum import Sum
-from onesided.session.values._value import Floats
+from onesided.session.values._value import Floats, Value, ends_of_rows, most_rows, rows_of_unit
 
 _SAID: Final = "A group whose denominator is 0 has no ratio, and its bounds are about none."
+_WHY: Final = "the numerator and what the denominator has beyond it, which a unit moves by one span"
+_ONES: Final = Value(column="", step=exact(1, name="step"), low=0, high=1, missing="drop")
 
 
-def halves(
-    numerator: Any, denominator: Any, *, confidence: Number, simultaneous: bool
-) -> list[Any]:
+@dataclass(frozen=True, slots=True)
+class Ratio(Several):
+    """One total by another, with bounds that hold as often as ``confidence`` says.
+
+    questions: the numerator and the denominator: a Count, RowCount or Sum each, about the same
+        groups; what is divided by is never negative, as its bounds say.
+    joint: True measures the numerator and what the denominator has beyond it, which one unit moves
+        by one span together: all of ε goes to both. So it is where each unit adds to the numerator
+        at most a public multiple of what it adds to the denominator: a part by a whole (the same
+        question, of rows among the other's), or a total by a count. Else, with False, and where the
+        denominator is public, both are told alone, at the sum of their charges; bounds are those of
+        both, divided, and ``release.answers`` has both.
+    epsilon, weights, guesses: as in ``ask_all``; weights and guesses are those of two answers.
+    confidence, simultaneous: as in :class:`onesided.session.Count`.
+    Proof: docs/proofs/sums.md. Errors: ParameterError, before anything is charged.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 1, 2], "cost": [1, 2, 3]})
+    >>> session = od.Session(visits, unit="person", policy=od.policy.unbounded(), budget=1)
+    >>> cost = od.Sum("cost", of="units", total_bounds=(0, 9), epsilon="1/2")
+    >>> each = od.Ratio([cost, od.Count(epsilon="1/2")])
+    >>> both = od.Ratio(each.questions, joint=False)
+    >>> [str(session.plan(one).guarantee.headline) for one in (each, both)]
+    ['1', '1']
+    >>> 0 <= session.ask(each).value <= 9
+    True
+    """
+
+    disjoint: bool = field(default=False, init=False)
+    joint: bool = field(default=True, kw_only=True)
+    confidence: Number = field(default=CONFIDENCE, kw_only=True)
+    simultaneous: bool = field(default=False, kw_only=True)
+
+    later: ClassVar = ()
+
+    @staticmethod
+    def about(parts: Sequence[Statement]) -> Statement:
+        """What is said of the ratio of two such answers."""
+        titles = [one.whole() for one in parts]
+        return Statement(measure=f"Ratio of ({titles[0]}) to ({titles[1]})", parts=tuple(parts))
+
+    def prepare(self, context: QueryContext) -> PreparedQuery[Any, Any]:
+        """Check and price the question. Looks at no row."""
+        is_bool(self.joint, name="joint")
+        sure = Confidence(self.confidence, self.simultaneous)
+        asked = replace(self, questions=halves(self.questions, sure))
+        alone = Several.prepare(asked, context)
+        told = self._jointly(context, alone.parts[1].plan.charge)
+        if told is not None:
+            return told
+
+        def result(answer: Answer, entry: int | None) -> Release:
+            return ratio_of(alone.result(answer, entry), self.questions[1], sure)
+
+        return replace(alone, result=result)  # type: ignore[arg-type] # a release
+
+    def _jointly(
+        self, context: QueryContext, denominator: Any
+    ) -> PreparedQuery[Moments, Release] | None:
+        """Both from one span; None where they are to be told alone.
+
+        Each unit adds x to the numerator and y to the denominator of a group, and 0 <= x <= k y.
+        So x and k y - x are no less than 0 and add up to k y: what :class:`Mean` says of a weight
+        y and a value x / y from 0 to k. Sums that could be cut at 2^62 are no such pair.
+        """
+        n, d = self.questions
+        shares = (self.weights, self.guesses) == (None, None)
+        found = (
+            _span(context, n, d) if self.joint and shares and any(denominator.values()) else None
+        )
+        if found is None or context.account.calendar is not None:
+            return None
+        value, heavy, groups = found
+        weight = replace(_ONES, high=heavy)
+        if heavy * value.high * MOST_ROWS > MAX_COUNT:
+            return None
+        mean = Mean(
+            "",
+            weight="",
+            epsilon=total_of(self.questions, self.epsilon),
+            confidence=self.confidence,
+            simultaneous=self.simultaneous,
+        )
+        try:
+            plan = mean.priced(context, groups, value, 1, weight)
+        except (ParameterError, UnprotectableError):  # values move as no span does; out of range
+            return None
+        parts = [one.prepare(context) for one in (n, d)]
+
+        def look(taken: Taken) -> Moments:
+            some, all_of_it = (part.look(taken).tolist() for part in parts)
+            pairs = zip(some, all_of_it, strict=True)
+            return Moments(tuple((y, x - plan.mechanism.centre * y, 0) for x, y in pairs))
+
+        steps = mean.steps(
+            context,
+            groups,
+            value,
+            replace(plan, why=_WHY),
+            detail={"joint": True, "questions": [part.detail for part in parts]},
+            columns=tuple(dict.fromkeys(name for part in parts for name in part.columns)),
+            look=look,
+            asserts=all_of(*(part.asserts for part in parts)),
+        )
+
+        def result(answer: Answer, entry: int | None) -> Release:
+            release = steps.result(answer, entry)
+            return replace(release, cut=f"{release.cut} {_SAID}".strip())
+
+        return replace(steps, result=result)
+
+
+def _span(context: QueryContext, n: Any, d: Any) -> tuple[Value, int, Groups] | None:
+    """The range of x / y of a unit, the largest y, and whose groups; None where there is none."""
+    (above, words_n), (below, words_d) = (_adds(context, one) for one in (n, d))
+    if above is None or below is None:
+        return None
+    value, rows = above
+    most, heavy = (max(1, one or 1) * size.high for size, one in (above, below))
+    if above == below:
+        value = _ONES
+    elif isinstance(d, Count):
+        value = replace(value, low=0, high=most)
+    elif isinstance(d, RowCount) and (isinstance(n, Count) or rows == below[1]):
+        value = replace(value, low=0)
+    else:
+        return None
+    groups = [q.groups(context).with_others(q.others, context.policy) for q in (n, d)]
+    alike = [(one.excess, one.query.max_groups, one.query.counted) for one in groups]
+    if alike[0] != alike[1] or groups[0].excess == "truncate" or not _among(n, d):
+        return None
+    one, other = (group.left_out for group in groups)
+    left = replace(
+        one, values=(*one.values, *other.values), thinned=one.thinned or other.thinned, rises=False
+    )
+    columns = [group.query.columns for group in groups]
+    known = None if None in columns else frozenset().union(*columns)
+    query = replace(groups[1].query, columns=known)
+    said = " ".join(dict.fromkeys(filter(None, (words_n, words_d))))
+    return value, heavy, replace(groups[1], query=query, left_out=left, words=said)
+
+
+def _adds(context: QueryContext, asked: Any) -> tuple[tuple[Value, int | None] | None, str]:
+    """What one row or unit adds, at least 0, and how many rows of a unit do; and which, in words.
+
+    None where it is no such sum with noise of its own ε.
+    """
+    if getattr(asked, "law", "pure") != "pure" or getattr(asked, "weight", None) is not None:
+        return None, ""
+    if isinstance(asked, Count):
+        return (_ONES, None), ""
+    if isinstance(asked, RowCount):
+        most = rows_of_unit(context, asked.max_rows)
+        return (_ONES, most), words_of_rows(context, most)
+    value, rows = asked.value(context), most_rows(context, asked)
+    ends_of_rows(value, rows)
+    return (value, rows) if value.low >= 0 else None, asked.words(context, value, rows)
+
+
+def _among(n: Any, d: Any) -> bool:
+    """Whether each row that the numerator counts is one that the denominator counts."""
+    part, whole = (condition(one.where) for one in (n, d))
+    if whole is None:
+        return True
+    counts = [frozenset({True, None} if one.unknown == "possible" else {True}) for one in (n, d)]
+    known = [] if part is None else [(part.readable(), counts[0])]
+    return truths(whole.readable(), known) <= counts[1]
+
+
+def halves(questions: Any, sure: Confidence) -> list[Any]:
     """Both questions, with bounds that hold together as often as those of their ratio are to.
 
     Errors: ParameterError for what has no ratio with bounds.
 
-    >>> one = Count(epsilon=1)
-    >>> [str(half.confidence) for half in halves(one, one, confidence="9/10", simultaneous=False)]
+    >>> sure = Confidence("9/10", simultaneous=False)
+    >>> [str(half.confidence) for half in halves([Count(epsilon=1)] * 2, sure)]
     ['19/20', '19/20']
     """
-    for name, one in {"numerator": numerator, "denominator": denominator}.items():
+    if not isinstance(questions, list | tuple) or len(questions) != 2:
+        raise ParameterError(
+            f"A ratio is of two questions, got {questions!r:.80}.",
+            hint="Give the numerator and the denominator.",
+        )
+    for name, one in zip(("numerator", "denominator"), questions, strict=True):
         if type(one) not in (Count, RowCount, Sum):
             raise ParameterError(
                 f"The {name} is {a(type(one).__name__)}, of which no ratio is told.",
                 hint="Give a Count, a RowCount or a Sum; a mean is a question of its own.",
             )
+    denominator = questions[1]
     ends: Any = (0, 0)  # of counts; of a sum what it says, if it does
     if isinstance(denominator, Sum):
         totals = denominator.total_bounds
@@ -55,20 +238,17 @@ def halves(
             hint="Divide by a count, or by a Sum with bounds=(0, highest) or total_bounds= of its "
             "own.",
         )
-    asked = (numerator, denominator)
-    groups, others = ((names_of(q.by, name="by"), plain(q.keys), q.others) for q in asked)
+    groups, others = ((names_of(q.by, name="by"), plain(q.keys), q.others) for q in questions)
     if groups != others:
         raise ParameterError(
             "The numerator and the denominator are not about the same groups.",
             hint="Give both the same by=, keys= and others=.",
         )
-    sure = shared(Confidence(confidence, simultaneous).of_each(1), 2)
-    return [replace(one, confidence=sure, simultaneous=simultaneous) for one in asked]
+    half = shared(sure.of_each(1), 2)
+    return [replace(q, confidence=half, simultaneous=sure.simultaneous) for q in questions]
 
 
-def ratio_of(
-    answers: Answers, denominator: Any, *, confidence: Number, simultaneous: bool
-) -> Release:
+def ratio_of(answers: Answers, denominator: Any, sure: Confidence) -> Release:
     """The ratio of two answers, and bounds that hold where those of both do.
 
     Promise: what is made of published answers costs nothing. If the numerator lies in ``[a, b]``
@@ -81,8 +261,7 @@ def ratio_of(
     >>> rows, policy = pl.DataFrame({"person": [1, 2]}), od.policy.addition_only()
     >>> session = od.Session(rows, unit="person", policy=policy, budget=99)
     >>> asked = [od.Count(epsilon=20), od.Count(epsilon=20)]
-    >>> told = ratio_of(session.ask_all(asked), asked[1], confidence="9/10", simultaneous=False)
-    >>> told.kind
+    >>> ratio_of(session.ask_all(asked), asked[1], Confidence("9/10", simultaneous=False)).kind
     'Estimates'
     """
     above, below = answers.releases
@@ -91,27 +270,14 @@ def ratio_of(
     estimate, bounds = quotients(
         above.estimate, n, below.estimate, d, least=1.0 if counted else 0.0
     )
-    sure = Confidence(confidence, simultaneous)
-    titles = [one.asked.whole() for one in (above, below)]
-    keys = above.keys
     return Release(
         kind="Estimates",
-        told=of_groups(keys, {"estimate": estimate, **sides(bounds)}),
-        guarantee=replace(answers.guarantee, asked=f"Ratio of {titles[0]} to {titles[1]}"),
+        told=of_groups(above.keys, {"estimate": estimate, **sides(bounds)}),
+        guarantee=answers.guarantee,
         entry=answers.entry,
-        asked=Statement(
-            measure=f"Ratio of ({titles[0]}) to ({titles[1]})",
-            heading=answers.asked.heading,
-            data=answers.asked.data,
-            by=(),
-            parts=answers.asked.parts,
-        ),
         bound_words=sure.words,
-        told_again=answers.told_again,
-        drawn=answers.drawn,
         cut=f"{answers.cut} {_SAID}".strip(),
         own={"answers": answers, **sure.facts},
-        left=answers.left,
     )
 
 
