@@ -130,6 +130,10 @@ class QueryContext:
         """What conditions see in a column; "" where they may see no value though there is one."""
         return _kind_of(self.schema[column])
 
+    def noun_of(self, by: Iterable[str]) -> str:
+        """What sentences call a group by these columns."""
+        return "bin" if self.binned.keys() & {*by} else "group"
+
     @property
     def row_each(self) -> bool:
         """Whether each unit has one row of the table: it is the row, or rows were made of units."""

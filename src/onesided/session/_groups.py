@@ -116,7 +116,7 @@ class Grouped:
             query=query,
             excess=excess,
             where=counted_where(self.where, self.unknown),
-            noun="bin" if context.binned.keys() & {*by} else "group",
+            noun=context.noun_of(by),
             left_out=replace(
                 self._left_out(context, by), rises=self.only_rises, gained=gained, lost=lost
             ),
