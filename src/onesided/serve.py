@@ -4,6 +4,7 @@ These names come with ``onesided-service``, a distribution of its own: ``pip ins
 onesided-service``. They are loaded when they are first asked for.
 """
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from onesided._plugins import from_part
@@ -16,6 +17,8 @@ __all__ = ["DatasetConfig", "MonitorConfig", "OidcConfig", "ServiceConfig", "cre
 
 def __getattr__(name: str) -> Any:
     """A name of the service. Errors: MissingDependencyError, where it is not installed."""
+    if name == "__path__" and (part := find_spec("onesided_service")) is not None:
+        return part.submodule_search_locations  # its modules are found below this name, too
     if name not in __all__:
         raise AttributeError(f"module 'onesided.serve' has no attribute {name!r}")
     return from_part("onesided-service", name)

@@ -14,7 +14,16 @@ import numpy as np
 from onesided import policy as policies
 from onesided import session as questions
 from onesided.errors import PolicyError, UnprotectableError
-from onesided.mechanism import Counts, SparseVector, StairSums, Subsampled, Sums, TruncatedCounts
+from onesided.linear import Dense, Identity
+from onesided.mechanism import (
+    Counts,
+    Linear,
+    SparseVector,
+    StairSums,
+    Subsampled,
+    Sums,
+    TruncatedCounts,
+)
 from onesided.mechanism.histograms import Ahp, Dawa, Hierarchical, Look, UniformGrid, Zeroed
 from onesided.mechanism.histograms.kit import Prices, cheapest
 from onesided.mechanism.kit import tail_bound
@@ -51,11 +60,15 @@ def price_checks() -> Iterator[Sampled]:
         ("stairs in place of slopes", _in_place_fault()),
         ("tails of sums", _tails_fault()),
         ("intervals of reports", _normal_fault()),
+        ("intervals of normal sums", _sums_fault(0)),
+        ("steps of two phases", _phases_fault(Counts(3, "1/2"))),
     ):
         yield Sampled(_NAME, subject, fault)
     yield Sampled(_NAME, "prices of DAWA by another look", _dawa_fault(Fraction(1)), sound=False)
     yield Sampled(_NAME, "truncated noise, one narrower", _ends_fault(1), sound=False)
     yield Sampled(_NAME, "δ without the farthest move", _charged_fault((1, 2)), sound=False)
+    yield Sampled(_NAME, "intervals of sums, one nearer", _sums_fault(1), sound=False)
+    yield Sampled(_NAME, "steps of other phases", _phases_fault(Counts(2, 1)), sound=False)
     yield Sampled(_NAME, "a stream of other thresholds", _stream_fault((1, 2, 1)), sound=False)
 
 
@@ -347,3 +360,39 @@ def _stretched(law: TwoSidedGeometric, times: int) -> Any:
     own = np.where(steps >= 0, up ** np.maximum(steps, 0), down ** np.maximum(-steps, 0))
     found[_FAR + times * steps] = own / own.sum()
     return found
+
+
+def _sums_fault(nearer: int) -> str:
+    """Sums of discrete Gaussian noise: bounds are the nearest that miss no oftener than is said."""
+    steps = np.arange(-60, 61)
+    for variance, row, miss in product((0.125, 9), ((1, 0), (1, 1), (2, -1)), (0.25, 0.01)):
+        one = np.exp(-(steps**2) / (2 * variance))
+        law = {0: 1.0}
+        for weight in row:
+            drawn = list(zip((weight * steps).tolist(), (one / one.sum()).tolist(), strict=True))
+            joint: dict[int, float] = {}
+            for (have, p), (more, q) in product(law.items(), drawn if weight else [(0, 1.0)]):
+                joint[have + more] = joint.get(have + more, 0.0) + p * q
+            law = joint
+        asked = Linear(Identity(2), Dense(np.array([row])), INFINITE, INFINITE, gaussian=variance)
+        bounds = asked.interval(np.zeros(2, dtype=np.int64), confidence=1 - Fraction(miss))
+        for far in (-bounds.lower[0], bounds.upper[0]):
+            at = round(far) - nearer
+            passed = [sum(p for s, p in law.items() if s > end) for end in (at, at - 1)]
+            if abs(at - far) > 1 / 2 or not passed[0] <= miss / 2 < passed[1]:
+                return (
+                    f"σ² = {variance}, weights {row}: {far} is passed with {passed}, due {miss}/2"
+                )
+    return ""
+
+
+def _phases_fault(learning: Counts) -> str:
+    """What an account is told of both phases: just what the mechanism loses, there and back."""
+    made = Ahp(learning, Counts(1, 2))
+    due = Ahp(Counts(3, "1/2"), Counts(1, 2))
+    for shift in _SHIFTS:
+        steps = made.steps(shift)
+        losses = due.loss(shift), due.loss(Shift(rise=shift.fall, fall=shift.rise))
+        if (steps.epsilon, steps.backward) != losses:
+            return f"{shift}: {steps.epsilon} and {steps.backward} are told, due {losses}"
+    return ""
