@@ -1,4 +1,4 @@
-"""Responses leave at beats that no request has a part in."""
+"""Responses leave at beats that no request has a part in, and nobody knows."""
 
 import asyncio
 import time
@@ -15,20 +15,28 @@ from onesided_service._beats import Beats  # noqa: E402
 EVERY = 100_000_000
 
 
-def test_who_waits_goes_on_after_the_next_beat():
+def test_each_goes_on_after_a_part_of_a_beat_that_nobody_knows(monkeypatch):
+    """Of one phase for all, who sends at the right instant would see more."""
+    drawn, parts = [], iter([7_000, 20, 0, 3])
+    monkeypatch.setattr("secrets.randbelow", lambda most: drawn.append(most) or next(parts))
     beats = Beats(EVERY)
 
-    async def one(seconds):
-        await asyncio.sleep(seconds)
+    async def one(least):
         began = time.monotonic_ns()
         await beats.next()
-        return time.monotonic_ns() // EVERY - began // EVERY
+        assert time.monotonic_ns() - began >= least * 10**6
+        return least
 
-    async def all_of_them():
-        return await asyncio.gather(*(one(n / 70) for n in range(30)))
+    async def some():
+        late, *soon = [asyncio.ensure_future(one(least)) for least in (7_000, 20, 0)]
+        done = await asyncio.gather(*soon)
+        assert not late.done()
+        late.cancel()
+        return done
 
-    for _ in range(2):  # each in a loop of its own
-        assert min(asyncio.run(all_of_them())) >= 1
+    assert asyncio.run(some()) == [20, 0]
+    assert asyncio.run(one(3)) == 3  # in a loop of its own
+    assert drawn == [100] * 4
     beats.stop()
     beats._thread.join(60)
     assert not beats._thread.is_alive()

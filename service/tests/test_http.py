@@ -47,16 +47,22 @@ def test_a_method_that_is_not_there_says_which_is(service, method):
     assert told.json()["error"]["type"] == "Http"
 
 
-def test_every_status_and_every_body_is_declared(service):
+def test_every_address_declares_its_body_and_its_own_statuses(service):
     paths = service.client.get("/api/v1/openapi.json").json()["paths"]
-    for operations in paths.values():
+    for path, operations in paths.items():
         for method, operation in operations.items():
+            told = operation["responses"]
             assert ("requestBody" in operation) == (method == "post")
-            assert {"200", "401", "404", "405", "409", "410", "422", "429", "503"} <= set(
-                operation["responses"]
-            )
-            refusal = operation["responses"]["422"]["content"]["application/json"]["schema"]
-            assert refusal["required"] == ["error"]
+            assert {"200", "500", "503"} <= set(told)
+            assert ("413" in told) == (method == "post")
+            public = path.startswith(("/api/v1/published", "/api/v1/monitors")) and method == "get"
+            assert ("401" in told) != public
+            for status in set(told) - {"200", "202", "304"}:
+                refusal = told[status]["content"]["application/json"]["schema"]
+                assert refusal["required"] == ["error"]
+    asked = paths["/api/v1/datasets/{name}/ask"]["post"]["responses"]
+    assert {"202", "403", "409", "410", "422", "429"} <= set(asked)
+    assert set(paths["/api/v1/monitors"]["get"]["responses"]) == {"200", "500", "503"}
 
 
 def test_whether_it_lives_and_whether_it_can_answer_are_two_questions(service, monkeypatch):

@@ -79,9 +79,9 @@ class World:
         self.inner.datasets["visits"].check()
         people, analyst = self.inner.people, {"visits": ["analyst"]}
         self.tokens = {
-            "ann": people.add("ann", analyst, days=1),
-            "bob": people.add("bob", analyst, days=1),
-            "carol": people.add("carol", {"visits": ["curator"]}, days=1),
+            "ann": people.add("ann", analyst, days=30),
+            "bob": people.add("bob", analyst, days=30),
+            "carol": people.add("carol", {"visits": ["curator"]}, days=30),
             "eve": people.add("eve", {}, days=1),
         }
         if coupled:

@@ -73,13 +73,8 @@ _TOLD: Final[dict[str, dict[str, Any]]] = {
         for status, words in _REFUSALS.items()
     },
 }
-_BODY: Final = ("400", "408", "413", "415", "422")
-# Beside what every address may tell, by where it begins.
-_OWN: Final = {
-    "/api/v1/published/": ("304", "410"),
-    "/api/v1/monitors/": ("304",),
-    "/api/v1/asks/": ("409", "410", "422"),
-}
+# Beside what every address may tell, by what it is about.
+_OWN: Final = {"published": ("410",), "asks": ("409", "410", "422")}
 
 
 class Described(APIRoute):
@@ -87,14 +82,14 @@ class Described(APIRoute):
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
+        known = any(one.call is person_of for one in self.dependant.dependencies)
         holds = self.dependant.path_params or self.dependant.query_params
         told = {"500", "503", *(("404", "422") if holds else ())}
-        if any(one.call is person_of for one in self.dependant.dependencies):
-            told |= {"401", "403", "429"}
-        told |= set(_BODY if self.openapi_extra else ())
-        for start, some in _OWN.items():
-            told |= set(some if self.path.startswith(start) else ())
+        told |= {"401", "403", "429"} if known else {"304"} if holds else set()
+        told |= {"400", "408", "413", "415", "422"} if self.openapi_extra else set()
+        told |= set(_OWN.get(self.path.split("/")[3], ()) if holds else ())
         told |= {"202", "409", "410"} if self.path.endswith("/ask") else set()
+        told |= {"409"} if self.name in (*ACTS, "keep", "batches") else set()
         self.responses = {status: _TOLD[status] for status in sorted(told)}
 
 

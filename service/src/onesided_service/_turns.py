@@ -114,8 +114,8 @@ class Turns:
         """
         answered = exists().where(asks.c.id == table.c.ask, asks.c.answer != "")
         with self._state.write() as connection:
-            found = connection.execute(select(table).where(self._of_dataset, ~answered))
-            free = all(_instants(row)[0] <= now for row in found.mappings())
+            others = select(table.c.through).where(self._of_dataset, ~answered)
+            free = all(Fraction(one) <= now for one in connection.execute(others).scalars())
             if free:
                 own = {"takes": "0", "through": str(now + DEEPEST), "person": ""}
                 connection.execute(delete(table).where(table.c.ask == self._dataset))
