@@ -85,9 +85,9 @@ def residual(table, asked):
 
     Xiao et al. 2023 (ResidualPlanner), Theorem 3: the square of the sum over residuals.
     """
-    total = 0.0
+    total, shares = 0.0, {s: asked.shares(s) for s in asked.chosen}
     for t in table.every:
-        owed = sum(math.prod(asked.groups(s)) * asked.shares(s).get(t, 0.0) for s in asked.chosen)
+        owed = sum(math.prod(asked.groups(s)) * some.get(t, 0.0) for s, some in shares.items())
         size = 1.0
         for axis, k in enumerate(t):
             groups = [int(labels.max()) + 1 for labels in table.levels[axis]]

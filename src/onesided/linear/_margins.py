@@ -46,7 +46,7 @@ _DESCENTS: Final = 1_000
 _CLOSE: Final = 1 + 1e-5
 # What whole weights may err more.
 _ROUNDED: Final = 1 + 1 / 200
-_SIZES: Final = 60
+_SIZES: Final = 40
 _MOST_WEIGHT: Final = 2**20
 
 
@@ -432,10 +432,9 @@ def residuals(
     def error(squares: Array) -> float:
         return float((prices @ squares).max() * (parts[needed] / (gains @ squares)).sum())
 
-    tried: list[Array] = []
-    for size in range(_SIZES):
-        scaled = np.sqrt(shares / shares.max()) * 2 ** (size / 2)
-        tried.append(np.clip(np.rint(scaled), 1, _MOST_WEIGHT))
+    ratios, tried = np.sqrt(shares / shares[shares > 0].min()), []
+    for size in range(1, _SIZES):
+        tried.append(np.clip(np.rint(ratios * size), 1, _MOST_WEIGHT))
         if error(tried[-1] ** 2) <= _ROUNDED * error(shares):
             break
     best = min(tried, key=lambda weights: error(weights**2))
@@ -670,7 +669,9 @@ def _nearest(table: Margins, near: Array, room: Array, rounds: int = 200) -> Arr
     pull = math.sqrt(min(v for v in heavy.values() if v) * max(heavy.values()))
     own = table.by_parts(near, {t: 1 / v if v else math.inf for t, v in heavy.items()})
     divisors = {t: v + pull for t, v in heavy.items()}
-    cells, off = np.clip(near, 0, room), np.zeros_like(near)
+    # From what the margins say alone: cells that nobody asked for may be noise and little else.
+    cells = np.clip(table.by_parts(near, {t: 1.0 for t, v in heavy.items() if v}), 0, room)
+    off = np.zeros_like(near)
     for _ in range(rounds):
         free = table.by_parts(own + pull * (cells - off), divisors)
         before, cells = cells, np.clip(free + off, 0, room)

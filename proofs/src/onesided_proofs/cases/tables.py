@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
 
+import numpy as np
+
 import onesided
 from onesided import policy as policies
+from onesided.linear import moves_of
+from onesided.linear.kit import Margins, square_shifts
 from onesided.mechanism import Linear
 from onesided.mechanism.kit import Gaussian
 from onesided.noise import NotPrivateSeededNoise
-from onesided.policy import Policy, Record
+from onesided.policy import GroupCount, Policy, Record
 from onesided.session import Plan
 from onesided.session.kit import prepared
 from onesided.verify import Line, Universe
@@ -49,6 +53,8 @@ def cases() -> Iterator[Line]:
     for policy in (*everybody, policies.removal_only()):
         for strategy in ("cells", "margins"):
             yield _normal(policy, strategy)
+        yield _residuals(policy)
+    yield _residuals(policies.bounded(), flaw="two cells' rows priced as if they never met")
     flaw = "cells and margins priced in L2 as the cells alone"
     yield _normal(added, "margins", priced="cells", flaw=flaw)
     flaw = "one cell for another priced as one that goes"
@@ -78,15 +84,32 @@ def _normal(
     made = _plan(policy, strategy, law="gaussian").mechanism
     told = _plan(of or policy, priced or strategy, law="gaussian").noise["edges"]
     squares: list[int] = [one["squares"] for one in told.values()]  # type: ignore[attr-defined]
+    return _priced(f"Gaussian, {strategy}", policy, replace(made, gaussian=1), squares, flaw)
+
+
+def _residuals(policy: Policy, flaw: str = "") -> Line:
+    """The same of two cells, centred, and of their total, which meet below 0."""
+    cells = Margins([[]], [(1,)], grid=[2])
+    strategy = cells.with_margins(dict.fromkeys(cells.every, 1), centred=cells.every)
+    moves = moves_of(policy, 2, query=GroupCount(max_groups=1))
+    told = [*square_shifts(strategy, moves).values()]
+    if flaw:  # each cell's own length alone
+        own = int(np.square(strategy.dense()[:, 0]).sum())
+        told = [2 * own for _ in told]
+    made = Linear(strategy, cells, 1, 1, gaussian=6)
+    return _priced("Gaussian, residuals", policy, made, told, flaw)
+
+
+def _priced(name: str, policy: Policy, made: Linear, squares: Sequence[int], flaw: str) -> Line:
     claims = {
-        edge: gaussian.claim([Gaussian(Fraction(1), one)])
+        edge: gaussian.claim([Gaussian(made.gaussian or Fraction(1), one)])
         for edge, one in zip(policy.edges, squares, strict=True)
     }
     why: dict[str, Any] = {"flaw": flaw, "seen": gaussian.SEEN} if flaw else {"loose": gaussian.MET}
     return Line(
-        f"Table (Gaussian, {strategy}, at δ = 1/1000)",
+        f"Table ({name}, at δ = 1/1000)",
         policy,
-        linear.Measured(replace(made, gaussian=1)),
+        linear.Measured(made),
         claims,
         delta=float(gaussian.DELTA),
         universe=Universe(groups=_CELLS, units=1, max_groups=1),
