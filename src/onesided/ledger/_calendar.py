@@ -167,8 +167,8 @@ class Calendar:
             last = f"e^{readable(self.steps[-1][1])} by any later age"
             grown = f"{ages}; {last}" if ages else last
             kept = (
-                f"changed by at most {grown} (days, by the clock of the machine that charges, which "
-                f"is asked about after {_BELIEVED} days without a charge)"
+                f"changed by at most {grown} (days, by the clock of the machine that charges, "
+                f"which is asked about after {_BELIEVED} days without a charge)"
             )
         else:
             kept = "keep within the whole budget, whatever is asked of other dates"

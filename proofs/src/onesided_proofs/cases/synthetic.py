@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any, Final
 
 from onesided import policy as policies
 from onesided import session as questions
-from onesided.mechanism.kit import samples_for
+from onesided.mechanism.kit import Gaussian, samples_for
 from onesided.noise import Noise
 from onesided.policy import Policy, Record
 from onesided.session.kit import prepared
 from onesided.verify import Data, Line, Universe
 from onesided_proofs._worlds import of_kinds
-from onesided_proofs.cases import sessions
+from onesided_proofs.cases import gaussian, sessions
 
 _EPSILON: Final = 12
 _LOOSE: Final = "a margin that a move leaves as it is costs its part"
@@ -62,12 +62,53 @@ def cases() -> Iterator[Line]:
         (private, beside, "of everybody beside a sample", free, gained),
     ):
         yield _line(policy, program, what, flaw=flaw, seen=seen, claims=_EPSILON)
+    for policy in (added, policies.bounded(), private):
+        yield _normal(policy, _asked(law="gaussian"))
+    yield _normal(added, _asked(pairs=[], law="gaussian"), flaw=measured)
 
 
 def _asked(**more: Any) -> questions.Synthetic:
     """One cell of each margin, so that all noisy numbers of a table can be listed."""
     given: dict[str, Any] = {"keys": {"place": ["p"], "v": [1]}, "pairs": [["place", "v"]], **more}
     return questions.Synthetic(columns=["place", "v"], records=9, epsilon=_EPSILON, **given)
+
+
+@dataclass(frozen=True, slots=True)
+class Normal(sessions.Asked):
+    """Gaussian noise of σ² = 1 on all margins, in a renyi account."""
+
+    def __call__(self, data: Data, noise: Noise) -> Any:
+        """The noisy counts."""
+        if data not in self._read:
+            step = prepared(self.session(data), self.question)
+            made = replace(step.plan.mechanism, gaussian=Fraction(1))
+            self._read[data] = made, step.read()
+        made, cells = self._read[data]
+        return tuple(made.noisy(cells, noise=noise).tolist())
+
+    def session(self, data: Data) -> questions.Session:
+        """A session over a table of this data."""
+        kind: dict[str, Any] = {"accounting": "renyi", "delta_budget": gaussian.DELTA}
+        table = sessions.table_of(data)
+        return questions.Session(table, policy=self.policy, unit=self.unit, budget=20, **kind)
+
+
+def _normal(policy: Policy, priced: questions.Synthetic, *, flaw: str = "") -> Line:
+    program = Normal(policy, _asked(law="gaussian"))
+    told: Any = program.session(()).plan(priced).noise["edges"]
+    why: dict[str, Any] = {"flaw": flaw, "seen": gaussian.SEEN} if flaw else {"loose": gaussian.MET}
+    return Line(
+        "session: Synthetic with Gaussian noise (at δ = 1/1000)",
+        policy,
+        program,
+        {
+            edge: gaussian.claim([Gaussian(Fraction(1), told[edge.name]["squares"])])
+            for edge in policy.edges
+        },
+        universe=_world(policy, 1),
+        delta=float(gaussian.DELTA),
+        **{"sealed": False, **why},
+    )
 
 
 class Mispriced(sessions.Mispriced):

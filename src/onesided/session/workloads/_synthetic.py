@@ -590,7 +590,7 @@ class _Made:
         score of McKenna et al. 2022), of what was released.
         """
         sizes, margins = self.layout.sizes, self.layout.margins
-        ones, gains = list(range(len(sizes))), {}
+        ones, gains = list(range(len(sizes))), dict[int, float]()
         if self.question.pairs is not None:
             return list(range(len(margins)))
         for place, (a, b) in enumerate(margins[len(ones) :], len(ones)):
