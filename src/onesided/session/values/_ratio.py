@@ -23,7 +23,7 @@ from onesided.session._fields import plain
 from onesided.session._groups import Groups, names_of
 from onesided.session._question import Answer, PreparedQuery, all_of
 from onesided.session._release import Release, of_groups, sides
-from onesided.session._statement import Statement
+from onesided.session._statement import Statement, several
 from onesided.session.several._several import Answers, Several, total_of
 from onesided.session.values._mean import Mean
 from onesided.session.values._moments import Moments
@@ -88,7 +88,9 @@ class Ratio(Several):
             return told
 
         def result(answer: Answer, entry: int | None) -> Release:
-            return ratio_of(alone.result(answer, entry), self.questions[1], sure)
+            told = alone.result(answer, entry)
+            told = replace(told, asked=several([part.asked for part in told.parts]))
+            return ratio_of(told, self.questions[1], sure)
 
         return replace(alone, result=result)  # type: ignore[arg-type] # a release
 
