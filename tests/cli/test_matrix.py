@@ -10,7 +10,7 @@ from onesided.cli import _matrix
 from onesided.session.kit import QUESTIONS
 
 DOCS = Path(__file__).parents[2] / "docs"
-APART = {"Several"}  # others together
+APART = {"Several", "Ratio"}  # others together
 
 
 @pytest.fixture(scope="module")

@@ -22,17 +22,17 @@ from onesided.session.sql._questions import (
 )
 from onesided.session.values._noisy_max import Shares
 from onesided.session.values._quantile import Cumulated
-from onesided.session.values._ratio import halves, quotients, ratio_of
+from onesided.session.values._ratio import quotients
 from onesided.session.values._shifts import Moved, one_value, value_shifts
 from onesided.session.values._sum import SumNoise
 from onesided.session.workloads._linear import corners
 
 __all__ = [
-    "IN_SQL", "QUERIES", "QUESTIONS", "Asks", "Cumulated", "Groups", "Interval", "Moved", "Row",
-    "Shares", "Sum", "SumNoise", "corners", "explains", "frame_of", "free_sample", "halves",
-    "offered", "one_value", "prepared", "question_of", "quotients", "ratio_of", "read_ahead",
-    "refuse_asserting", "refuse_changed", "rehearse", "require_question", "required", "sql_of",
-    "tightest", "value_shifts", "with_delta",
+    "IN_SQL", "QUERIES", "QUESTIONS", "Asks", "Cumulated", "Groups", "Interval", "Moved", "Row", "Shares",
+    "Sum", "SumNoise", "corners", "explains", "frame_of", "free_sample", "offered", "one_value",
+    "prepared", "question_of", "quotients", "read_ahead", "refuse_asserting",
+    "refuse_changed", "rehearse", "require_question", "required", "sql_of", "tightest",
+    "value_shifts", "with_delta",
 ]  # fmt: skip
 
 

@@ -303,6 +303,8 @@ def _ratios() -> Iterator[Line]:
     some = _totals(0, 2, where="v > 1"), _totals(0, 2)
     here = questions.Count(by="place", keys=_PLACES[:1], max_groups=2, epsilon=1)
     added, both = policies.addition_only(), policies.unbounded()
+    policy: Policy
+    pair: tuple[Any, Any]
     for policy, pair, words in (
         (added, some, "of some to all"),
         (_dropped(1), some, "of some to all"),
@@ -723,9 +725,9 @@ def _broken() -> Iterator[Line]:
     yield from _parts_at_the_largest()
     yield _weighed_as_totals()
     yield from _weighed_as_one()
-    counts = questions.Count(where="v > 1", epsilon=1), questions.Count(epsilon=1)
-    sums = _totals(0, 2, where="v > 1"), _totals(0, 2)
-    one, two = (questions.Ratio(pair, epsilon=_EPSILON) for pair in (counts, sums))
+    counts = [questions.Count(where="v > 1", epsilon=1), questions.Count(epsilon=1)]
+    one = questions.Ratio(counts, epsilon=_EPSILON)
+    two = questions.Ratio([_totals(0, 2, where="v > 1"), _totals(0, 2)], epsilon=_EPSILON)
     about = {"flaw": "priced for units that add 1, where they add 2", "seen": "in ratios of sums"}
     run, whole = Mispriced(policy, one, read=two), _world(policy, 0, 2, many=True)
     yield _flawed("session: Ratio of sums as of counts", policy, run, whole, **about)

@@ -23,7 +23,7 @@ from onesided.errors import ParameterError
 from onesided.mechanism import Interval
 from onesided.noise import IntArray, Noise
 from onesided.policy import Policy
-from onesided.session.kit import Cumulated, Shares, halves, prepared, quotients, ratio_of
+from onesided.session.kit import Cumulated, Shares, prepared, quotients
 from onesided_proofs._worlds import table_of
 from onesided_proofs.checks._certificates import Certificate, Said
 
@@ -53,6 +53,9 @@ def enclosed() -> Iterator[Certificate]:
         yield _of(policy, questions.Sum("v", epsilon=3, **wide), _sum)
         yield _ratio(policy, questions.Sum("v", epsilon=16, **wide), questions.Count(epsilon=3))
     yield _ratio(left, questions.Count(epsilon=2), questions.Sum("v", epsilon=6, **asked))
+    for policy in (one, left):
+        total = questions.Sum("v", epsilon=5, **asked)
+        yield _ratio(policy, total, questions.Count(epsilon=4), " together")
     for policy, q in product((both, one), ("1/4", "3/4")):
         near: dict[str, Any] = {"epsilon": 9, "interval": True, "confidence": _HALF}
         for found in ({"bounds": (0, 4)}, {"candidates": (1, 2, 4)}):
@@ -182,21 +185,18 @@ def _quantile(rows: list[int], q: Fraction) -> int:
     return next(v for v in sorted(rows) if sum(row <= v for row in rows) >= q * len(rows))
 
 
-def _ratio(policy: Policy, above: Any, below: Any) -> Certificate:
-    """One total by another, as a session divides what both released."""
-    both = halves(above, below, confidence=_HALF, simultaneous=False)
+def _ratio(policy: Policy, above: Any, below: Any, words: str = "") -> Certificate:
+    """One total by another: of both answers, or from one span."""
 
     def read(told: Any, rows: list[int]) -> Iterator[_Bounds]:
-        release = ratio_of(told[1], below, confidence=_HALF, simultaneous=False)
         over, under = (
             sum(rows) if isinstance(one, questions.Sum) else len(rows) for one in (above, below)
         )
-        yield from _told(release, Fraction(over, under))
+        yield from _told(told[1], Fraction(over, under))
 
-    return replace(
-        _of(policy, questions.Several(both), read),
-        name=f"session: {type(above).__name__} by {type(below).__name__} under {policy.name}",
-    )
+    asked = questions.Ratio([above, below], confidence=_HALF)
+    name = f"session: {type(above).__name__} by {type(below).__name__}{words} under {policy.name}"
+    return replace(_of(policy, asked, read), name=name)
 
 
 def quotients_fault() -> str:

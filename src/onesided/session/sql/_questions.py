@@ -244,7 +244,7 @@ class _Questions:
                     for name in ("function", "column", "distinct")
                 ):
                     reason = "HAVING and ORDER BY go with that count alone."
-                    hint = "Ask the other aggregates in a query of their own."
+                    hint = "Ask the others in a query of their own, and keep the groups told here."
                     raise select.query.error(reason, one.place, hint)
             return [((_CLAUSES[ordered[1]], ordered[2]), shared)]
         asked = [self._question(one, shared) for one in select.aggregates]

@@ -549,6 +549,9 @@ class _Reader(Words):
                 raise self._query.error(reason, place, hint)
         if named is None or named.function != "COUNT":
             hint = f"Write {clause} COUNT(DISTINCT unit) ..."
+            if named is not None:
+                told = "whose answer's at_least(t) and at_most(t) cost nothing more."
+                hint = f"{hint}; or ask {named.function} alone, {told}"
             raise self._refused(f"{clause} takes a count", word, hint)
         return named
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 
 from onesided._english import a
 from onesided._numbers import MAX_COUNT, Number, exact
-from onesided.conditions import truths
+from onesided.conditions import Truth, truths
 from onesided.engine.kit import MOST_ROWS
 from onesided.errors import ParameterError, UnprotectableError
 from onesided.fields import is_bool
@@ -23,7 +23,7 @@ from onesided.session._fields import plain
 from onesided.session._groups import Groups, names_of
 from onesided.session._question import Answer, PreparedQuery, all_of
 from onesided.session._release import Release, of_groups, sides
-from onesided.session._statement import Statement
+from onesided.session._statement import Statement, several
 from onesided.session.several._several import Answers, Several, total_of
 from onesided.session.values._mean import Mean
 from onesided.session.values._moments import Moments
@@ -69,15 +69,13 @@ class Ratio(Several):
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     simultaneous: bool = field(default=False, kw_only=True)
 
-    later: ClassVar = ()
-
     @staticmethod
     def about(parts: Sequence[Statement]) -> Statement:
         """What is said of the ratio of two such answers."""
         titles = [one.whole() for one in parts]
         return Statement(measure=f"Ratio of ({titles[0]}) to ({titles[1]})", parts=tuple(parts))
 
-    def prepare(self, context: QueryContext) -> PreparedQuery[Any, Any]:
+    def prepare(self, context: QueryContext) -> PreparedQuery[Any, Any]:  # type: ignore[override]
         """Check and price the question. Looks at no row."""
         is_bool(self.joint, name="joint")
         sure = Confidence(self.confidence, self.simultaneous)
@@ -88,7 +86,9 @@ class Ratio(Several):
             return told
 
         def result(answer: Answer, entry: int | None) -> Release:
-            return ratio_of(alone.result(answer, entry), self.questions[1], sure)
+            told = alone.result(answer, entry)
+            told = replace(told, asked=several([part.asked for part in told.parts]))
+            return ratio_of(told, self.questions[1], sure)
 
         return replace(alone, result=result)  # type: ignore[arg-type] # a release
 
@@ -200,7 +200,9 @@ def _among(n: Any, d: Any) -> bool:
     part, whole = (condition(one.where) for one in (n, d))
     if whole is None:
         return True
-    counts = [frozenset({True, None} if one.unknown == "possible" else {True}) for one in (n, d)]
+    counts: list[frozenset[Truth]] = [
+        frozenset((True, None) if one.unknown == "possible" else (True,)) for one in (n, d)
+    ]
     known = [] if part is None else [(part.readable(), counts[0])]
     return truths(whole.readable(), known) <= counts[1]
 
