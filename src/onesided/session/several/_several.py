@@ -23,6 +23,7 @@ from onesided.policy import ABSENT, Edge, Guarantee, Policy, Shift, custom
 from onesided.schema import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, Type, moment_type
 from onesided.session._context import QueryContext, condition, counted_where
 from onesided.session._fields import Asked, Shares
+from onesided.session._gaussian import kept_pure
 from onesided.session._groups import Grouped
 from onesided.session._plan import Plan, PlanOption, alone_at_delta
 from onesided.session._question import (
@@ -433,6 +434,9 @@ class Several:
             )
         column = column_apart(context, questions) if self.disjoint else ""
         parts = tuple(stated(one, one.prepare(context), context) for one in questions)
+        if any(any(part.plan.delta.values()) for part in parts):  # beside a δ, ε counts
+            kept = map(kept_pure, questions)
+            parts = tuple(stated(one, one.prepare(context), context) for one in kept)
         plan = _plan(context, parts)
         if column:
             plan = _apart(context, plan, column)
@@ -565,7 +569,7 @@ def _plan(context: QueryContext, parts: Sequence[Prepared]) -> PlanOfSeveral:
         raise ParameterError(
             "Noise that is charged by its divergences, and an answer with a δ of its own, have no "
             "charge together.",
-            hint="Ask them one by one.",
+            hint='Ask them one by one, or with law="pure".',
         )
     noise = {} if any(delta.values()) else several_note((p.noise, p.charge) for p in plans)
     epsilon, at = alone_at_delta(context.account, charge, noise)

@@ -46,7 +46,7 @@ from onesided.policy import Edge, Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext, Taken
 from onesided.session._fields import Edges
-from onesided.session._gaussian import Law, by_law, with_law
+from onesided.session._gaussian import BEST, Law, by_law, with_law
 from onesided.session._groups import RESULT_COLUMNS, Grouped, Groups
 from onesided.session._plan import Plan, PlanOption
 from onesided.session._question import Answer, Check, PreparedQuery, all_of
@@ -124,7 +124,7 @@ class CrossTable(Grouped):
     proportions: bool = False
     outside: Outside = "leave"
     strategy: str | None = None
-    law: Law = "pure"
+    law: Law = BEST
     confidence: Number = CONFIDENCE
     simultaneous: bool = False
 
@@ -141,8 +141,8 @@ class CrossTable(Grouped):
 
     def ways(self, context: QueryContext) -> Iterator[Way]:
         """This question, and the same with Gaussian noise; for plans."""
-        yield Way("Linear", self, closed=not self.proportions, certain=True)
-        yield from by_law("Linear, Gaussian noise", self, context, closed=not self.proportions)
+        own = Way("Linear", self, closed=not self.proportions, certain=True)
+        yield from by_law(own, "Linear, Gaussian noise", context)
 
     def truth(self, public: QueryContext) -> NDArray[Any]:
         """The numbers that are asked for, of a public table."""
