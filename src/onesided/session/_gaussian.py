@@ -113,7 +113,7 @@ def with_law(
             hint='Open an account with a larger budget or delta_budget, or ask with law="pure".',
             value=law,
         )
-    pairs = ((part, may[edge]) for edge, part in own.items() if part)
+    pairs = ((part, may[at]) for at, part in own.items() if part)
     moved = [(a, b) for a, b in pairs if isinstance(a, Fraction) and isinstance(b, Fraction)]
     if not moved:
         return pure
@@ -126,5 +126,14 @@ def with_law(
     return made if law == "gaussian" or error(made) < error(pure) else pure
 
 
-def _parts(plan: Plan) -> dict[str, Fraction | Infinite]:
-    return plan.account.parts(plan.charge, delta=plan.delta, divergences=plan.divergences)
+def _parts(plan: Plan) -> dict[tuple[str, Fraction], Fraction | Infinite]:
+    """By edge, and in an account by cohort by what dates have of its budget."""
+    account, charge, laws = plan.account, plan.charge, plan.divergences
+    shares = [Fraction(1)] if account.calendar is None else account.calendar.shares
+    return {
+        (edge, share): part
+        for share in shares
+        for edge, part in account.parts(
+            charge, delta=plan.delta, divergences=laws, share=share
+        ).items()
+    }
