@@ -35,7 +35,12 @@ def adds_orders(context: QueryContext) -> bool:
 
 
 def kept_pure(question: Any) -> Any:
-    """The question, or several, with noise that keeps a pure ε wherever the planner may choose."""
+    """The question, or several, with noise that keeps a pure ε wherever the planner may choose.
+
+    >>> import onesided as od
+    >>> kept_pure(od.Count(epsilon=1)).law, kept_pure(od.Count(epsilon=1, law="gaussian")).law
+    ('pure', 'gaussian')
+    """
     if parts := getattr(question, "questions", ()):
         return replace(question, questions=[kept_pure(one) for one in parts])
     return replace(question, law="pure") if getattr(question, "law", "") == BEST else question

@@ -6,6 +6,7 @@ from onesided.session._arithmetic import Interval, Row, Sum, tightest
 from onesided.session._asks import QUESTIONS, Asks
 from onesided.session._count import with_delta
 from onesided.session._free_sample import free_sample, offered
+from onesided.session._gaussian import kept_pure
 from onesided.session._groups import Groups
 from onesided.session._json import required
 from onesided.session._question import PreparedQuery, require_question
@@ -28,10 +29,10 @@ from onesided.session.workloads._linear import corners
 
 __all__ = [
     "IN_SQL", "QUERIES", "QUESTIONS", "Asks", "Groups", "Interval", "Moved", "Row", "Shares", "Sum",
-    "SumNoise", "corners", "explains", "frame_of", "free_sample", "halves", "offered", "one_value",
-    "prepared", "question_of", "quotients", "ratio_of", "read_ahead", "refuse_asserting",
-    "refuse_changed", "rehearse", "require_question", "required", "sql_of", "tightest",
-    "value_shifts", "with_delta",
+    "SumNoise", "corners", "explains", "frame_of", "free_sample", "halves", "kept_pure", "offered",
+    "one_value", "prepared", "question_of", "quotients", "ratio_of", "read_ahead",
+    "refuse_asserting", "refuse_changed", "rehearse", "require_question", "required", "sql_of",
+    "tightest", "value_shifts", "with_delta",
 ]  # fmt: skip
 
 
