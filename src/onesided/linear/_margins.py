@@ -27,7 +27,7 @@ from onesided.errors import ParameterError
 from onesided.linear._moves import Moves, strategy_shifts
 from onesided.linear._operator import Array, Kron, Meets, Operator, listed_cells
 from onesided.linear._strategies import Identity
-from onesided.policy import Edge
+from onesided.policy import Edge, Shift
 
 Level = tuple[int, ...]
 _MOST_SOLVED: Final = 2_048
@@ -373,6 +373,40 @@ def square_shifts(strategy: Operator, moves: Moves, *, apart: bool = False) -> d
         edge: times[edge] * max(one.rise + one.fall for one in some)
         for edge, some in strategy_shifts(squared(strategy), moves).items()
     }
+
+
+def square_length(strategy: Operator, shift: Shift) -> int:
+    """How far cells that move so far in all take the answers of margins in L2: squared, at most.
+
+    Claim: with a the column of a cell, of squared norm c, and g the least product of two cells'
+    columns, it is the largest of ``c (rise² + fall²) - 2 g rise fall``, ``c rise²``, ``c fall²``.
+    Proof: changes of cells of which those above 0 add up to rise at most, and those below 0 to
+    fall, are convex, and so is the norm: it is largest at a corner, where one cell rises and
+    another falls, or one of them alone moves. No entry is below 0, so that g is none either.
+    Errors: ParameterError for other strategies.
+
+    >>> table = Margins([[]], [(0,), (1,)], [2, 1], grid=(3,))
+    >>> square_length(table, Shift(rise=1, fall=1)), square_length(table, Shift(rise=3, fall=1))
+    (5, 45)
+    """
+    c, g = _norms(strategy)
+    rise, fall = shift.rise, shift.fall
+    return max(c * (rise**2 + fall**2) - 2 * g * rise * fall, c * rise**2, c * fall**2)
+
+
+def _norms(strategy: Operator) -> tuple[int, int]:
+    """Of the columns of cells the squared norm, of all the same, and the least product of two.
+
+    Two cells lie as far apart on each axis as its groups do: they share the sums of everything.
+    """
+    if type(strategy) is Kron:
+        (c, g), (d, h) = _norms(strategy.first), _norms(strategy.second)
+        return c * d, g * h
+    if isinstance(strategy, Margins):
+        each = list(zip(strategy.chosen, strategy.weights, strict=True))
+        whole_table = (w * w for one, w in each if math.prod(strategy.groups(one)) == 1)
+        return sum(w * w for _, w in each), sum(whole_table)
+    return int(squared(strategy) is strategy), int(strategy.shape[1] == 1)
 
 
 def squared(strategy: Operator) -> Operator:

@@ -20,6 +20,7 @@ from onesided.linear._margins import (
     best_weights,
     has_margins,
     kept_within,
+    square_length,
     square_shifts,
     squared,
     tightened,

@@ -3,8 +3,8 @@
 Claim: each margin is the sum of its cells, by what it is: of rows, of units of one cell each, or of
 numbers that a unit adds to each of its cells. So what moves a cell by a shift moves each measured
 margin by no more in all, and a strategy of margins with weights w by at most ``sum(w)`` times the
-shift of all cells; in L2, squared, by ``sum(w^2) (rise^2 + fall^2)``, or, for units of one cell, as
-:func:`onesided.linear._margins.square_shifts` has it. Certain bounds travel by
+shift of all cells; in L2 as :func:`onesided.linear._margins.square_length` has it or, for units of
+one cell, ``square_shifts``. Certain bounds travel by
 :func:`onesided.linear._margins.tightened`: they are about those sums, in which everybody who is
 counted lies in a cell, and nobody else.
 """
@@ -33,8 +33,8 @@ from onesided.linear.kit import (
     best_weights,
     held_factors,
     kept_within,
+    square_length,
     square_shifts,
-    squared,
     tightened,
     whole_cells,
 )
@@ -218,9 +218,8 @@ class CrossTable(Grouped):
                     among = moves_of(context.policy, moves.cells, query=groups.query)
                     # Under a view several units may move in one cell.
                     return square_shifts(strategy, among, apart=context.policy.view is None)
-            each = _margins_of_a_cell(squared(strategy))
             by_edge = counted.shifts.items()
-            return {edge: each * max(s.rise**2 + s.fall**2 for s in on) for edge, on in by_edge}
+            return {edge: max(square_length(strategy, one) for one in on) for edge, on in by_edge}
 
         @cache
         def normal() -> Choice:
