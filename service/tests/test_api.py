@@ -3,6 +3,10 @@
 import copy
 import time
 
+import pytest
+
+from onesided import policy
+
 COUNT = {"version": 1, "question": "Count", "fields": {"epsilon": 1, "by": "place"}}
 
 
@@ -81,6 +85,60 @@ def test_an_allowance_is_held(service):
     assert "allowance" in refused.json()["error"]["message"]
     assert service.ask(big, who="bob").status_code == 200
     assert service.ask(COUNT).status_code == 200
+
+
+@pytest.fixture
+def renyi(folder):
+    """The same dataset with an account that adds divergences."""
+    (folder / "policy.toml").write_text(policy.unbounded().to_toml())
+    toml = (folder / "onesided.toml").read_text().replace('budget = "100"', 'budget = "4"')
+    toml += 'delta_budget = "1/1000000"\naccounting = "renyi"\n'
+    (folder / "onesided.toml").write_text(toml)
+
+
+MANY = {"by": "place", "keys": [f"p{n}" for n in range(60)], "max_groups": 60, "epsilon": "1/20"}
+TABLE = {
+    "by": ["place", "age"],
+    "keys": {"tuple": [{"tuple": [place, age]} for place in ("gym", "bar") for age in (20, 21)]},
+    "max_groups": 1,
+    "on_excess": "truncate",
+    "epsilon": "1/20",
+}
+
+
+@pytest.mark.parametrize("kind", ["Count", "CrossTable"])
+def test_a_law_is_planned_asked_and_told_by_who_asks(renyi, service, kind):
+    """Whoever has no allowance has the planner's choice; an allowance counts ε, so a pure law."""
+    del renyi
+    fields = {**(MANY if kind == "Count" else TABLE), "on_excess": "truncate"}
+
+    def sent(**more):
+        return {"version": 2, "question": kind, "fields": {**fields, **more}}
+
+    def plan(who, **more):
+        path = "/api/v1/datasets/visits/plan"
+        told = service.post(path, {"question": sent(**more)}, who)
+        assert told.status_code == 200, told.text
+        return told.json()
+
+    def charges(who, **more):
+        return set(plan(who, **more)["charge"].values())
+
+    assert charges("curator", law="gaussian") == {"INFINITE"}
+    assert charges("ann") == charges("ann", law="pure") == charges("curator", law="pure")
+    assert charges("ann") == {"1/20"}
+    assert charges("curator") == {"INFINITE"}
+    for who, name, pure in (("ann", "hers", True), ("curator", "his", False)):
+        told = service.ask(sent(id=name), who)
+        assert told.status_code == 200, told.text
+        delta = set(told.json()["release"]["guarantee"]["delta"].values())
+        assert delta == ({"0"} if pure else {"1/1000000"})
+        again = service.ask(sent(id=name, again=True), who)
+        assert again.json()["release"]["columns"] == told.json()["release"]["columns"]
+    refused = service.ask(sent(law="gaussian"))
+    assert refused.status_code == 403
+    assert 'law=\\"pure\\"' in refused.text
+    assert service.ask(sent(law="normal")).status_code == 422
 
 
 def test_what_would_tell_of_rows_is_not_offered(service):

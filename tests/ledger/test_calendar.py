@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import threading
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onesided import errors
-from onesided.ledger import Calendar, Cohorts, Ledger, _account, _entry, balances
+from onesided._numbers import INFINITE
+from onesided.ledger import Calendar, Cohorts, Ledger, _account, _calendar, _entry, balances
 from onesided.ledger._amounts import read_budget, read_charge
 from onesided.ledger._calendar import Cells
 
@@ -111,6 +113,75 @@ def test_a_renyi_account_by_cohort_is_a_filter_for_each_date(days):
         else:
             alone[day] = spent + charge
             assert not budget.over(alone[day])
+
+
+RENYI = read_budget({"up": 1}, {"up": "1/1000000"}, accounting="renyi")
+NORMAL = tuple(Fraction(1 + 2**k, 2000) for k in range(11))  # 1 of σ² = 1000
+
+
+def keeps(taken, one, two):
+    """Whether a move from a date to a date keeps within ε, or within some order's share of it."""
+    sums = [Fraction(0)] * 11
+    for cohorts, charge in taken:
+        here, there = meets(cohorts, one), meets(cohorts, two)
+        some = charge.orders["up"] if here or there else (0,) * 11
+        sums = [mine + n for mine, n in zip(sums, some, strict=True)]
+    plain = sum(
+        (charge.epsilon["up"] for cohorts, charge in taken
+         if meets(cohorts, one) or meets(cohorts, two)), Fraction(0)
+    )  # fmt: skip
+    shares = zip(sums, RENYI.orders["up"], strict=True)
+    return plain <= 1 or any(used <= share for used, share in shares)
+
+
+def endless(times):
+    law = {"up": [one * times for one in NORMAL]}
+    return read_charge({"up": INFINITE}, None, budget=RENYI, divergences=law)
+
+
+@pytest.mark.parametrize("may_move", [False, True])
+@settings(deadline=None, max_examples=40)
+@given(asked=st.lists(st.tuples(charges(), st.sampled_from([0, 3, 12, 40])), max_size=12))
+def test_what_keeps_no_epsilon_is_added_at_each_order_of_its_dates(may_move, asked):
+    cells = Cells(RENYI, Calendar("day", may_move=may_move))
+    pairs, taken = [(a, b) for a in EVERY for b in EVERY if a == b or may_move], []
+    for number, ((cohorts, price), times) in enumerate(asked, 2):
+        charge = endless(times) if times else read_charge({"up": price}, None, budget=RENYI)
+        about = replace(cohorts, left=None, entered=None)  # what is told less by is tried above
+        after = all(keeps([*taken, (about, charge)], *pair) for pair in pairs)
+        fits = cells.times(about, charge, TODAY)
+        try:
+            cells.require(about, charge, TODAY)
+        except errors.BudgetExceededError:
+            assert may_move or (not after and fits == 0)
+            continue
+        cells.add(number, about, charge, TODAY)
+        taken.append((about, charge))
+        assert after
+        assert may_move or fits != 0
+    assert all(0 <= one.remaining["up"] <= 1 for one in cells.table(TODAY))
+
+
+def test_leaving_a_date_for_nothing_is_found(monkeypatch):
+    """The broken twin of the property above: what keeps no ε costs nothing to leave or to enter."""
+    about = dates(DATES[0]), dates(DATES[1])
+    charges = [(one, endless(12)) for one in about * 9]
+
+    def taken():
+        cells, found = Cells(RENYI, Calendar("day", may_move=True)), []
+        for number, (cohorts, charge) in enumerate(charges, 2):
+            try:
+                cells.require(cohorts, charge, TODAY)
+            except errors.BudgetExceededError:
+                continue
+            cells.add(number, cohorts, charge, TODAY)
+            found.append((cohorts, charge))
+        return found
+
+    assert keeps(taken(), DATES[0], DATES[1])
+    nothing = read_charge({"up": 0}, None, budget=RENYI)
+    monkeypatch.setattr(_calendar, "_end", lambda *_: nothing)
+    assert not keeps(taken(), DATES[0], DATES[1])
 
 
 def test_all_that_tells_of_an_account_agrees(place):

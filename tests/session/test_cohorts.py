@@ -9,6 +9,7 @@ import pytest
 
 import onesided as od
 from onesided import errors, policy
+from onesided.accounting import charge_divergences
 from onesided.ledger import Cohorts, _account, _entry
 
 FIRST_TWO = od.Calendar("day", max_cohorts=2, complete=True)
@@ -445,3 +446,60 @@ def test_what_is_left_is_what_a_question_about_a_range_may_still_take():
     with pytest.raises(errors.BudgetExceededError) as caught:
         session.ask(question)
     assert "pays for both" in caught.value.hint
+
+
+def test_a_year_of_days_with_gaussian_noise_is_charged_to_its_days():
+    """Daily counts of 40 places, and one about the whole year: each day keeps a budget of its own.
+
+    For each day as many fit as in an account of that day alone, and the ledger recomputes all.
+    """
+    days = [dt.date(2026, 1, 1) + dt.timedelta(days=n) for n in range(365)]
+    rows = pl.DataFrame({"day": days, "place": ["p1"] * 365})
+    given = {"policy": od.policy.unbounded(), "budget": 1, "delta_budget": "1/1000000"}
+    kind = {"accounting": "renyi"}
+    keys = [f"p{n}" for n in range(40)]
+    session = od.Session(rows, cohort="day", **given, **kind)
+    alone = od.Session(rows, **given, **kind)
+
+    def asked(day, **more):
+        on = f"day = DATE '{day}'"
+        return od.Count(by="place", keys=keys, where=on, epsilon="1/10", law="gaussian", **more)
+
+    fit = alone.plan(asked(days[0])).times
+    assert set(alone.plan(asked(days[0])).charge.values()) == {od.INFINITE}
+    for day in days:
+        session.ask(asked(day))
+    left = {one.remaining["absent -> record"] for one in session.by_cohort}
+    assert len(left) == 2  # of the year, and of all other days
+    for day in (days[0], days[200], dt.date(2027, 1, 1)):
+        assert session.plan(asked(day)).times == fit - (day in days)
+    session.ask(replace(asked(days[0]), where=None))  # about every day
+    assert session.plan(asked(days[7])).times == fit - 2
+    for _ in range(fit - 2):
+        session.ask(asked(days[7]))
+    with pytest.raises(errors.BudgetExceededError, match="day 2026-01-08: asked D at order"):
+        session.ask(asked(days[7]))
+    assert session.plan(asked(days[8])).times == fit - 2
+    checked = session.ledger.check(laws=charge_divergences)
+    assert checked.charges == 365 + 1 + fit - 2
+    (balance,) = session.ledger.balances()
+    # All days together: no pure ε, and more than a budget of one day, at a δ.
+    assert balance.spent["absent -> record"] > 1
+    assert balance.delta_spent["absent -> record"] >= Fraction(1, 10**6)
+    total = od.session.total_guarantee(session.ledger)
+    assert total.epsilon == dict(balance.spent)
+    assert od.session.total_guarantee(session.ledger, of="budget").headline == 1
+
+
+def test_a_schedule_leaves_young_days_less_room_for_gaussian_noise():
+    """Whatever part of the budget a day has, it holds as many such answers as pure ones."""
+    calendar = od.Calendar("day", schedule={0: 1, 30: 4})
+    rows = pl.DataFrame({"day": [dt.date(2020, 1, 1)], "place": ["p"]})
+    given = {"policy": od.policy.unbounded(), "budget": 4, "delta_budget": "1/1000000"}
+    session = od.Session(rows, cohort=calendar, accounting="renyi", **given)
+    for day in ("2020-01-01", "2999-01-01"):
+        pure, normal = (
+            session.plan(od.Count(where=f"day = DATE '{day}'", epsilon="1/10", law=law))
+            for law in ("pure", "gaussian")
+        )
+        assert normal.times >= pure.times > 0

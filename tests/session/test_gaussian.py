@@ -36,7 +36,8 @@ def count(law, epsilon=1, **more):
 def test_a_hundred_groups_have_a_deviation_of_54_in_place_of_141():
     asked = session()
     assert asked.plan(count("pure")).standard_deviation == pytest.approx(141.42, abs=0.01)
-    plan = asked.plan(count("best"))
+    plan = asked.plan(od.Count(**MANY, epsilon=1))
+    assert plan.options[2].question == count("pure")
     assert plan.standard_deviation == pytest.approx(53.88, abs=0.01)
     assert plan.certain == ()
     listed = {one.name: one for one in asked.plan(count("pure")).options}["GaussianCounts"]
@@ -149,8 +150,9 @@ def test_asked_together_and_in_parts_and_again():
     assert again.told_again
     assert again.estimate.tolist() == first.estimate.tolist()
     assert (again.interval.lower == first.interval.lower).all()
-    with pytest.raises(errors.ReleaseExistsError):
-        asked.count(**MANY, epsilon="1/20", id="monday", again=True)
+    with pytest.raises(errors.ReleaseExistsError, match="another question") as caught:
+        asked.count(**MANY, law="pure", epsilon="1/20", id="monday", again=True)
+    assert 'told again to law="pure"' not in caught.value.hint
     one = session(unit=None)
     parts = one.parts(od.Count(epsilon="1/20", law="gaussian"), by="place", keys=["p1", "p2"])
     assert [len(part) for part in parts] == [1, 1]
@@ -167,3 +169,79 @@ def test_in_sql():
 def test_a_suggestion_finds_an_epsilon_for_an_error():
     found = session().suggest(count("gaussian"), error=100)
     assert found.plan.standard_deviation == pytest.approx(100, rel=0.02)
+
+
+def test_the_planner_chooses_where_nobody_said_a_law_and_only_there():
+    """By default, in a renyi account: the law of less error, where no side would be certain."""
+    asked = session()
+    for epsilon, groups in ((1, 100), (1, 1), ("1/100", 1)):
+        given = MANY | {"max_groups": groups, "epsilon": epsilon}
+        plan, pure, gaussian = (
+            asked.plan(od.Count(**given, **law))
+            for law in ({}, {"law": "pure"}, {"law": "gaussian"})
+        )
+        least = min((pure, gaussian), key=lambda one: one.standard_deviation)
+        assert (plan.mechanism, plan.charge, plan.noise) == (
+            least.mechanism, least.charge, least.noise
+        )  # fmt: skip
+    plain = session(accounting="pure", delta_budget=0)
+    assert plain.plan(od.Count(**given)).noise == plain.plan(od.Count(**given, law="pure")).noise
+
+
+def test_what_was_drawn_says_which_question_an_id_answers():
+    """By its law, whether that was asked for or chosen; another law's answer is never told."""
+    asked, given = session(), MANY | {"epsilon": "1/20"}
+    asked.count(**given, law="pure", id="of before")  # as a default of before was charged
+    with pytest.raises(errors.ReleaseExistsError, match="another question") as caught:
+        asked.count(**given, id="of before", again=True)
+    assert 'told again to law="pure"' in caught.value.hint
+    assert asked.count(**given, law="pure", id="of before", again=True).told_again
+    chosen = asked.count(**given, id="chosen")
+    told = asked.count(**given, law="gaussian", id="chosen", again=True)
+    assert told.told_again
+    assert told.estimate.tolist() == chosen.estimate.tolist()
+    one = {"epsilon": 1, "id": "one"}
+    wide = session(budget=9)
+    wide.count(**one)
+    assert wide.count(**one, law="pure", again=True).told_again
+    assert wide.ledger.check(laws=charge_divergences).charges == 1
+
+
+def test_an_allowance_that_counts_epsilon_keeps_a_pure_law():
+    """The same question: pure to an allowance of ε, charged and answered; as planned to others."""
+    edges = ("record -> absent", "absent -> record")
+    asked, given = session(), MANY | {"epsilon": "1/20"}
+    ann = od.ledger.Allowance(who="ann", epsilon=dict.fromkeys(edges, 1))
+    question = od.Count(**given, id="ann's")
+    asked.charge(question, allowance=ann)
+    (charged,) = asked.ledger.entries(kind="spend")
+    assert charged.epsilon == dict.fromkeys(edges, Fraction(1, 20))
+    first = asked.answer(question)
+    assert "pure, δ = 0" in str(first.guarantee)
+    assert isinstance(first.mechanism, Counts)
+    again = asked.answer(question)
+    assert again.told_again
+    assert again.estimate.tolist() == first.estimate.tolist()
+    curator = od.ledger.Allowance(who="curator")
+    question = od.Count(**given, id="curator's")
+    asked.charge(question, allowance=curator)
+    *_, charged = asked.ledger.entries(kind="spend")
+    assert set(charged.epsilon.values()) == {od.INFINITE}
+    assert isinstance(asked.answer(question).mechanism, GaussianCounts)
+    with pytest.raises(errors.LedgerError, match="never charged"):
+        asked.answer(od.Count(**given, id="nobody's"))
+    with pytest.raises(errors.BudgetExceededError, match='law="pure"'):
+        asked.charge(od.Count(**given, law="gaussian", id="hers"), allowance=ann)
+
+
+def test_beside_an_answer_with_a_delta_a_pure_law_is_kept():
+    asked = session(unit=None)
+    given = {"epsilon": "1/20", "by": "place", "keys": KEYS}
+    known = od.Discover(by="place", epsilon="1/10", delta="1/10000000")
+    alone, beside = (
+        asked.plan(od.Count(**given)),
+        asked.plan(od.session.Several([od.Count(**given), known])),
+    )
+    assert set(alone.charge.values()) == {od.INFINITE}
+    assert od.INFINITE not in beside.charge.values()
+    assert asked.ask_all([od.Count(**given), known]).guarantee.headline == Fraction(3, 20)

@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -13,11 +14,12 @@ import onesided as od
 from onesided import errors
 from onesided import policy as p
 from onesided.accounting import charge_divergences
-from onesided.linear import Identity, Prefix, kron, moves_of
+from onesided.linear import Identity, Kron, Prefix, kron, moves_of
 from onesided.linear._margins import margin_factors
 from onesided.linear.kit import Margins, residuals, square_most, square_shifts, squared
 from onesided.mechanism import Linear
 from onesided.noise import NotPrivateSeededNoise
+from onesided.policy import Shift
 from onesided.session import question_from_json, question_to_json
 from onesided_proofs.tables import Row, Tables, subsets
 
@@ -112,7 +114,7 @@ SETS = [
 def test_margins_of_any_orders_err_as_little_as_the_residual_planner_s(grid, levels):
     cells = Margins(levels, [tuple(len(some) + 1 for some in levels)], grid=grid)
     orders = range(sum(map(max, cells.every)) + 1)
-    for least, most in {(least, most) for most in orders for least in (0, 1, most)}:
+    for least, most in {(low, high) for high in orders for low in (0, 1, high)}:
         chosen = {one: 1 for one in cells.every if least <= sum(one) <= most}
         if not chosen:
             continue
@@ -302,3 +304,44 @@ def test_variances_that_are_none():
     made = Linear(Identity(2), Identity(2), 1, 1, gaussian=9)
     assert made.loss(od.policy.Shift(rise=0, fall=1)) == od.INFINITE
     assert made.loss(od.policy.Shift(rise=0, fall=0)) == 0
+
+
+TABLES = {
+    "cells": Identity(4),
+    "one cell": Identity(1),
+    "total": Margins([[]], [(0,), (1,)], [2, 1], grid=(3,)),
+    "two axes": Margins([[], []], [(0, 0), (1, 0), (0, 1), (1, 1)], [3, 1, 2, 1], grid=(2, 2)),
+    "no total": Margins([[], []], [(1, 0), (0, 1)], [1, 2], grid=(2, 2)),
+    "levels": Margins([[[0, 0, 1, 1]]], [(0,), (1,), (2,)], [1, 3, 1], grid=(4,)),
+    "one parent": Margins([[[0, 0, 0]]], [(0,), (1,), (2,)], [1, 3, 1], grid=(3,)),
+    "one place": Margins([[], []], [(0, 0), (1, 0), (1, 1)], [1, 2, 1], grid=(3, 1)),
+    "product": Kron(Margins([[]], [(0,), (1,)], [2, 1], grid=(2,)), Identity(2)),
+    "products": Kron(*(Margins([[]], [(0,), (1,)], [n, 1], grid=(2,)) for n in (1, 2))),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_length_of_sums_is_that_of_the_worst_cells(name):
+    """Of all changes of cells of which so much in all is above 0, and so much below: exactly."""
+    strategy = TABLES[name]
+    dense = np.array(strategy.dense(), dtype=np.int64)
+    some = np.array(list(product(range(-3, 4), repeat=dense.shape[1])))
+    rises, falls = np.maximum(some, 0).sum(axis=1), np.maximum(-some, 0).sum(axis=1)
+    lengths = ((some @ dense.T) ** 2).sum(axis=1)
+    for rise, fall in product(range(4), repeat=2):
+        within = lengths[(rises <= rise) & (falls <= fall)]
+        told = square_most(strategy, [Shift(rise=rise, fall=fall)])
+        assert within.max() <= told
+        assert within.max() == told or dense.shape[1] == 1
+        # The broken twin: every two cells share all that a cell is in.
+        column = int((dense[:, 0] ** 2).sum())
+        if rise == fall > 0 and name not in ("one cell", "one place"):
+            assert within.max() > column * (rise - fall) ** 2
+
+
+def test_sums_of_tables_that_tell_their_total_have_less_noise():
+    """A value that changes its cell leaves the total, which was priced as if it did not."""
+    strategy = Margins([[]], [(0,), (1,)], [1, 1], grid=(5,))
+    moved = Shift(rise=3, fall=3)
+    assert square_most(strategy, [moved]) == 18 < 2 * (3**2 + 3**2)
+    assert square_most(strategy, [Shift(rise=0, fall=3)]) == 18

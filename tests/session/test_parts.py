@@ -5,6 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
 import polars as pl
 import pytest
 from tests.policy.test_cells import POLICIES, cells_of, world
@@ -12,6 +13,8 @@ from tests.policy.test_cells import POLICIES, cells_of, world
 import onesided as od
 from onesided import errors
 from onesided import policy as p
+from onesided._numbers import ORDERS
+from onesided.accounting import charge_divergences, counts_loss, divergences
 from onesided.conditions import Condition, apart, evaluate
 from onesided.mechanism import Counts
 from onesided.policy import Shift
@@ -33,7 +36,7 @@ ALL = {name: one for name, one in POLICIES.items() if name != "register"}
 
 
 def opened(policy, unit=None, **more):
-    return od.Session(ROWS, policy=policy, unit=unit, budget=10**6, **more)
+    return od.Session(ROWS, policy=policy, unit=unit, **{"budget": 10**6, **more})
 
 
 def counts(wheres, by="", *, busy=None):
@@ -113,7 +116,7 @@ def test_the_charge_is_the_largest_leaving_one_and_entering_another_or_the_sum()
             replace(one, mechanism=Counts(*pair), charge={"record -> record": max(pair)})
             for one, pair in zip(prepared.parts, rates, strict=True)
         ]
-        return charged_apart(session._context(), plans, "place")[0]["record -> record"]
+        return charged_apart(session._context(), plans, "place")[0]["record -> record"].epsilon
 
     assert due(*rates) == Fraction(3, 2)  # from the first to the second: 3/4 + 3/4
     assert due(rates[0], rates[0]) == due(rates[1], rates[1]) == 1
@@ -162,15 +165,111 @@ def test_other_questions_add_the_two_largest_where_a_row_may_move():
     assert plan.charge["record -> record"] == own[1] + own[2]
 
 
-def test_a_renyi_account_takes_parts_by_their_charge_alone():
-    given = {"accounting": "renyi", "delta_budget": "1/1000000"}
-    asked = counts(["place = 'a'", "place = 'b'"])
-    apart_, together = (
-        opened(p.unbounded(), **given).plan(Several(asked, disjoint=one)) for one in (True, False)
-    )
-    assert together.noise
-    assert not apart_.noise
-    assert opened(p.unbounded(), **given).ask_all(asked, disjoint=True).guarantee.headline == 2
+RENYI = {"accounting": "renyi", "delta_budget": "1/1000000"}
+LAWS = {
+    "pure": [{"law": "pure"}] * 3,
+    "gaussian": [{"law": "gaussian"}] * 3,
+    "mixed": [{"law": "gaussian"}, {"law": "pure"}, {"law": "gaussian"}],
+}
+
+
+def lost_at(part, shift, order):
+    """D_α of what one part's own draws lose along a shift: enumerated, from below."""
+    made = part.mechanism
+    if isinstance(made, Counts):
+        law = divergences(counts_loss(made, [shift]))
+        return law[ORDERS.index(order)]
+    # Each count is drawn by itself, and a single row moves one by 1.
+    twice, x = 2 * float(made.variance), np.arange(-2_000.0, 2_001.0)
+    log_sum = [
+        np.logaddexp.reduce((a * (x - 1) ** 2 - (a + 1) * x**2) / twice) for a in (order - 1, 0)
+    ]
+    return (shift.rise + shift.fall) * (log_sum[0] - log_sum[1]) / (order - 1)
+
+
+@pytest.mark.parametrize("laws", LAWS)
+@pytest.mark.parametrize("parts", ["by place", "by age, some"])
+@pytest.mark.parametrize("name", ["addition", "unbounded", "bounded", "sensitive", "attributes"])
+def test_no_move_loses_more_at_any_order_than_disjoint_parts_are_charged(name, parts, laws):
+    """Every move of every small table, by the laws that are drawn; two parts where it changes two.
+
+    The broken twin charges the largest part alone: moves between parts lose more.
+    """
+    policy, (wheres, _) = POLICIES[name], PARTS[parts]
+    asked = [replace(one, **law) for one, law in zip(counts(wheres), LAWS[laws], strict=False)]
+    plan = opened(policy, **RENYI).plan(Several(asked, disjoint=True))
+    alone = opened(policy, **RENYI).plan(Several(asked))
+    values, moves = world(name, rows=True)
+    keys = [("", where, None, "keep", 3) for where in wheres]
+    told, beyond = {}, False
+    for real, other, edge in moves:
+        for table in (real, other):
+            if table not in told:
+                told[table] = [cells_of(policy, values, table, one, "") for one in keys]
+        shifts = []
+        for before, after in zip(told[real], told[other], strict=True):
+            change = [after.get(c, 0) - before.get(c, 0) for c in {*before, *after}]
+            rise = sum(one for one in change if one > 0)
+            shifts.append(Shift(rise=rise, fall=rise - sum(change)))
+        for order in (2, 3, 9, 33):
+            place = ORDERS.index(order)
+            loss = sum(
+                lost_at(part, shift, order)
+                for part, shift in zip(plan.parts, shifts, strict=True)
+                if shift.rise or shift.fall
+            )
+            assert loss <= float(plan.divergences[edge.name][place]) + 1e-9
+            largest = max(float(part.divergences[edge.name][place]) for part in plan.parts)
+            beyond |= loss > largest + 1e-9
+    # A value of the place changes, and its row's age stays.
+    moved = name in ("bounded", "sensitive") or (name, parts) == ("attributes", "by place")
+    assert beyond == moved
+    for edge, orders in plan.divergences.items():
+        both = zip(orders, alone.divergences[edge], strict=True)
+        assert all(one <= other for one, other in both)
+    if name in ("addition", "unbounded"):
+        largest = [
+            {e: max(one.divergences[e][at] for one in plan.parts) for e in plan.charge}
+            for at in range(len(ORDERS))
+        ]
+        assert all(plan.divergences[e][at] == one[e] for at, one in enumerate(largest) for e in one)
+
+
+def test_disjoint_parts_hold_as_many_answers_as_one_part_does():
+    """Of Gaussian and of pure noise, in a renyi account; a session's totals know it, too."""
+    for law in ("gaussian", "pure"):
+        asked = [Count(where=f"place = '{one}'", epsilon="1/50", law=law) for one in "abcd"]
+        session = opened(p.unbounded(), **RENYI, budget=1)
+        times = session.plan(Several(asked, disjoint=True)).times
+        assert times == session.plan(asked[0]).times
+        assert times > 3 * session.plan(Several(asked)).times
+        for _ in range(3):
+            answers = session.ask_all(asked, disjoint=True)
+        assert session.ledger.check(laws=charge_divergences).charges == 3
+        one = opened(p.unbounded(), **RENYI, budget=1)
+        for _ in range(3):
+            one.ask(asked[0])
+        assert session.total(delta="1/1000000").tight.epsilon == pytest.approx(
+            one.total(delta="1/1000000").tight.epsilon
+        )
+        assert answers.guarantee.headline == session.plan(asked[0]).guarantee.headline
+
+
+def test_parts_of_many_prices_are_charged_by_what_a_row_can_tell():
+    """Of ε alone where one holds, and else their sum."""
+    wheres = [f"age = {one}" for one in range(10)]
+    for law, whole in (("pure", Fraction(19, 100)), ("gaussian", od.INFINITE)):
+        asked = [
+            Count(where=where, epsilon=Fraction(n, 100), law=law)
+            for n, where in enumerate(wheres, 1)
+        ]
+        session = opened(p.bounded(), **RENYI, budget=9)
+        plan, both = (session.plan(Several(asked, disjoint=one)) for one in (True, False))
+        assert set(plan.charge.values()) == {whole}
+        if law == "gaussian":
+            assert plan.divergences == both.divergences
+        session.ask_all(asked, disjoint=True)
+        assert session.ledger.check(laws=charge_divergences).charges == 1
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,8 @@ def test_every_question_goes_through_the_filter(question):
     plan, pure = asked.plan(question), session(policy, unit=None, accounting="pure").plan(question)
     fit = plan.times
     assert fit >= pure.times
-    assert plan.charge == pure.charge
+    both = isinstance(question, od.Count | od.Mean | od.session.Sum)  # the planner's choice
+    assert plan.charge == (dict.fromkeys(pure.charge, od.INFINITE) if both else pure.charge)
     asked.ask(question)
     (entry,) = asked.ledger.entries(kind="spend")
     assert entry.divergences.keys() == entry.epsilon.keys()

@@ -17,14 +17,14 @@ from typing import Any, Final
 import numpy as np
 
 from onesided.errors import ParameterError
-from onesided.mechanism import Counts, CubeEstimates, StairSums, Sums
+from onesided.mechanism import Counts, CubeEstimates, GaussianSums, StairSums, Sums
 from onesided.numbers import Number, positive
 from onesided.session import Count, Histogram, Plan, Sum
 from onesided_service._config import DatasetConfig
 
 SURE: Final = Fraction(19, 20)
 ASKED: Final = (Count, Histogram, Sum)
-_DRAWN: Final = (Counts, CubeEstimates, StairSums, Sums)
+_DRAWN: Final = (Counts, CubeEstimates, GaussianSums, StairSums, Sums)
 _FAR: Final = 2**50  # so large a count is nowhere near 0, where estimates are cut
 _SLACK: Final = Fraction(1, 10**9)
 _CELLS: Final = 64

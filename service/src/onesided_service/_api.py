@@ -396,7 +396,7 @@ async def plan(request: Request, name: str, person: Known) -> Any:
     """What a question would cost and give. Free; looks at no row."""
     service, body = service_of(request), await json_of(request)
     found = service.dataset(name, person)
-    return await service.free(person, planned, service, found, body)
+    return await service.free(person, planned, service, found, person, body)
 
 
 @router.post("/datasets/{name}/preview", openapi_extra=ASKED)
@@ -461,10 +461,11 @@ def seen(service: Service, person: Person) -> list[dict[str, Any]]:
     return [{"name": one.name, "title": one.title, "open": one.open} for one in every]
 
 
-def planned(service: Service, found: Dataset, body: object) -> dict[str, Any]:
+def planned(service: Service, found: Dataset, person: Person, body: object) -> dict[str, Any]:
     """A plan as JSON. Errors: as the library's, from public facts alone."""
     session = found.opened()
     question, _ = asked_in(body, session, found.config)
+    question = service.asking.allowed(person, found, question)
     plan = session.plan(question)
     rehearse(session, question)  # what the ask would refuse, the price does
     return plan_document(plan, question, found, service.clock)
@@ -533,7 +534,7 @@ async def suggest(request: Request, name: str, person: Known) -> Any:
     """The question with the least ε for what is wanted of it, from public facts. Free."""
     service, body = service_of(request), await json_of(request)
     found = service.dataset(name, person)
-    return await service.free(person, suggested, service, found, body)
+    return await service.free(person, suggested, service, found, person, body)
 
 
 @router.get("/datasets/{name}/made-up")
@@ -552,7 +553,7 @@ def made_up_columns(found: Dataset) -> dict[str, Any]:
     return {name: list(map(_plain, some)) for name, some in each}
 
 
-def suggested(service: Service, found: Dataset, body: object) -> dict[str, Any]:
+def suggested(service: Service, found: Dataset, person: Person, body: object) -> dict[str, Any]:
     """A suggestion as JSON. Errors: as the library's, from public facts alone."""
     if not isinstance(body, Mapping) or not isinstance(body.get("wanted"), Mapping):
         raise ParameterError(
@@ -570,6 +571,7 @@ def suggested(service: Service, found: Dataset, body: object) -> dict[str, Any]:
     session = found.opened()
     rest = {key: value for key, value in body.items() if key != "wanted"}
     question, _ = asked_in(rest, session, sought(found.config))
+    question = service.asking.allowed(person, found, question)
     if "within" in wanted:
         if len(wanted) > 1:
             raise ParameterError("within is wanted alone.", hint="Leave the others out.")

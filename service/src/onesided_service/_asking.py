@@ -17,8 +17,9 @@ from typing import Any, Final
 from sqlalchemy import delete, select, update
 
 from onesided.errors import BudgetExceededError, ReleaseExistsError
+from onesided.ledger import PURE
 from onesided.session import question_from_json
-from onesided.session.kit import rehearse
+from onesided.session.kit import kept_pure, rehearse
 from onesided.store import canonical, now
 from onesided_service._border import asked_in, refuse_explain, tells_again, text_of
 from onesided_service._clock import Clock, keeping, writing
@@ -104,6 +105,7 @@ class Asking:
         """The session, the question and its name: whatever can be refused before its record."""
         session = dataset.opened()
         question, name = asked_in(body, session, dataset.config)
+        question = self.allowed(person, dataset, question)
         refuse_explain(body)
         # No row is there: what fails here would fail on any rows, after the charge.
         rehearse(session, question)
@@ -229,6 +231,11 @@ class Asking:
         each = dataset.config.allowance if own is None else own
         unlimited = person.may(CURATOR, dataset.name)
         return dataset.allowance(person.name, since=since, each=None if unlimited else each)
+
+    def allowed(self, person: Person, dataset: Dataset, question: Any) -> Any:
+        """The question as the person asks it: an allowance counts ε, so a pure law is kept."""
+        limited = self.allowance(person, dataset).epsilon is not None
+        return kept_pure(question) if limited and dataset.config.accounting != PURE else question
 
     @staticmethod
     def question_of(ask: Ask) -> Any:

@@ -29,6 +29,7 @@ from onesided.fields import (
     read,
     table,
 )
+from onesided.ledger import ACCOUNTING, PURE
 from onesided.numbers import Number, non_negative, positive, whole
 from onesided.store import first_bytes, plain_text, toml_document
 
@@ -86,7 +87,8 @@ class OidcConfig:
 class DatasetConfig:
     """One dataset: ``[datasets.NAME]``.
 
-    budget, delta_budget, allowance, delta_allowance: per unit of edge weight, exact. allowance:
+    budget, delta_budget, allowance, delta_allowance: per unit of edge weight, exact. accounting:
+    "pure", or "renyi", where what is asked within an allowance keeps a pure law. allowance:
     what each person may spend of the budget; None for as much as there is. refills: when each
     person's allowance starts anew, in UTC; the budget never does. declared_rows: how many rows
     the public may think there are, which sets how long answers take. seconds: how long a plain
@@ -117,6 +119,7 @@ class DatasetConfig:
     grace: Exact = Field(non_negative, default=1)
     cells: Whole = Field(whole, least=1, default=1024)
     delta_budget: Exact = Field(non_negative, default=0)
+    accounting: Text = Field(one_of, words=ACCOUNTING, default=PURE)
     allowance: Field[Number | None, Fraction | None] = Field(
         non_negative, default=None, optional=True
     )

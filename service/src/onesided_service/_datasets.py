@@ -385,6 +385,7 @@ class Dataset:
             policy=self.policy,
             budget=self.config.budget,
             delta_budget=self.config.delta_budget,
+            accounting=self.config.accounting,
             ledger=self._service.ledger_of(self.config),
             noise=noise,
         )

@@ -503,7 +503,7 @@ def priced_body(
 ) -> dict[str, Any]:
     """The price of a request, or why it is refused. written: the text where its word is shown."""
     try:
-        plan = planned(service, found, body)
+        plan = planned(service, found, person, body)
         service.asking.require_askable(person, found, body)
         mine = described(service, found, person)["allowance_left"]
     except (ServiceError, OnesidedError) as error:

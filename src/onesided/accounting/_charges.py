@@ -314,7 +314,12 @@ def parts_of(note: object, *, edge: str) -> list[tuple[object, Loss]] | None:
 
 
 def noted(note: object, *, edge: str) -> Steps | None:
-    """The steps that a note tells along ``edge``; None if it tells none."""
+    """The steps that a note tells along ``edge``; None if it tells none.
+
+    >>> note = noise_note(Counts(1, "1/2"), {"a -> b": [Shift(rise=0, fall=1)]})
+    >>> noted(note, edge="a -> b").epsilon, noted(note, edge="b -> a")
+    (Fraction(1, 1), None)
+    """
     if not isinstance(note, Mapping) or note.get("version") != VERSION:
         return None
     edges = note.get("edges")

@@ -56,7 +56,7 @@ _WORDS: Final = {
     "interval": "Bounds of a quantile in its column's own unit, for part of ε.",
     "keys": "File of the public groups; by default the schema's.",
     "ledger": "Ledger file or URL; by default beside the configuration, the schema or the data.",
-    "law": "Noise in a renyi account: pure (an ε holds), gaussian, or best.",
+    "law": "Noise in a renyi account: by default gaussian where it errs less.",
     "likely": "Keep bounds that are not certain, too.",
     "max_groups": "Groups of one unit that ε hides together.",
     "max_rows": "Rows of one unit that count at most, in aggregates of rows.",

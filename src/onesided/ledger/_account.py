@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from onesided._numbers import Loss, Number
+from onesided._numbers import Loss, Number, exact
 from onesided.errors import (
     BudgetExceededError,
     LedgerError,
@@ -21,7 +21,15 @@ from onesided.errors import (
 from onesided.ledger import _amounts
 from onesided.ledger._allowance import Allowance, Askers
 from onesided.ledger._amounts import Amounts
-from onesided.ledger._calendar import Calendar, Cells, Cohort, Cohorts, Standing, today_of
+from onesided.ledger._calendar import (
+    Calendar,
+    Cells,
+    Cohort,
+    Cohorts,
+    Standing,
+    limits_of_share,
+    today_of,
+)
 from onesided.ledger._entry import (
     COHORTS,
     FORMAT,
@@ -447,13 +455,20 @@ class Account:
         return self._terms.budget.times(total, charge)
 
     def parts(
-        self, epsilon: Table, *, delta: Table | None = None, divergences: Laws | None = None
+        self,
+        epsilon: Table,
+        *,
+        delta: Table | None = None,
+        divergences: Laws | None = None,
+        share: Number = 1,
     ) -> dict[str, Loss]:
         """What part of each edge's whole budget such a charge is; of a budget that is untouched.
 
-        INFINITE where no number of them fits. Errors: as :meth:`spend`.
+        INFINITE where no number of them fits. share: of the budget of dates that have so much of
+        it. Errors: as :meth:`spend`.
         """
-        return self._terms.budget.parts(self._charge(epsilon, delta, divergences))
+        charge, budget = self._charge(epsilon, delta, divergences), self._terms.budget
+        return limits_of_share(budget, exact(share, name="share")).parts(charge)
 
     def require(
         self,
@@ -728,12 +743,8 @@ class Account:
         return cells.day(time, dt.date.min if last is None else day_of(last), opened)
 
     def _charge(self, epsilon: Table, delta: Table | None, divergences: Laws | None) -> Amounts:
-        charge = _amounts.read_charge(
-            epsilon, delta, budget=self._terms.budget, divergences=divergences
-        )
-        if self._cells is not None:  # whose dates add ε
-            _amounts.finite(charge.epsilon)
-        return charge
+        budget = self._terms.budget
+        return _amounts.read_charge(epsilon, delta, budget=budget, divergences=divergences)
 
     def _settled(
         self,

@@ -26,7 +26,17 @@ from itertools import pairwise
 from typing import Any, Concatenate, Final, Literal, ParamSpec, Self, TypeAlias, TypeVar
 
 from onesided._english import many
-from onesided._numbers import INFINITE, Loss, Number, exact, positive, readable, text, whole
+from onesided._numbers import (
+    INFINITE,
+    Infinite,
+    Loss,
+    Number,
+    exact,
+    positive,
+    readable,
+    text,
+    whole,
+)
 from onesided.errors import BudgetExceededError, LedgerError, ParameterError
 from onesided.fields import settle as settled
 from onesided.ledger import _amounts
@@ -118,6 +128,13 @@ class Calendar:
     def steps(self) -> tuple[tuple[int, Fraction], ...]:
         """Ages, and what may be spent from each on; none without a schedule."""
         return self.schedule or ()  # type: ignore[return-value] # settled so
+
+    @property
+    def shares(self) -> tuple[Fraction, ...]:
+        """Each part of the budget that some date has."""
+        return tuple(dict.fromkeys(one / self.steps[-1][1] for _, one in self.steps)) or (
+            Fraction(1),
+        )
 
     @property
     def by_clock(self) -> bool:
@@ -370,8 +387,8 @@ class Sums:
 class Cohort:
     """Dates of one standing, at one moment; ε per edge, exact.
 
-    dates: which. spent: the most that a move about these has lost. remaining: what one more charge
-    about them may be; nothing once their schedule ended.
+    dates: which. spent: the most that a move about these has lost; in a renyi account at its δ.
+    remaining: what one more charge about them may be; nothing once their schedule ended.
 
     >>> import onesided as od
     >>> terms = {"policy_id": "p", "policy_toml": "", "policy_name": "p"}
@@ -521,7 +538,7 @@ class Cells:
     def _settle(
         self, dates: Cohorts, charge: Amounts, spent: Amounts, share: Fraction, *, two: bool = False
     ) -> None:
-        limits = _limits_of(self.budget, share)
+        limits = limits_of_share(self.budget, share)
         try:
             _amounts.settle(charge, spent=spent, budget=limits, releases=self.releases)
         except BudgetExceededError as error:
@@ -648,7 +665,7 @@ class Cells:
             key = (share, sums.key)
             if key not in known:
                 spent = self._held(sums)
-                limits = _limits_of(self.budget, share or Fraction(0))
+                limits = limits_of_share(self.budget, share or Fraction(0))
                 left = limits.left(spent)
                 # Never told to be less than nothing, as of a schedule that ended.
                 epsilon = {edge: max(some, Fraction(0)) for edge, some in left.epsilon.items()}
@@ -661,7 +678,11 @@ class Cells:
         """What these dates may spend, have spent and have left: where least is left, per edge."""
         left = self.left(cohorts or self.open_dates(today), today)
         spent = {e: max(b - left.known[e], Fraction(0)) for e, b in self.budget.known.items()}
-        lost = {e: max(b - left.delta[e], Fraction(0)) for e, b in self.budget.delta.items()}
+        most = self.budget.left(self._none.whole).delta
+        lost = {
+            e: b if self.budget.orders and spent[e] else max(most[e] - left.delta[e], Fraction(0))
+            for e, b in self.budget.delta.items()
+        }
         return Standing(
             spent=spent,
             delta_spent=lost,
@@ -678,7 +699,7 @@ class Cells:
             charge = _by(max, charge, own.left + own.entered)
         found: list[int] = []
         for (_, share), sums in self._touched(cohorts, today):
-            limits = _limits_of(self.budget, share or Fraction(0))
+            limits = limits_of_share(self.budget, share or Fraction(0))
             one = limits.times(self._held(sums), charge)
             if one is None:
                 return None
@@ -693,7 +714,8 @@ class Cells:
             self._places(Cohorts(days=((None, today - dt.timedelta(days=age)),)))
         found: list[Cohort] = []
         for dates, spent, left in self._standings(Cohorts.everything(), today):
-            one = Cohort(dates=dates, spent=spent.known, remaining=left.known)
+            used = self.budget.used(spent) if self.budget.orders else spent
+            one = Cohort(dates=dates, spent=used.known, remaining=left.known)
             if found and found[-1] == replace(one, dates=found[-1].dates):
                 days = (*found.pop().dates.days, *dates.days)
                 one = replace(one, dates=Cohorts(days=days, unknown=dates.unknown))
@@ -702,19 +724,24 @@ class Cells:
 
 
 def _end(charge: Amounts, told: Table | None) -> Amounts:
-    """What leaving or entering costs: as told, and never more than the charge; all with a δ."""
+    """What leaving or entering costs: as told, and never more than the charge.
 
-    def least(edge: str, one: Fraction) -> Fraction:
+    All of it with a δ, and at each order where no ε holds.
+    """
+
+    def least(edge: str, one: Loss) -> Loss:
         wanted = None if told is None else told.get(edge)
-        if charge.delta[edge] or wanted is None:
+        if charge.delta[edge] or wanted is None or isinstance(one, Infinite):
             return one
         return min(one, exact(wanted, name="a loss"))
 
-    epsilon = {edge: least(edge, one) for edge, one in charge.known.items()}
-    orders = {
-        edge: tuple(min(one, _amounts.upward(epsilon[edge])) for one in some)
-        for edge, some in charge.orders.items()
-    }
+    def at(some: tuple[int, ...], most: Loss) -> tuple[int, ...]:
+        if isinstance(most, Infinite):
+            return some
+        return tuple(min(one, _amounts.upward(most)) for one in some)
+
+    epsilon = {edge: least(edge, one) for edge, one in charge.epsilon.items()}
+    orders = {edge: at(some, epsilon[edge]) for edge, some in charge.orders.items()}
     return replace(charge, epsilon=epsilon, orders=orders)
 
 
@@ -725,7 +752,7 @@ def _limits(epsilon: tuple[tuple[str, Fraction], ...], delta: tuple[tuple[str, F
     return _amounts.granted(Amounts(epsilon=grown, delta=dict(delta)), accounting)
 
 
-def _limits_of(budget: Amounts, share: Fraction) -> Amounts:
+def limits_of_share(budget: Amounts, share: Fraction) -> Amounts:
     """The budget of dates that have so much of it."""
     if share == 1:
         return budget

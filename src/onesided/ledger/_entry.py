@@ -610,16 +610,22 @@ class Balance:
 
         Of an account by cohort the sum over all dates, which holds for everybody.
         """
-        if self.cells is not None:
-            return self.total.known
         return self.limits.used(self.total).known
 
     @property
     def delta_spent(self) -> Table:
-        """δ spent, per edge; all of it where a renyi account's sums count at that δ."""
-        if self.cells is not None:
-            return self.total.delta
-        return self.limits.used(self.total).delta
+        """δ spent, per edge; all of it where a renyi account's sums count at that δ.
+
+        Of one by cohort, where no sum of δ over all dates is kept below it, beside that sum.
+        """
+        used = self.limits.used(self.total)
+        if self.cells is None:
+            return used.delta
+        return {
+            edge: min(Fraction(1), some + (used.epsilon[edge] < self.total.epsilon[edge]) * most)
+            for (edge, some), most in zip(self.total.delta.items(), self.limits.delta.values(),
+                                          strict=True)
+        }  # fmt: skip
 
     @property
     def remaining(self) -> Table:

@@ -490,22 +490,42 @@ def square_shifts(strategy: Operator, moves: Moves, *, apart: bool = False) -> d
 def square_most(strategy: Operator, shifts: Iterable[Shift]) -> int:
     """How far a shift of all cells, of one of these sizes, takes the answers in L2: squared.
 
-    Claim: columns rise times, less columns fall times, are at most rise and fall times the longest
-    in length, and what is between them adds at most twice their product times what the least
-    entry of the Gram matrix is below 0. Errors: as for ``square_shifts``.
+    Claim: with c the squared length of a cell's column, and g the least product of two cells'
+    columns, it is the largest of ``c (rise² + fall²) - 2 g rise fall``, ``c rise²``, ``c fall²``.
+    Proof: changes of cells of which those above 0 add up to rise at most, and those below 0 to
+    fall, are convex, and so is the norm: it is largest at a corner, where one cell rises and
+    another falls, or one of them alone moves. Errors: as for ``square_shifts``.
 
     >>> from onesided.policy import Shift
-    >>> square_most(Margins([[]], [(0,), (1,)], [3, 1], grid=(2,)), [Shift(rise=2, fall=1)])
-    50
+    >>> table = Margins([[]], [(0,), (1,)], [2, 1], grid=(3,))
+    >>> square_most(table, [Shift(rise=1, fall=1)]), square_most(table, [Shift(rise=3, fall=1)])
+    (5, 45)
     """
-    if isinstance(strategy, Margins) and strategy.balanced:
+    c, g = _norms(strategy)
+    return max(
+        max(c * (one.rise**2 + one.fall**2) - 2 * g * one.rise * one.fall,
+            c * one.rise**2, c * one.fall**2)
+        for one in shifts
+    )  # fmt: skip
+
+
+def _norms(strategy: Operator) -> tuple[int, int]:
+    """Of the columns of cells the squared length, the same of all, and the least product of two.
+
+    Where groups are of many sizes nothing is centred, and no product is below 0: two cells that
+    lie as far apart on each axis as its groups do share the sums of everything.
+    """
+    if type(strategy) is Kron:
+        (c, g), (d, h) = _norms(strategy.first), _norms(strategy.second)
+        return c * d, min(c * h, g * d, g * h)
+    if not isinstance(strategy, Margins):
+        return int(squared(strategy) is strategy), int(strategy.shape[1] == 1)
+    if strategy.balanced:
         entries = _entries(strategy).tolist()
-    else:
-        first = np.zeros(1, dtype=np.int64)
-        meets = squared(strategy).meets(first, first)
-        entries = [] if meets is None else np.asarray(meets.plus_plus).tolist()
-    own, least = entries[-1], min(0, *entries)
-    return max(own * (s.rise**2 + s.fall**2) - 2 * least * s.rise * s.fall for s in shifts)
+        return entries[-1], min(entries)
+    each = list(zip(strategy.chosen, strategy.weights, strict=True))
+    whole_table = (w * w for one, w in each if math.prod(strategy.groups(one)) == 1)
+    return sum(w * w for _, w in each), sum(whole_table)
 
 
 def squared(strategy: Operator) -> Operator:

@@ -167,7 +167,8 @@ def paid_by(context: QueryContext, question: Any, plan: Plan) -> tuple[Cohorts, 
         told = {edge.name: (plan.charge[edge.name],) * 2 for edge in context.policy.edges}
         if plan is plans[0]:
             single = ends_of(context.policy, plan)
-            told = {edge.name: single(edge) for edge in context.policy.edges}
+            two = {edge.name: single(edge) for edge in context.policy.edges}
+            told = {edge: (left.epsilon, into.epsilon) for edge, (left, into) in two.items()}
         ends = {
             name: {edge: pair[place] for edge, pair in told.items()}
             for place, name in enumerate(("left", "entered"))

@@ -27,7 +27,7 @@ from onesided.noise import IntArray, Noise
 from onesided.policy import Cells, Edge, GroupCount, Shift, bounded
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
-from onesided.session._gaussian import WHY, Law, by_law, with_law
+from onesided.session._gaussian import BEST, WHY, Law, by_law, with_law
 from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._plan import Plan, PlanOption
 from onesided.session._question import Answer, FormLine, PreparedQuery
@@ -53,7 +53,7 @@ class Count(Grouped):
         null in a key column are in no group.
     law: which noise, where the account adds divergences. "pure" keeps a pure ε. "gaussian" keeps
         none and is the exact discrete Gaussian, at which an untouched account holds as many such
-        answers; "best" takes it where its error is less and no side would be certain.
+        answers; by default it is taken where its error is less and no side would be certain.
     weight: a column of weights, such as those of a survey: each unit counts for its own instead of
         for 1, and the answer is a sum. It is rounded to steps of ``weight_step`` (1) and *clipped
         to* ``weight_bounds``, (lowest, highest), both public; a unit of several rows has their
@@ -73,7 +73,7 @@ class Count(Grouped):
     simultaneous: bool = False
     correction: Correction = "median"
     others: bool = False
-    law: Law = "pure"
+    law: Law = BEST
     weight: str | None = None
     weight_bounds: Sequence[Number] | None = None
     weight_step: Number | None = None
@@ -168,8 +168,7 @@ class Count(Grouped):
 
     def ways(self, context: QueryContext) -> Iterator[Way]:
         """These counts, trees of them, and the same of units cut to fewer groups; for plans."""
-        yield Way("Counts", self, certain=True)
-        yield from by_law("GaussianCounts", self, context)
+        yield from by_law(Way("Counts", self, closed=True, certain=True), "GaussianCounts", context)
         if self.weight is not None:
             return
         by, most = names_of(self.by, name="by"), self.max_groups or 1

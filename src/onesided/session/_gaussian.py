@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final, Literal, TypeVar
 
-from onesided._numbers import Infinite
+from onesided._numbers import INFINITE, Infinite
 from onesided.errors import ParameterError
 from onesided.fields import one_of
 from onesided.ledger import PURE
@@ -21,6 +21,7 @@ from onesided.session._ways import Way
 
 Law = Literal["pure", "gaussian", "best"]
 LAWS: Final = ("pure", "gaussian", "best")
+BEST: Final = "best"
 WHY: Final = (
     "no pure ε holds of it; an untouched account holds as many of these answers as of those with "
     'law="pure"'
@@ -29,16 +30,41 @@ Made = TypeVar("Made", bound=GaussianSums)
 
 
 def adds_orders(context: QueryContext) -> bool:
-    """Whether the account takes charges that keep no pure ε: one that parts it by date does not."""
-    return context.account.accounting != PURE and context.account.calendar is None
+    """Whether the account takes charges that keep no pure ε."""
+    return context.account.accounting != PURE
 
 
-def by_law(
-    name: str, question: Any, context: QueryContext, note: str = "", *, closed: bool = True
-) -> Iterator[Way]:
-    """The same question with this noise, where that may be asked for; for plans."""
-    if question.law == "pure" and adds_orders(context):
-        yield Way(name, replace(question, law="gaussian"), f"{note}{WHY}", closed=closed)
+def kept_pure(question: Any) -> Any:
+    """The question, or several, with noise that keeps a pure ε wherever the planner may choose.
+
+    >>> import onesided as od
+    >>> kept_pure(od.Count(epsilon=1)).law, kept_pure(od.Count(epsilon=1, law="gaussian")).law
+    ('pure', 'gaussian')
+    """
+    if parts := getattr(question, "questions", ()):
+        return replace(question, questions=[kept_pure(one) for one in parts])
+    return replace(question, law="pure") if getattr(question, "law", "") == BEST else question
+
+
+def laws_of(question: Any) -> tuple[Any, ...]:
+    """The question, and as it is charged where ε alone counts, if that may be another one."""
+    pure = kept_pure(question)
+    return (question,) if pure == question else (question, pure)
+
+
+def by_law(way: Way, gaussian: str, context: QueryContext, note: str = "") -> Iterator[Way]:
+    """This way to ask, by the noise that it has, and the same with the other noise; for plans."""
+    question = way.question
+    if question.law == "gaussian" or not adds_orders(context):
+        yield way
+    elif question.law == BEST and INFINITE in question.prepare(context).plan.charge.values():
+        yield replace(way, name=gaussian)
+        pure = replace(question, law="pure")
+        yield replace(way, name=f'{way.name}, law="pure"', question=pure, note="a pure ε holds")
+    else:
+        yield way
+        other = replace(question, law="gaussian")
+        yield Way(gaussian, other, f"{note}{WHY}", closed=way.closed)
 
 
 def told_squares(made: GaussianSums, squares: Mapping[Edge, int]) -> dict[str, Gaussian]:
@@ -68,41 +94,51 @@ def with_law(
     of it (:meth:`onesided.ledger.Account.parts`); this noise's part falls as 1 / σ², and σ² is the
     least at which no edge's part is above that of ``pure``. It goes by the budget, not by what is
     left, so that a question means the same whenever it is asked.
-    "best" takes it where its error is less and no side would be certain. Errors: ParameterError
-    for "gaussian" in an account that does not add divergences, or has no room at any order.
+    "best" takes it where its error is less and no side would be certain. Nothing here depends on
+    answers, nor on what was spent. Errors: ParameterError for "gaussian" in an account that does
+    not add divergences, or has no room at any order.
     """
     if one_of(law, name="law", words=LAWS) == "pure":
         return pure
     renyi = adds_orders(context)
-    if law == "best" and (pure.certain or not renyi):
+    if law == BEST and (pure.certain or not renyi):
         return pure
     if not renyi:
         raise ParameterError(
-            'law="gaussian" keeps no pure ε, and this account adds ε, or parts it by date.',
+            'law="gaussian" keeps no pure ε, and this account adds ε.',
             hint='Open one with accounting="renyi" and a delta_budget, or ask with law="pure".',
             value=law,
         )
     own, may = (_parts(some) for some in (plan(one), pure))
     if any(isinstance(part, Infinite) for part in own.values()):
-        if law == "best":
+        if law == BEST:
             return pure
         raise ParameterError(
             'law="gaussian" needs room at some order on every edge, and an edge has none.',
             hint='Open an account with a larger budget or delta_budget, or ask with law="pure".',
             value=law,
         )
-    pairs = ((part, may[edge]) for edge, part in own.items() if part)
+    pairs = ((part, may[at]) for at, part in own.items() if part)
     moved = [(a, b) for a, b in pairs if isinstance(a, Fraction) and isinstance(b, Fraction)]
     if not moved:
         return pure
     try:
         made = plan(one.widened(moved))
     except ParameterError:  # wider than any noise that is drawn
-        if law == "best":
+        if law == BEST:
             return pure
         raise
     return made if law == "gaussian" or error(made) < error(pure) else pure
 
 
-def _parts(plan: Plan) -> dict[str, Fraction | Infinite]:
-    return plan.account.parts(plan.charge, delta=plan.delta, divergences=plan.divergences)
+def _parts(plan: Plan) -> dict[tuple[str, Fraction], Fraction | Infinite]:
+    """By edge, and in an account by cohort by what dates have of its budget."""
+    account, charge, laws = plan.account, plan.charge, plan.divergences
+    shares = [Fraction(1)] if account.calendar is None else account.calendar.shares
+    return {
+        (edge, share): part
+        for share in shares
+        for edge, part in account.parts(
+            charge, delta=plan.delta, divergences=laws, share=share
+        ).items()
+    }

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -552,12 +553,15 @@ def alone_at_delta(
         for edge, orders in told.items():
             allowed = account.delta_budget[edge]
             if allowed and all(isinstance(one, Fraction) for one in orders):
-                spent = log_up(1 / allowed, bits=96)
-                at = zip(ORDERS, orders, strict=True)
-                least = min(one + spent / (order - 1) for order, one in at)
-                epsilon[edge] = -(-least * _SHORT // 1) / Fraction(_SHORT)
-                delta[edge] = allowed
+                epsilon[edge], delta[edge] = _least_at(orders, allowed), allowed
     return epsilon, delta
+
+
+@lru_cache(maxsize=1024)  # of the same noise, whatever is asked next
+def _least_at(orders: tuple[Fraction, ...], delta: Fraction) -> Fraction:
+    spent, at = log_up(1 / delta, bits=96), zip(ORDERS, orders, strict=True)
+    least = min(one + spent / (order - 1) for order, one in at)
+    return -(-least * _SHORT // 1) / Fraction(_SHORT)
 
 
 def promised(

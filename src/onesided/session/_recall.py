@@ -7,7 +7,7 @@ import json
 from dataclasses import MISSING, replace
 from typing import Any, Final
 
-from onesided._numbers import text
+from onesided._numbers import INFINITE, text
 from onesided.engine.kit import BEFORE, STANDS
 from onesided.errors import (
     DataError,
@@ -30,8 +30,10 @@ from onesided.session._question import Answer, PreparedQuery, Question, Result
 from onesided.session._release import Release
 
 # How an answer is called and told is no part of what was asked.
-_UNTOLD: Final = frozenset({"id", "again", "title"})
+# The law of its noise is told by what was drawn.
+_UNTOLD: Final = frozenset({"id", "again", "title", "law"})
 _LONG: Final = 200
+_PURE_BEFORE: Final = 'An answer with noise of a pure law is told again to law="pure". '
 
 
 def identity_of(
@@ -126,7 +128,8 @@ def recalled(
         except ReleaseExistsError as other:
             if other.values.get("state") != "other":
                 raise
-        error.hint = f"{_changes(question)}{error.hint}"
+        law = _PURE_BEFORE if INFINITE in prepared.plan.charge.values() else ""
+        error.hint = f"{_changes(question)}{law}{error.hint}"
         old = formerly(question)
         if old is None:
             raise

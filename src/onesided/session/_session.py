@@ -13,7 +13,7 @@ from typing import Any, Self
 from onesided._numbers import Number, positive, readable
 from onesided.accounting import NOTE, SessionTotal, total_of
 from onesided.engine.kit import joined_with, units_of
-from onesided.errors import LedgerError, ParameterError, SqlError, called
+from onesided.errors import LedgerError, ParameterError, ReleaseExistsError, SqlError, called
 from onesided.ledger import (
     PURE,
     Account,
@@ -34,6 +34,7 @@ from onesided.session._asks import Asks, asking
 from onesided.session._cohorts import calendar_for, dated, paid_by
 from onesided.session._completed import Completer
 from onesided.session._context import QueryContext, opened
+from onesided.session._gaussian import kept_pure, laws_of
 from onesided.session._health import Inspected, health_in, inspected
 from onesided.session._own_mechanism import OwnMechanism
 from onesided.session._plan import Plan, all_keep, left_free, offered, require_a_promise
@@ -394,7 +395,8 @@ class Session(Asks):
         For services, where whether something is charged must not depend on rows. Rows that may
         have changed since the table was opened are read and checked before the charge, and what
         was read is kept for the answer; others are not looked at. The question needs an id, which
-        was not charged before. allowance: who asks, and what they may spend. elsewhere: another
+        was not charged before. allowance: who asks, and what they may spend; where it says how much
+        ε, the planner keeps a pure law. elsewhere: another
         session answers it, over rows that do not change; none are looked at here.
         Errors: as :meth:`ask`; ParameterError for a question that asserts something of the rows,
         and would be answered or not by them.
@@ -409,6 +411,8 @@ class Session(Asks):
         ([1, 2], True)
         """
         context, question = self._context(), self._completed(question)
+        if allowance is not None and allowance.epsilon is not None:  # which counts ε
+            question = kept_pure(question)
         prepared = self._prepared(question, context)
         self._require_a_promise(prepared.plan)
         refuse_asserting(prepared)
@@ -428,7 +432,16 @@ class Session(Asks):
         the charge of this session read.
         Errors: LedgerError if it was not charged; those of reading the data.
         """
-        context, question = self._context(), self._completed(question)
+        first, *others = laws_of(self._completed(question))
+        try:
+            return self._answered(first)
+        except ReleaseExistsError as error:
+            if not others or error.values.get("state") != "other":
+                raise
+        return self._answered(*others)  # as it was charged to an allowance
+
+    def _answered(self, question: Question[Result]) -> Result:
+        context = self._context()
         prepared = self._prepared(question, context)
         asked = named(asked_as(question, prepared, context))
         once = named(asked_as(question, prepared, replace(context, spelled=True)))

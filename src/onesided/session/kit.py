@@ -5,6 +5,7 @@ from typing import Any
 from onesided.session._arithmetic import Interval, Row, Sum, tightest
 from onesided.session._asks import QUESTIONS, Asks
 from onesided.session._count import with_delta
+from onesided.session._gaussian import kept_pure
 from onesided.session._groups import Groups
 from onesided.session._json import required
 from onesided.session._plan import free_sample, offered
@@ -28,11 +29,11 @@ from onesided.session.values._sum import SumNoise
 from onesided.session.workloads._linear import corners
 
 __all__ = [
-    "IN_SQL", "QUERIES", "QUESTIONS", "Asks", "Cumulated", "Groups", "Interval", "Moved", "Row", "Shares",
-    "Sum", "SumNoise", "corners", "explains", "frame_of", "free_sample", "offered", "one_value",
-    "prepared", "question_of", "quotients", "read_ahead", "refuse_asserting",
-    "refuse_changed", "rehearse", "require_question", "required", "sql_of", "tightest",
-    "value_shifts", "with_delta",
+    "IN_SQL", "QUERIES", "QUESTIONS", "Asks", "Cumulated", "Groups", "Interval", "Moved", "Row",
+    "Shares", "Sum", "SumNoise", "corners", "explains", "frame_of", "free_sample", "kept_pure",
+    "offered", "one_value", "prepared", "question_of", "quotients", "read_ahead",
+    "refuse_asserting", "refuse_changed", "rehearse", "require_question", "required", "sql_of",
+    "tightest", "value_shifts", "with_delta",
 ]  # fmt: skip
 
 

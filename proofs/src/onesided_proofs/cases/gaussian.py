@@ -11,11 +11,13 @@ from onesided import accounting as acc
 from onesided import policy as policies
 from onesided.mechanism import GaussianCounts, GaussianSums
 from onesided.mechanism.kit import Gaussian, OneOf
-from onesided.noise import IntArray, Noise
+from onesided.noise import IntArray, Noise, NotPrivateSeededNoise
 from onesided.numbers import Loss
 from onesided.policy import Edge, GroupCount, Policy, Shift
+from onesided.session import Count, Session, Several
 from onesided.session.kit import Groups, Moved, one_value
 from onesided.verify import Line, Universe
+from onesided_proofs.cases import sessions
 from onesided_proofs.cases.counts import ONE_GROUP, SINGLE, supported
 from onesided_proofs.cases.values import Shares, Summing, groups_of, records
 
@@ -37,6 +39,7 @@ def cases() -> Iterator[Line]:
     for policy in (policies.bounded(), policies.unbounded()):
         yield _line(whole, whole.steps, policy, ONE_GROUP, universe=SINGLE, name=_TOTALS)
     yield from _sums()
+    yield from _parts()
     yield from _wrong()
 
 
@@ -64,6 +67,49 @@ def _sums() -> Iterator[Line]:
     yield _ends(policies.bounded(), most=1, squares=span, flaw=flaw)
     flaw = "each row as all of a unit's"
     yield _ends(policies.addition_only(), most=2, squares={_EDGE_IN: 1}, flaw=flaw)
+
+
+def _parts() -> Iterator[Line]:
+    """Rows by place, each place a part of its own noise; what a session charges them together."""
+    for policy in (
+        policies.unbounded(),
+        policies.addition_only(),
+        policies.bounded(),
+        policies.extended_sensitive("kind = 's'"),
+    ):
+        yield _part(policy)
+    yield _part(
+        policies.bounded(), flaw="the largest of two parts, though a row moves between them"
+    )
+
+
+def _part(policy: Policy, *, flaw: str = "") -> Line:
+    rows, noise = sessions.table_of_rows([]), NotPrivateSeededNoise(1)
+    asked = [Count(where=f"place = '{p}'", epsilon=1, law="gaussian") for p in SINGLE.groups]
+    kind: dict[str, Any] = {"accounting": "renyi", "delta_budget": DELTA}
+    session = Session(rows, policy=policy, budget=99, noise=noise, **kind)
+    plan = session.plan(Several(asked, disjoint=True))
+    told = (plan.parts[0] if flaw else plan).noise
+    claims = {
+        edge: acc.charge_loss(told, edge=edge.name, epsilon=plan.charge[edge.name]).epsilon(DELTA)
+        for edge in policy.edges
+    }
+    why: dict[str, Any] = {"flaw": flaw, "seen": SEEN} if flaw else {"loose": MET}
+    made = _Parts(tuple(part.mechanism for part in plan.parts))
+    more = {"universe": SINGLE, "query": ONE_GROUP, "delta": float(DELTA), **why}
+    return Line("GaussianCounts of disjoint parts (at δ = 1/1000)", policy, made, claims, **more)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Each group's count with the noise of its own part."""
+
+    each: tuple[GaussianCounts, ...]
+
+    def release(self, values: IntArray, *, noise: Noise) -> tuple[IntArray, ...]:
+        """All counts, noisy."""
+        parts = enumerate(self.each)
+        return tuple(one.noisy(values[at : at + 1], noise=noise) for at, one in parts)
 
 
 def _sum(

@@ -138,9 +138,9 @@ class Histogram(Count):
             same = method in (*_BY_CELLS, self.method)
             other = replace(self, method=method, like=None)  # type: ignore[arg-type] # of METHODS
             closed = method in ("counts", "hierarchical")
-            yield Way(f'method="{method}"', other, note, closed=closed, certain=same)
-        if self.method == "counts":
-            yield from by_law('method="counts", law="gaussian"', self, context)
+            way = Way(f'method="{method}"', other, note, closed=closed, certain=same)
+            own = by_law(way, 'method="counts", law="gaussian"', context)
+            yield from own if method == self.method == "counts" else (way,)
 
     def truth(self, public: QueryContext) -> Floats:
         """The counts of cells, of a public table."""
@@ -156,7 +156,7 @@ class Histogram(Count):
                 hint=f"Use one of {', '.join(map(repr, METHODS))}.",
                 value=self.method,
             )
-        if self.method != "counts" and one_of(self.law, name="law", words=LAWS) != "pure":
+        if self.method != "counts" and one_of(self.law, name="law", words=LAWS) == "gaussian":
             raise ParameterError(
                 f'law={self.law!r} is for method="counts", not for method={self.method!r}.',
                 hint="Leave one of them out.",
@@ -165,6 +165,8 @@ class Histogram(Count):
             return _shaped(binned, bins, self)
         shared = {part.name: getattr(self, part.name) for part in fields(Count)}
         cells = {part.name: getattr(binned.question, part.name) for part in fields(Grouped)}
+        if self.method == "best":
+            shared["law"] = "pure"  # it pools counts with noise of a pure law
         prepared = Count(**{**shared, **cells}).prepare(binned.context)
         groups = binned.question.groups(binned.context)
         # Errors: DataError for a guess that is no histogram over these bins.
@@ -258,9 +260,7 @@ def _in_bins(counts: Release, bins: Mapping[str, BinEdges], method: str) -> Rele
 
 def _unpooled(plan: Plan, groups: Groups) -> str:
     """Why estimates of these cells cannot be pooled; "" where they can."""
-    if isinstance(plan.mechanism, GaussianCounts):
-        return "pools counts with noise of a pure law"
-    if not isinstance(plan.mechanism, Counts):
+    if not isinstance(plan.mechanism, Counts | GaussianCounts):
         return "needs noise on each cell by itself, and here it is drawn for all cells at once"
     if groups.told.size <= _MOST:
         return ""

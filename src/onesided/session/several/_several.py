@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from itertools import permutations
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, TypeAlias
 
@@ -14,15 +15,17 @@ from numpy.typing import NDArray
 
 from onesided._english import a, many
 from onesided._numbers import INFINITE, Loss, Number, exact, positive
-from onesided.accounting import several_note
+from onesided.accounting import noise_note, noted, several_note, steps_note
 from onesided.conditions import apart, equals
 from onesided.errors import ParameterError
 from onesided.fields import is_bool
+from onesided.mechanism.kit import Chosen, Gaussian, OneOf, Steps, Together
 from onesided.noise import Noise
 from onesided.policy import ABSENT, Edge, Guarantee, Policy, Shift, custom
 from onesided.schema import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, Type, moment_type
 from onesided.session._context import QueryContext, condition, counted_where
 from onesided.session._fields import Asked, Shares
+from onesided.session._gaussian import kept_pure
 from onesided.session._groups import Grouped
 from onesided.session._plan import Plan, PlanOption, alone_at_delta
 from onesided.session._question import (
@@ -54,7 +57,9 @@ from onesided.show import RoleTable, require_formats
 #
 # Leaving and entering are priced on their own for counts, as moves of the same kinds to and from
 # absence; a part's own price bounds both, for its rows may become rows of no part. Nothing is made
-# symmetric: an edge is left from its source and entered at its target.
+# symmetric: an edge is left from its source and entered at its target. What is charged is told as
+# one of these laws, two of them together where two parts change: so the rule holds of ε, of each
+# order's divergence and of what totals compose, and each of them takes its own worst.
 # Source: OSDP Theorem 10.2, for moves that replace ours. Lines: ``session: Several, parts``.
 
 
@@ -79,6 +84,7 @@ _DROPS: Final = (
     "to how many: the charge is the largest of one part."
 )
 Table = Mapping[str, Any]
+_MOST_PRICES: Final = 8
 
 
 def column_apart(context: QueryContext, questions: Sequence[Any]) -> str:
@@ -118,54 +124,70 @@ def comes_or_goes(policy: Policy) -> bool:
 
 def charged_apart(
     context: QueryContext, plans: Sequence[Plan], column: str
-) -> tuple[dict[str, Loss], dict[str, Fraction], str]:
-    """ε and δ of each edge, and why they are no less. column: what tells the parts apart."""
-    policy = context.policy
-    epsilon, delta = [one.charge for one in plans], [one.delta for one in plans]
-    edges = [edge.name for edge in policy.edges]
+) -> tuple[dict[str, Steps], dict[str, Fraction], str]:
+    """What each edge loses, its δ, and why that is no less. column: what tells the parts apart."""
+    policy, edges = context.policy, [edge.name for edge in context.policy.edges]
+    delta = [one.delta for one in plans]
+    known = {edge: [known_along(one, edge) for one in plans] for edge in edges}
 
     def on_each(how: Callable[[Iterable[Any]], Any], tables: Sequence[Table]) -> dict[str, Any]:
         return {e: how([table.get(e, Fraction(0)) for table in tables]) for e in edges}
 
     why = ""  # one move may change several parts
-    endless = any(INFINITE in one.values() for one in epsilon)
-    if endless:
-        why = "their noise is charged by its divergences"
-    elif policy.view is not None:
+    if policy.view is not None:
         why = "a move may change the kinds of a whole group"
     elif not context.row_each:
         why = "one unit may have rows in several"
     drops = policy.other_values == "dropped" and len(policy.parts) == 1
-    if drops and why and not endless and all(in_proportion(policy, one, column) for one in plans):
-        return on_each(max, epsilon), on_each(max, delta), _DROPS.format(column=column)
+    largest = {edge: _one_of(some) for edge, some in known.items()}
+    if drops and why and all(in_proportion(policy, one, column) for one in plans):
+        return largest, on_each(max, delta), _DROPS.format(column=column)
     if why:
-        return (
-            on_each(_sum_of, epsilon),
-            on_each(_sum_of, delta),
-            _SUM.format(column=column, why=why),
-        )
+        added: dict[str, Steps] = {edge: Together(tuple(some)) for edge, some in known.items()}
+        return added, on_each(_sum_of, delta), _SUM.format(column=column, why=why)
     if drops or comes_or_goes(policy):
-        return on_each(max, epsilon), on_each(max, delta), _ONE.format(column=column)
+        return largest, on_each(max, delta), _ONE.format(column=column)
     ends = [ends_of(policy, plan) for plan in plans]
-    charge: dict[str, Loss] = on_each(max, epsilon)
     for edge in policy.edges:
         if any(ABSENT not in way for way in policy.ways(edge)):
-            own = charge[edge.name]
-            pairs = permutations([end(edge) for end in ends], 2)
-            charge[edge.name] = max([own, *(left + into for (left, _), (_, into) in pairs)])
+            several = Counter(end(edge) for end in ends)
+            pairs = [
+                Together((one[0], other[1]))
+                for one, other in product(several, repeat=2)
+                if one != other or several[one] > 1
+            ]
+            worst = _one_of([*known[edge.name], *pairs])
+            if len(several) > _MOST_PRICES:  # a row of the ledger would be long
+                each = Together(tuple(known[edge.name]))
+                worst = each if worst.epsilon == INFINITE else Chosen(worst.epsilon, INFINITE)
+            largest[edge.name] = worst
     two = on_each(lambda many: _sum_of(sorted(many)[-2:]), delta)
-    return charge, two, _TWO.format(column=column)
+    return largest, two, _TWO.format(column=column)
 
 
 def _sum_of(losses: Iterable[Any]) -> Any:
     return sum(losses, Fraction(0))
 
 
-def ends_of(policy: Policy, plan: Plan) -> Callable[[Edge], tuple[Loss, Loss]]:
-    """What leaving a part and entering it cost along an edge; neither above the part's price."""
+def _one_of(steps: Iterable[Steps]) -> Steps:
+    """Whichever a move has it; each told once."""
+    flat = (part for one in steps for part in (one.steps if isinstance(one, OneOf) else (one,)))
+    return OneOf(tuple(dict.fromkeys(flat)))
+
+
+def known_along(plan: Plan, edge: str) -> Steps:
+    """What is known of an answer's loss along an edge: its law, or ε alone."""
+    found, epsilon = noted(plan.noise, edge=edge), plan.charge.get(edge, Fraction(0))
+    if found is not None and found.epsilon == epsilon:
+        return found
+    return Chosen(epsilon, INFINITE * bool(epsilon))
+
+
+def ends_of(policy: Policy, plan: Plan) -> Callable[[Edge], tuple[Steps, Steps]]:
+    """What leaving a part and entering it lose along an edge; neither more than the part does."""
     query = plan.query
     if query is None or not policy.of_kinds:
-        return lambda edge: (plan.charge[edge.name], plan.charge[edge.name])
+        return lambda edge: (known_along(plan, edge.name),) * 2
     kinds = [kind for kind in policy.kinds if kind != ABSENT]
     sources = dict.fromkeys(e.source for e in policy.edges if e.source != ABSENT)
     to_and_fro = custom(
@@ -174,18 +196,29 @@ def ends_of(policy: Policy, plan: Plan) -> Callable[[Edge], tuple[Loss, Loss]]:
         rules=[(rule.kind, rule.condition) for rule in policy.rules],
         default=policy.default_kind,
     )
-    found = {
-        (edge.source, edge.target): max(plan.mechanism.loss(shift) for shift in shifts)
-        for edge, shifts in to_and_fro.shifts(query).items()
-    }
+    moves = to_and_fro.shifts(query).items()
+    told = replace(
+        plan,
+        noise=noise_note(plan.mechanism, {edge.name: shifts for edge, shifts in moves}),
+        charge={edge.name: max(map(plan.mechanism.loss, shifts)) for edge, shifts in moves},
+    )
+    found = {(edge.source, edge.target): known_along(told, edge.name) for edge, _ in moves}
 
-    def ends(edge: Edge) -> tuple[Loss, Loss]:
-        own = plan.charge[edge.name]
+    def ends(edge: Edge) -> tuple[Steps, Steps]:
+        own = known_along(plan, edge.name)
         if ABSENT in (edge.source, edge.target):
             return own, own
-        return min(own, found[edge.source, ABSENT]), min(own, found[ABSENT, edge.target])
+        left, entered = found[edge.source, ABSENT], found[ABSENT, edge.target]
+        return min(left, own, key=_size), min(entered, own, key=_size)
 
     return ends
+
+
+def _size(steps: Steps) -> tuple[Loss, int]:
+    """What orders steps of one mechanism: their ε, and of Gaussian noise how far it is moved."""
+    parts = steps.steps if isinstance(steps, OneOf) else (steps,)
+    far = max((one.squares for one in parts if isinstance(one, Gaussian)), default=0)
+    return steps.epsilon, far
 
 
 def in_proportion(policy: Policy, plan: Plan, column: str) -> bool:
@@ -195,6 +228,8 @@ def in_proportion(policy: Policy, plan: Plan, column: str) -> bool:
     its whole price for the first of them, and two such parts have twice that.
     """
     query, most = plan.query, policy.covers or 0
+    if INFINITE in plan.charge.values():
+        return False  # divergences rise with the square of what falls
     if query is None or query.truncated or query.max_groups is not None or plan.by != (column,):
         return False
     (own,) = plan.charge.values()
@@ -433,6 +468,9 @@ class Several:
             )
         column = column_apart(context, questions) if self.disjoint else ""
         parts = tuple(stated(one, one.prepare(context), context) for one in questions)
+        if any(any(part.plan.delta.values()) for part in parts):  # beside a δ, ε counts
+            kept = map(kept_pure, questions)
+            parts = tuple(stated(one, one.prepare(context), context) for one in kept)
         plan = _plan(context, parts)
         if column:
             plan = _apart(context, plan, column)
@@ -565,7 +603,7 @@ def _plan(context: QueryContext, parts: Sequence[Prepared]) -> PlanOfSeveral:
         raise ParameterError(
             "Noise that is charged by its divergences, and an answer with a δ of its own, have no "
             "charge together.",
-            hint="Ask them one by one.",
+            hint='Ask them one by one, or with law="pure".',
         )
     noise = {} if any(delta.values()) else several_note((p.noise, p.charge) for p in plans)
     epsilon, at = alone_at_delta(context.account, charge, noise)
@@ -633,11 +671,13 @@ def parts_of(question: Any, by: object, keys: object = None) -> list[Any]:
 
 def _apart(context: QueryContext, plan: PlanOfSeveral, column: str) -> PlanOfSeveral:
     """The same of disjoint parts, and why it costs what it does."""
-    charge, delta, why = charged_apart(context, plan.parts, column)
+    steps, delta, why = charged_apart(context, plan.parts, column)
+    charge = {edge: one.epsilon for edge, one in steps.items()}
     promise = plan.guarantee
     about = f"{promise.about} {why}".strip()
-    # A note tells the noise of the sum. Without one, ε is all that is known of it.
-    note = plan.noise if (charge, delta) == (plan.charge, plan.delta) else {}
+    note = {} if any(delta.values()) else steps_note(steps)
+    if (charge, delta) == (plan.charge, plan.delta) and INFINITE not in charge.values():
+        note = plan.noise  # of the sum
     epsilon, at = alone_at_delta(context.account, charge, note)
     joint = {edge: delta.get(edge, Fraction(0)) + one for edge, one in at.items()}
     told = replace(promise, epsilon=epsilon, delta=joint, about=about)

@@ -35,7 +35,7 @@ from onesided.policy import Edge, Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import LeftOut, QueryContext, left_out
 from onesided.session._count import Count, certain_sides
-from onesided.session._gaussian import WHY, Law, by_law, told_squares, with_law
+from onesided.session._gaussian import BEST, WHY, Law, by_law, told_squares, with_law
 from onesided.session._groups import Groups
 from onesided.session._plan import Plan, PlanOption, priced
 from onesided.session._question import Answer, FormLine, PreparedQuery
@@ -298,7 +298,7 @@ class Mean(Valued):
     weight: str | None = field(default=None, kw_only=True)
     weight_bounds: Sequence[Number] | None = field(default=None, kw_only=True)
     weight_step: Number | None = field(default=None, kw_only=True)
-    law: Law = field(default="pure", kw_only=True)
+    law: Law = field(default=BEST, kw_only=True)
 
     later: ClassVar[tuple[str, ...]] = ("weight", "weight_bounds", "weight_step", "law")
     squared: ClassVar[bool] = False
@@ -381,6 +381,7 @@ class Mean(Valued):
         yield from self._narrower("Mean", value)
         if self.max_rows is None and (self.of == "rows" or context.unit is None):
             half = self.shared(epsilon=exact(self.epsilon, name="epsilon") / 2)
+            half["law"] = self.law
             total = Sum(
                 self.column, bounds=self.bounds, step=self.step, missing=self.missing, **half
             )
@@ -399,14 +400,12 @@ class Mean(Valued):
 
     def _by_law(self, context: QueryContext, value: Value) -> Iterator[Way]:
         """This question, and the same with Gaussian noise."""
-        yield Way(type(self).__name__, self, certain=True)
+        name, note = type(self).__name__, ""
         with suppress(ParameterError):  # no such law here
             both = (replace(self, law=law).prepare(context).plan for law in ("gaussian", "pure"))
             one, least = (_error(plan.mechanism, value.high - value.low) for plan in both)
-            if least:
-                note = f"about {one / least:.2f} times the error; "
-                name = f"{type(self).__name__}, Gaussian noise"
-                yield from by_law(name, self, context, note, closed=False)
+            note = f"about {one / least:.2f} times the error; " if least else ""
+        yield from by_law(Way(name, self, certain=True), f"{name}, Gaussian noise", context, note)
 
     def truth(self, public: QueryContext) -> Floats:
         """The numbers that are asked for, of a public table."""
@@ -504,8 +503,7 @@ class Mean(Valued):
         public = still(moved([(1,)], [(0,)] if weight is None else [(1,), (-1,)], [1]))
         found, refused = [], None
         heavy, span = 1 if weight is None else weight.high, value.high - value.low
-        forms = list(self._forms(value, public=public, heavy=heavy))
-        for form in forms:
+        for form in self._forms(value, public=public, heavy=heavy):
             try:
                 of_form = partial(moved, form.adds, form.changes)
                 found.append(_fitted(form, of_form, self.epsilon, span))
@@ -516,7 +514,8 @@ class Mean(Valued):
 
         def gaussian(noise: GaussianSums) -> Plan:
             """Of one noise, at the joint L2 norm of what a move changes all numbers by."""
-            made, adds, changes, weights, _ = forms[0]
+            own = self._forms(value, public=public and not self.squared, heavy=heavy)
+            made, adds, changes, weights, _ = next(iter(own))
             squares = Moved.of(adds, changes, weights, most).squares(
                 context.policy, groups, optional=optional
             )

@@ -17,7 +17,7 @@ from onesided.errors import ParameterError
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
 from onesided.session._context import QueryContext
-from onesided.session._gaussian import Law, by_law
+from onesided.session._gaussian import BEST, Law, by_law
 from onesided.session._groups import Grouped
 from onesided.session._question import PreparedQuery
 from onesided.session._release import Release
@@ -54,7 +54,7 @@ class RowCount(Grouped):
     confidence: Number = field(default=CONFIDENCE, kw_only=True)
     simultaneous: bool = field(default=False, kw_only=True)
     others: bool = field(default=False, kw_only=True)
-    law: Law = field(default="pure", kw_only=True)
+    law: Law = field(default=BEST, kw_only=True)
 
     work: ClassVar = 2  # as many counts may take
     later: ClassVar = ("law",)
@@ -65,8 +65,7 @@ class RowCount(Grouped):
 
     def ways(self, context: QueryContext) -> Iterator[Way]:
         """The rows, and the same with other noise; for plans."""
-        yield Way("Sums", self, closed=True, certain=True)
-        yield from by_law("GaussianSums", self, context)
+        yield from by_law(Way("Sums", self, closed=True, certain=True), "GaussianSums", context)
 
     def truth(self, public: QueryContext) -> Floats:
         """The numbers that are asked for, of a public table."""

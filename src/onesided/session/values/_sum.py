@@ -21,7 +21,7 @@ from onesided.policy import Edge, Policy, Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
 from onesided.session._count import certain_sides, deviation, reason, residual_bias
-from onesided.session._gaussian import Law, by_law, told_squares, with_law
+from onesided.session._gaussian import BEST, Law, by_law, told_squares, with_law
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan, PlanOption, priced
 from onesided.session._question import Answer, FormLine, PreparedQuery
@@ -202,7 +202,7 @@ class Sum(Valued):
     max_rows: int | None = field(default=None, kw_only=True)
     total_bounds: Sequence[Number] | Literal["column"] | None = field(default=None, kw_only=True)
     others: bool = field(default=False, kw_only=True)
-    law: Law = field(default="pure", kw_only=True)
+    law: Law = field(default=BEST, kw_only=True)
 
     work: ClassVar = 2  # as many counts may take
     form: ClassVar = (FormLine("sum", "The sum of a column", given={"of": "rows"}),)
@@ -302,8 +302,7 @@ class Sum(Valued):
     def ways(self, context: QueryContext) -> Iterator[Way]:
         """The sums, within narrower bounds, and by counts of each value; for plans."""
         value = self.value(context)
-        yield Way("Sums", self, closed=True, certain=True)
-        yield from by_law("GaussianSums", self, context)
+        yield from by_law(Way("Sums", self, closed=True, certain=True), "GaussianSums", context)
         yield from self._narrower("Sums", value)
         yield from self._in_cells(context, value, "added up", lambda v, n: float(v @ n))
 

@@ -98,7 +98,7 @@ class Variance(Mean):
         centre, both = (value.low + value.high) // 2, (value.low, value.high)
         far = value.high - centre
         square = roomy(far * far)
-        if not public or self.law != "pure":
+        if not public:
             yield Form(partial(Ends, centre, both), *shares((value.high - value.low) ** 2, 3))
         adds = [(1, one - centre, (one - centre) ** 2) for one in both]
         weights = (1 if public else square, far, 1)

@@ -3,8 +3,8 @@
 Claim: each margin is the sum of its cells, by what it is: of rows, of units of one cell each, or of
 numbers that a unit adds to each of its cells. So what moves a cell by a shift moves each measured
 margin by no more in all, and a strategy of margins with weights w by at most ``sum(w)`` times the
-shift of all cells; in L2, squared, by ``sum(w^2) (rise^2 + fall^2)``, or, for units of one cell, as
-:func:`onesided.linear._margins.square_shifts` has it. Certain bounds travel by
+shift of all cells; in L2 as :func:`onesided.linear._margins.square_most` has it or, for units of
+one cell, ``square_shifts``. Certain bounds travel by
 :func:`onesided.linear._margins.tightened`: they are about those sums, in which everybody who is
 counted lies in a cell, and nobody else.
 """
@@ -47,7 +47,7 @@ from onesided.policy import Edge, Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext, Taken
 from onesided.session._fields import Edges
-from onesided.session._gaussian import Law, by_law, with_law
+from onesided.session._gaussian import BEST, Law, by_law, with_law
 from onesided.session._groups import RESULT_COLUMNS, Grouped, Groups
 from onesided.session._plan import Plan, PlanOption
 from onesided.session._question import Answer, Check, PreparedQuery, all_of
@@ -125,7 +125,7 @@ class CrossTable(Grouped):
     proportions: bool = False
     outside: Outside = "leave"
     strategy: str | None = None
-    law: Law = "pure"
+    law: Law = BEST
     confidence: Number = CONFIDENCE
     simultaneous: bool = False
 
@@ -142,8 +142,8 @@ class CrossTable(Grouped):
 
     def ways(self, context: QueryContext) -> Iterator[Way]:
         """This question, and the same with Gaussian noise; for plans."""
-        yield Way("Linear", self, closed=not self.proportions, certain=True)
-        yield from by_law("Linear, Gaussian noise", self, context, closed=not self.proportions)
+        own = Way("Linear", self, closed=not self.proportions, certain=True)
+        yield from by_law(own, "Linear, Gaussian noise", context)
 
     def truth(self, public: QueryContext) -> NDArray[Any]:
         """The numbers that are asked for, of a public table."""
