@@ -12,6 +12,7 @@ import random
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 
 from onesided.errors import BudgetExceededError
@@ -59,6 +60,8 @@ def started(folder, number, asks):
         os.close(reader)
         worker(folder, number, asks, writer)
         status = 0
+    except Exception:  # noqa: BLE001 - it is told, and this process ends here
+        traceback.print_exc()
     finally:
         os._exit(status)
 
