@@ -462,6 +462,7 @@ PUBLIC = {
         "guarantee",
         "less",
         "noise_note",
+        "noted",
         "parallel",
         "repeated",
         "reverse",
