@@ -455,6 +455,7 @@ PUBLIC = {
         "guarantee",
         "less",
         "noise_note",
+        "noted",
         "parallel",
         "repeated",
         "reverse",

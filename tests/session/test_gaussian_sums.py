@@ -334,7 +334,7 @@ def test_disjoint_parts_of_it_are_charged_by_what_one_move_changes():
     one = od.Count(law="gaussian", counted="open", epsilon=1)
     parts = [replace(one, where="p = 'a'"), od.Count(where="p = 'b'", epsilon=1)]
     plan, both = (session.plan(od.session.Several(parts, disjoint=d)) for d in (True, False))
-    assert "leaving one and entering another" in plan.why
+    assert "each move changes one part" in plan.why
     assert plan.charge == both.charge
     assert all(
         one <= other

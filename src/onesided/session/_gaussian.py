@@ -27,6 +27,7 @@ WHY: Final = (
     'law="pure"'
 )
 Made = TypeVar("Made", bound=GaussianSums)
+Asked = TypeVar("Asked")
 
 
 def adds_orders(context: QueryContext) -> bool:
@@ -34,19 +35,22 @@ def adds_orders(context: QueryContext) -> bool:
     return context.account.accounting != PURE
 
 
-def kept_pure(question: Any) -> Any:
+def kept_pure(question: Asked) -> Asked:
     """The question, or several, with noise that keeps a pure ε wherever the planner may choose.
 
     >>> import onesided as od
     >>> kept_pure(od.Count(epsilon=1)).law, kept_pure(od.Count(epsilon=1, law="gaussian")).law
     ('pure', 'gaussian')
     """
-    if parts := getattr(question, "questions", ()):
-        return replace(question, questions=[kept_pure(one) for one in parts])
-    return replace(question, law="pure") if getattr(question, "law", "") == BEST else question
+    own: Any = question
+    if parts := getattr(own, "questions", ()):
+        own = replace(own, questions=[kept_pure(one) for one in parts])
+    elif getattr(own, "law", "") == BEST:
+        own = replace(own, law="pure")
+    return own  # type: ignore[no-any-return] # of its class
 
 
-def laws_of(question: Any) -> tuple[Any, ...]:
+def laws_of(question: Asked) -> tuple[Asked, ...]:
     """The question, and as it is charged where ε alone counts, if that may be another one."""
     pure = kept_pure(question)
     return (question,) if pure == question else (question, pure)

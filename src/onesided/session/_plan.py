@@ -560,8 +560,8 @@ def alone_at_delta(
 @lru_cache(maxsize=1024)  # of the same noise, whatever is asked next
 def _least_at(orders: tuple[Fraction, ...], delta: Fraction) -> Fraction:
     spent, at = log_up(1 / delta, bits=96), zip(ORDERS, orders, strict=True)
-    least = min(one + spent / (order - 1) for order, one in at)
-    return -(-least * _SHORT // 1) / Fraction(_SHORT)
+    least: Fraction = min(one + spent / (order - 1) for order, one in at)
+    return Fraction(-(-least * _SHORT // 1), _SHORT)
 
 
 def promised(

@@ -432,7 +432,8 @@ class Session(Asks):
         the charge of this session read.
         Errors: LedgerError if it was not charged; those of reading the data.
         """
-        first, *others = laws_of(self._completed(question))
+        asked: Question[Result] = self._completed(question)
+        first, *others = laws_of(asked)
         try:
             return self._answered(first)
         except ReleaseExistsError as error:

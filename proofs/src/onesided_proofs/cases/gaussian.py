@@ -88,7 +88,7 @@ def _part(policy: Policy, *, flaw: str = "") -> Line:
     asked = [Count(where=f"place = '{p}'", epsilon=1, law="gaussian") for p in SINGLE.groups]
     kind: dict[str, Any] = {"accounting": "renyi", "delta_budget": DELTA}
     session = Session(rows, policy=policy, budget=99, noise=noise, **kind)
-    plan = session.plan(Several(asked, disjoint=True))
+    plan: Any = session.plan(Several(asked, disjoint=True))
     told = (plan.parts[0] if flaw else plan).noise
     claims = {
         edge: acc.charge_loss(told, edge=edge.name, epsilon=plan.charge[edge.name]).epsilon(DELTA)

@@ -675,7 +675,7 @@ def _apart(context: QueryContext, plan: PlanOfSeveral, column: str) -> PlanOfSev
     charge = {edge: one.epsilon for edge, one in steps.items()}
     promise = plan.guarantee
     about = f"{promise.about} {why}".strip()
-    note = {} if any(delta.values()) else steps_note(steps)
+    note: Mapping[str, object] = {} if any(delta.values()) else steps_note(steps)
     if (charge, delta) == (plan.charge, plan.delta) and INFINITE not in charge.values():
         note = plan.noise  # of the sum
     epsilon, at = alone_at_delta(context.account, charge, note)

@@ -514,8 +514,8 @@ class Mean(Valued):
 
         def gaussian(noise: GaussianSums) -> Plan:
             """Of one noise, at the joint L2 norm of what a move changes all numbers by."""
-            own = self._forms(value, public=public and not self.squared, heavy=heavy)
-            made, adds, changes, weights, _ = next(iter(own))
+            of_it = self._forms(value, public=public and not self.squared, heavy=heavy)
+            made, adds, changes, weights, _ = next(of_it)
             squares = Moved.of(adds, changes, weights, most).squares(
                 context.policy, groups, optional=optional
             )
