@@ -267,8 +267,8 @@ def _values() -> Iterator[Line]:
     runs = questions.Quantile("v", q=0, candidates=[0, 1], epsilon=_EPSILON, max_groups=2)
     yield _line(added, runs, _world(added, 0, 1), "cumulative")
     # One row of a unit counts at each place, so that two are gone with it.
-    here = replace(runs, candidates=[0], by="place", keys=_PLACES)
-    yield _line(added, here, _world(added, 0, 1), "cumulative, by place")
+    runs = replace(runs, candidates=[0], by="place", keys=_PLACES)
+    yield _line(added, runs, _world(added, 0, 1), "cumulative, by place")
 
 
 def _both_ends() -> Iterator[Line]:
