@@ -267,6 +267,9 @@ def _values() -> Iterator[Line]:
     yield from _ratios()
     runs = questions.Quantile("v", q=0, candidates=[0, 1], epsilon=_EPSILON, max_groups=2)
     yield _line(added, runs, _world(added, 0, 1), "cumulative")
+    # One row of a unit counts at each place, so that two are gone with it.
+    runs = replace(runs, candidates=[0], by="place", keys=_PLACES)
+    yield _line(added, runs, _world(added, 0, 1), "cumulative, by place")
 
 
 def _both_ends() -> Iterator[Line]:

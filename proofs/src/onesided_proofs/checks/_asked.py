@@ -61,7 +61,11 @@ def quantiles_fault(seed: int, *, unit: Fraction = Fraction(1)) -> str:
     counts, fine = generator.integers(0, 4, 6), 4
     noise: Any = _Asked(*generator.integers(0, 30, 40).tolist())
     asked: dict[str, Any] = {"shares": _SHARES, "candidates": counts.size, "fine": fine}
-    found = SeveralQuantiles(unit, **asked).release(counts, noise=noise)
+    mechanism = SeveralQuantiles(unit, **asked)
+    found = mechanism.release(counts, noise=noise)
+    levels = [level for _, _, level, _ in mechanism.parts()]
+    if levels != [0, 1, 1, 2, 2, 2, 2]:
+        return f"shares are on the levels {levels}, three are paid"
     # Three levels of candidates, and two of cuts at a quarter of the rate of candidates.
     rate, half, calls = Fraction(2, 7) / fine / 2, Fraction(1, 2), iter(noise.chosen)
     # Every share is in the middle of its part.

@@ -235,16 +235,16 @@ def quotients_fault() -> str:
         if not bounds.lower[0] <= found[0] <= bounds.upper[0]:
             return f"[{a}, {b}] by [{c}, {d}] is estimated at {found}"
     # A float may stand for what lies beside it: all from 2^53 on, and quotients of fractions.
-    for top, under, exact in (
+    for top, divisor, exact in (
         *((2.0**53, 1, False), (-(2.0**53), 1, False), (0.3, 0.3, False)),
         *((0, 0.5, True), (6, 3, True)),
     ):
-        ends = [np.array([one]) for one in (top, under)]
+        ends = [np.array([one]) for one in (top, divisor)]
         over, by = (Interval(end, end, *sides[-1]) for end in ends)
         _, bounds = quotients(ends[0], over, ends[1], by, least=0)
         low, high = bounds.lower[0], bounds.upper[0]
-        if exact != (low == top / under == high) or not (exact or low < top / under < high):
-            return f"{top} by {under} is {bounds}"
+        if exact != (low == top / divisor == high) or not (exact or low < top / divisor < high):
+            return f"{top} by {divisor} is {bounds}"
     return ""
 
 
@@ -295,7 +295,8 @@ def certified_fault(more: int = 0) -> str:
     Where units may have several values, or were cut, only who may be above says so.
     """
     none = np.zeros((1, 2))
-    for most, above, one_each, cut in product(range(-1, 6), *[(True, False)] * 3):
+    sides = product((True, False), repeat=3)
+    for most, (above, one_each, cut) in product(range(-1, 6), sides):
         place = np.array([[4 - most]])
         told = Cumulated(
             candidates=(Fraction(7),),
@@ -320,8 +321,8 @@ def certified_fault(more: int = 0) -> str:
 
 def beside_fault(more: int = 0) -> str:
     """How many values bounds of quantiles take beside: the least that the claim needs."""
-    shares, given = ("1/4", "1/2", "3/5"), {"policy": policies.bounded(), "budget": 10**6}
-    session = questions.Session(table_of(((1,), (2,)), v="BIGINT"), **given)
+    shares, table = ("1/4", "1/2", "3/5"), table_of(((1,), (2,)), v="BIGINT")
+    session = questions.Session(table, policy=policies.bounded(), budget=10**6)
     for epsilon, confidence in product((3, 6, 20), (_HALF, Fraction(9, 10))):
         asked = questions.Quantile(
             "v", shares, epsilon=epsilon, bounds=(0, 9), interval=True, confidence=confidence
