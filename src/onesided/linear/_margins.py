@@ -443,7 +443,8 @@ def residuals(
 
 def _entries(strategy: Margins) -> Array:
     """The Gram matrix's entries, one for each kind of pair of cells; the last of a cell itself."""
-    return np.asarray(squared(strategy).meets(*strategy.kinds)[0])
+    meets = _Squared(strategy).meets(*strategy.kinds)
+    return np.zeros(0) if meets is None else np.asarray(meets.plus_plus)
 
 
 def _descended(weights: Array, error: Callable[[Array], float], first: int) -> Array:
@@ -504,7 +505,7 @@ def square_most(strategy: Operator, shifts: Iterable[Shift]) -> int:
         first = np.zeros(1, dtype=np.int64)
         meets = squared(strategy).meets(first, first)
         entries = [] if meets is None else np.asarray(meets.plus_plus).tolist()
-    own, least = entries[-1], min(0, *entries)
+    own, least = int(entries[-1]), min(0, *map(int, entries))
     return max(own * (s.rise**2 + s.fall**2) - 2 * least * s.rise * s.fall for s in shifts)
 
 
