@@ -112,7 +112,7 @@ SETS = [
 def test_margins_of_any_orders_err_as_little_as_the_residual_planner_s(grid, levels):
     cells = Margins(levels, [tuple(len(some) + 1 for some in levels)], grid=grid)
     orders = range(sum(map(max, cells.every)) + 1)
-    for least, most in {(least, most) for most in orders for least in (0, 1, most)}:
+    for least, most in {(least, top) for top in orders for least in (0, 1, top)}:
         chosen = {one: 1 for one in cells.every if least <= sum(one) <= most}
         if not chosen:
             continue
