@@ -443,7 +443,8 @@ def residuals(
 
 def _entries(strategy: Margins) -> Array:
     """The Gram matrix's entries, one for each kind of pair of cells; the last of a cell itself."""
-    return np.asarray(squared(strategy).meets(*strategy.kinds)[0])
+    meets = _Squared(strategy).meets(*strategy.kinds)
+    return np.zeros(0) if meets is None else np.asarray(meets.plus_plus)
 
 
 def _descended(weights: Array, error: Callable[[Array], float], first: int) -> Array:
@@ -521,7 +522,7 @@ def _norms(strategy: Operator) -> tuple[int, int]:
     if not isinstance(strategy, Margins):
         return int(squared(strategy) is strategy), int(strategy.shape[1] == 1)
     if strategy.balanced:
-        entries = _entries(strategy).tolist()
+        entries = [int(one) for one in _entries(strategy).tolist()]
         return entries[-1], min(entries)
     each = list(zip(strategy.chosen, strategy.weights, strict=True))
     whole_table = (w * w for one, w in each if math.prod(strategy.groups(one)) == 1)

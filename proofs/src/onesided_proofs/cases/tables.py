@@ -96,7 +96,7 @@ def _residuals(policy: Policy, flaw: str = "") -> Line:
     if flaw:  # each cell's own length alone
         own = int(np.square(strategy.dense()[:, 0]).sum())
         told = [2 * own for _ in told]
-    made = Linear(strategy, cells, 1, 1, gaussian=6)
+    made = Linear(strategy, cells, 1, 1, gaussian=3)
     return _priced("Gaussian, residuals", policy, made, told, flaw)
 
 
