@@ -420,21 +420,8 @@ class Account:
         Holds for this object, on that day. Errors: ParameterError for what is no date;
         LedgerError where the machine's clock says another one.
         """
-        try:
-            day = today if isinstance(today, dt.date) else dt.date.fromisoformat(str(today))
-        except ValueError:
-            raise ParameterError(
-                f"today={today!r} is no date.", hint='Write it as in "2026-01-31".', value=today
-            ) from None
-        if (clock := today_of(now())) != day:
-            raise LedgerError(
-                f"It is {day}, as you say, and {clock} by this machine's clock.",
-                hint="Set the clock right; dates are those of UTC. Nothing was recorded.",
-                today=day,
-                clock=clock,
-            )
         if self._cells is not None:
-            self._cells.confirmed = day
+            self._cells.confirm(today, today_of(now()))
 
     def times(
         self,

@@ -480,6 +480,23 @@ class Cells:
         long = (today - max(self.latest, opened)).days > _BELIEVED
         return self.calendar.by_clock and long and today != self.confirmed
 
+    def confirm(self, today: dt.date | str, clock: dt.date) -> None:
+        """What day it is, as a person says. Errors: ParameterError; LedgerError for another one."""
+        try:
+            day = today if isinstance(today, dt.date) else dt.date.fromisoformat(str(today))
+        except ValueError:
+            raise ParameterError(
+                f"today={today!r} is no date.", hint='Write it as in "2026-01-31".', value=today
+            ) from None
+        if clock != day:
+            raise LedgerError(
+                f"It is {day}, as you say, and {clock} by this machine's clock.",
+                hint="Set the clock right; dates are those of UTC. Nothing was recorded.",
+                today=day,
+                clock=clock,
+            )
+        self.confirmed = day
+
     def day(self, time: str, last: dt.date, opened: dt.date | None = None) -> dt.date:
         """The day of a charge. last: of the ledger's last row; opened: of the account's first.
 

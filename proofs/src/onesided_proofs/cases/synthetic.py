@@ -107,7 +107,7 @@ def _normal(policy: Policy, priced: questions.Synthetic, *, flaw: str = "") -> L
         },
         universe=_world(policy, 1),
         delta=float(gaussian.DELTA),
-        **{"sealed": False, **why},
+        **{"tail": 1e-13, "sealed": False, **why},
     )
 
 

@@ -236,12 +236,11 @@ class Synthetic:
         )
         first = own.policy.shifts(self._groups(own, (axes[0],)).query)
         counts = cache(lambda one: self._groups(own, [axes[v] for v in one]))
-        rates = rates_over(first, epsilon)
 
         def planned(layout: Layout, made: GaussianSums | None = None) -> Plan:
             return self._plan(own, counts, layout, epsilon, made)
 
-        layout = self._layout(axes, records, partial(_geometric, rates))
+        layout = self._layout(axes, records, partial(_geometric, rates_over(first, epsilon)))
         plan = pure = planned(layout)
         plan = with_law(self.law, pure, GaussianSums(1), partial(planned, layout), own)
         if (wide := plan.mechanism.gaussian) is not None:
@@ -250,8 +249,8 @@ class Synthetic:
             plan = with_law("gaussian", pure, GaussianSums(1), partial(planned, layout), own)
         mechanism, each = plan.mechanism, list(map(counts, layout.margins))
         groups = self._first(own, each[0], axes)
-        deviation, weights = plan.margins[0].error or 0.0, layout.spread
-        deviation *= layout.weights[0]
+        deviation = (plan.margins[0].error or 0.0) * layout.weights[0]
+        weights = layout.spread
         joint = self._joint(context)
 
         def look(taken: Taken) -> IntArray:
