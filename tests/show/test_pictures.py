@@ -104,9 +104,8 @@ def _panels(size, random):
     times, told = [f"2026-11-{n + 1:02}" for n in range(14)], _dots(14 * size, random)
     told["upper"].certain[::3] = False
     names = _dots(size, random)["labels"]
-    return Panels(
-        labels=names, times=times, dots=Dots(**told, limits=(Limit.of("at most", 200, 14 * size),))
-    )
+    apart = {"limits": (Limit.of("at most", 200, 14 * size),), "decided": told["upper"].certain}
+    return Panels(labels=names, times=times, dots=Dots(**told, **apart))
 
 
 KINDS = {
@@ -264,6 +263,16 @@ def test_a_panel_tells_certain_bounds_from_likely_ones():
         assert [one in text for one in ("--certain,", "--unsure,")].count(True) == 1
         assert look in text
         assert ('stroke-dasharray="2 3"' in text) == ("unsure" in look)
+
+
+def test_a_panel_tells_decided_times_from_open_ones():
+    values = {"labels": ["1", "2", "3"], "estimate": np.array([3.0, 5.0, np.nan])}
+    told = {"decided": np.array([True, False, True]), "upper": side([4, 9, 2], certain=True)}
+    shape = Panels(labels=["gym"], times=["1", "2", "3"], dots=Dots(**values, **told))
+    assert shape.group(0).decided.tolist() == [True, False, True]
+    text = drawn(shape)
+    assert text.count("l5.0 5.0l-5.0 5.0l-5.0 -5.0z") == 1
+    assert ["certified" in text, "unknown" in text] == [True, True]
 
 
 def test_what_is_cut_stands_whole_in_a_title():

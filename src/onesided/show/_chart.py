@@ -220,9 +220,11 @@ class Panels:
             return replace(side, values=side.values[part], certain=side.certain[part])
 
         lower, upper = some(self.dots.lower), some(self.dots.upper)
-        own = {"labels": self.times, "estimate": self.dots.estimate[part]}
-        limits = tuple(replace(one, values=one.values[part]) for one in self.dots.limits)
-        return replace(self.dots, lower=lower, upper=upper, limits=limits, **own)
+        own: dict[str, Any] = {"labels": self.times, "estimate": self.dots.estimate[part]}
+        own["limits"] = tuple(replace(one, values=one.values[part]) for one in self.dots.limits)
+        if self.dots.decided is not None:
+            own["decided"] = self.dots.decided[part]
+        return replace(self.dots, lower=lower, upper=upper, **own)
 
 
 Shape: TypeAlias = Dots | Bars | Heat | Places | Lines | Panels

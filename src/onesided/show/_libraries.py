@@ -106,8 +106,8 @@ def _traces(shape: Any, name: str) -> _Traces:
         for limit in shape.limits
     ]
     for said, chosen, symbol in _decided(shape):
-        at = {"x": _plain(shape.sizes()[chosen]), "y": _plain(rows[chosen]), "mode": "markers"}
-        traces.append({**at, **estimates, "name": said, "marker_symbol": symbol[0]})
+        spots = {"x": _plain(shape.sizes()[chosen]), "y": _plain(rows[chosen]), "mode": "markers"}
+        traces.append({**spots, **estimates, "name": said, "marker_symbol": symbol[0]})
     named = {"tickvals": _plain(rows), "ticktext": list(map(_safe, shape.labels))}
     axis = {**named, "autorange": "reversed", "automargin": True}
     high = max(320, 150 + 24 * rows.size)

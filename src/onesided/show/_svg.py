@@ -304,10 +304,10 @@ def _crowd(shape: Dots, rows: NDArray[np.intp], y: Numbers, scale: tuple[Span, S
     if shape.decided is None:
         spots = _spots(shape.estimate[rows], y, scale)
         return [*marks, dots("".join(f"M{x} {down}h0" for x, down in spots), ESTIMATE, 4)]
-    sure, seen = shape.decided[rows], shape.sizes()[rows]
-    spots = _spots(seen[sure], y[sure], scale)
+    told, seen = shape.decided[rows], shape.sizes()[rows]
+    spots = _spots(seen[told], y[told], scale)
     marks.append(dots("".join(f"M{x} {down}h0" for x, down in spots), ESTIMATE, 4))
-    path = "".join(diamond(x, down, 3) for x, down in _spots(seen[~sure], y[~sure], scale))
+    path = "".join(diamond(x, down, 3) for x, down in _spots(seen[~told], y[~told], scale))
     return [*marks, f'<path d="{path}" fill="{OPEN}"/>'] if path else marks
 
 
@@ -552,6 +552,14 @@ def _panel(shape: Dots, room: _Room, area: float) -> list[str]:
             starts = [foot if math.isnan(y[row]) else y[row] for row in kept]
             marks += _whiskers(starts, ends, certain=sure)
     marks += _curve(list(zip(x.tolist(), y, strict=True)), room.value_name, place=0, steps=False)
+    if shape.decided is not None:
+        seen = shape.sizes()
+        spots = [(x[row], at(seen[row], span, reach), shape.decided[row]) for row in range(size)]
+        spots = [spot for spot in spots if math.isfinite(spot[1])]
+        told = "".join(f"M{left:.1f} {down:.1f}h0" for left, down, sure in spots if sure)
+        path = "".join(diamond(left, down, 4) for left, down, sure in spots if not sure)
+        marks.append(dots(told, ESTIMATE, 7))
+        marks.append(f'<path d="{path}" fill="{OPEN}" stroke="{MUTED}"/>' if path else "")
     times = list(zip(x.tolist(), shape.labels, strict=True))
     if sum(long(words) + 10 for words in shape.labels) > inner[1] - inner[0]:
         times = times[:: max(1, size - 1)]  # where there is room for few, the first and the last
@@ -632,8 +640,9 @@ def _signs(shape: Shape) -> list[tuple[str, str]]:
         ]
     if isinstance(shape, Places) and shape.certified is not None:
         return _apart(("certified", "unknown"))
+    way = "M12 -7v14"
     if isinstance(shape, Panels):
-        shape = shape.dots
+        shape, way = shape.dots, "M0 0h24"
     if not isinstance(shape, Dots | Bars):
         return []
     signs = []
@@ -655,7 +664,7 @@ def _signs(shape: Shape) -> list[tuple[str, str]]:
             signs.append(("".join(_side(0, 0, 22, 0, certain=sure)), f"{which} ({words})"))
     if isinstance(shape, Dots):
         said = zip(_LIMITS, shape.limits, strict=False)
-        signs += [(_limit("M12 -7v14", dash), limit.said) for dash, limit in said]
+        signs += [(_limit(way, dash), limit.said) for dash, limit in said]
     return signs
 
 
