@@ -114,9 +114,9 @@ TABLES: Final = tuple(table.name for table in (entries, payloads, versions))
 @functools.cache
 def tables_of(dialect: Dialect) -> tuple[str, ...]:
     """The statements that make the current version's tables."""
-    made = [CreateTable(table) for table in metadata.sorted_tables]
-    indices = [CreateIndex(index) for table in metadata.sorted_tables for index in table.indexes]
-    return tuple(str(one.compile(dialect=dialect)) for one in (*made, *indices))
+    made: list[CreateTable | CreateIndex] = [CreateTable(one) for one in metadata.sorted_tables]
+    made += [CreateIndex(index) for table in metadata.sorted_tables for index in table.indexes]
+    return tuple(str(one.compile(dialect=dialect)) for one in made)
 
 
 def create(connection: Connection, statements: tuple[str, ...]) -> None:

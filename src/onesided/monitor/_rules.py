@@ -332,7 +332,8 @@ class Rules:
             measure += f" within {length}"
         if self.alarms is not None:
             measure += f"; alarm: at least {said['at_least']} whose visit is open"
-        return Statement(measure=measure, by=self.keys.names, **limits)
+        ends = limits.get("at_most"), limits.get("at_least")
+        return Statement(measure=measure, by=self.keys.names, at_most=ends[0], at_least=ends[1])
 
     def cutoff(self, clock: int) -> int | None:
         """What is not after this has expired; None if nothing ever does."""

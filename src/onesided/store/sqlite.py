@@ -18,7 +18,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -236,8 +236,9 @@ _written: Final[dict[object, object]] = {}
 
 def _engine(place: str, pool: type[Pool], *, kind: Kind, timeout: float) -> Engine:
     dialect = _dialect()
+    connect: Any = functools.partial(sqlite3.connect, place, uri=True, check_same_thread=False)
     engine = Engine(
-        pool(lambda: sqlite3.connect(place, uri=True, check_same_thread=False), dialect=dialect),
+        pool(connect, dialect=dialect),
         dialect,
         URL.create("sqlite", database=place),
         execution_options={"compiled_cache": _written},
