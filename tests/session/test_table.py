@@ -223,7 +223,8 @@ def test_weights_are_at_least_as_good_as_any_few_others():
         made = asked.with_margins({one: w for one, w in weights.items() if w})
         return sum(weights.values()) ** 2 * margin_factors(made, asked).sum()
 
-    best = error(best_weights(asked, asked))
+    found = best_weights(asked, asked)
+    best = error(dict(zip(found.chosen, found.weights, strict=True)))
     for tried in itertools.product((0, 1, 2, 5, 9), repeat=3):
         for last in (1, 3, 6):
             weights = dict(zip(asked.chosen, (*tried, last), strict=True))

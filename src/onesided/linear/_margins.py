@@ -406,7 +406,7 @@ def residuals(
 
     >>> two = Margins([[], []], [(1, 0), (0, 1)], grid=(2, 2))
     >>> residuals(two, two).weights
-    (11, 13, 13, 1)
+    (5, 3, 3, 1)
     """
     every, parts = table.every, _owed(table, asked, known=known)
     needed = parts > 0

@@ -386,10 +386,9 @@ def _normal(
     squares: Callable[[Operator], Mapping[Edge, int]],
     most: int,
 ) -> Choice:
-    """The strategy of least error at an L2 price, by what each edge loses in ``pure``.
+    """The strategy of least error at an L2 price, by what each edge loses in ``pure``; at σ = 1.
 
-    Its error is that at σ = 1. most: what one row adds to a cell; sums that would not fit 62 bits
-    are passed over, unless they are named.
+    most: what a row adds to a cell; sums that would not fit 62 bits are passed over, unless named.
     """
     known = pure.public is not None and pure.public.of_all
     lost = {edge: step.epsilon for edge, step in pure.steps.items()}
@@ -405,11 +404,8 @@ def _normal(
             continue
         moved = squares(strategy)
         factor = float(np.mean(held_factors(strategy, layout.asked, pure.public)))
-        costs = [
-            float(one / loss**2)
-            for edge, one in moved.items()
-            if isinstance(loss := lost[edge.name], Fraction) and loss
-        ]
+        given_up = ((one, lost[edge.name]) for edge, one in moved.items())
+        costs = [float(one / e**2) for one, e in given_up if isinstance(e, Fraction) and e]
         one = replace(pure, name=name, strategy=strategy, squares=moved, why=_NORMAL)
         error = math.sqrt(factor)
         found.append((factor * max(costs, default=1.0), replace(one, error=error)))
@@ -549,13 +545,9 @@ class Layout(NamedTuple):
                 note = f"measured for ε = {rough(float(own))}" if own else "from what is measured"
                 if own and choice.gaussian is not None:
                     wide = math.sqrt(choice.gaussian) / weights[one]
-                    split = (
-                        math.prod(choice.strategy.splits(one))
-                        if isinstance(choice.strategy, Margins)
-                        else 1
-                    )
-                    note = f"measured with a deviation of {rough(wide / split)}"
-                    note = f"what sets it apart {note}" if split > 1 else note
+                    split = getattr(choice.strategy, "splits", lambda one: one[:0])(one)
+                    apart = "what sets it apart " if math.prod(split) > 1 else ""
+                    note = f"{apart}measured with a deviation of {rough(wide / math.prod(split))}"
                 told.append(
                     PlanOption(name=self.name(one), error=math.sqrt(np.mean(part)), note=note)
                 )
