@@ -18,18 +18,10 @@ from onesided.errors import (
     PolicyMismatchError,
     ReleaseExistsError,
 )
-from onesided.ledger import _amounts
+from onesided.ledger import _amounts, _calendar
 from onesided.ledger._allowance import Allowance, Askers
 from onesided.ledger._amounts import Amounts
-from onesided.ledger._calendar import (
-    Calendar,
-    Cells,
-    Cohort,
-    Cohorts,
-    Standing,
-    limits_of_share,
-    today_of,
-)
+from onesided.ledger._calendar import Calendar, Cells, Cohort, Cohorts, Standing, today_of
 from onesided.ledger._entry import (
     COHORTS,
     FORMAT,
@@ -455,7 +447,7 @@ class Account:
         it. Errors: as :meth:`spend`.
         """
         charge, budget = self._charge(epsilon, delta, divergences), self._terms.budget
-        return limits_of_share(budget, exact(share, name="share")).parts(charge)
+        return _calendar.limits_of_share(budget, exact(share, name="share")).parts(charge)
 
     def require(
         self,
@@ -723,10 +715,8 @@ class Account:
             )
         return fold(view, self.policy_id, cells)
 
-    def _day(
-        self, cells: Cells, time: str, last: Row | None, opening: Row | None = None
-    ) -> dt.date:
-        opened = None if opening is None else day_of(opening)
+    def _day(self, cells: Cells, time: str, last: Row | None, first: Row | None = None) -> dt.date:
+        opened = None if first is None else day_of(first)
         return cells.day(time, dt.date.min if last is None else day_of(last), opened)
 
     def _charge(self, epsilon: Table, delta: Table | None, divergences: Laws | None) -> Amounts:

@@ -503,11 +503,8 @@ def square_most(strategy: Operator, shifts: Iterable[Shift]) -> int:
     (5, 45)
     """
     c, g = _norms(strategy)
-    return max(
-        max(c * (one.rise**2 + one.fall**2) - 2 * g * one.rise * one.fall,
-            c * one.rise**2, c * one.fall**2)
-        for one in shifts
-    )  # fmt: skip
+    moved = [(one.rise, one.fall) for one in shifts]
+    return max(max(c * (r * r + f * f) - 2 * g * r * f, c * r * r, c * f * f) for r, f in moved)
 
 
 def _norms(strategy: Operator) -> tuple[int, int]:
