@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from itertools import product
 from typing import Any, Final
@@ -10,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from onesided import policy as policies
+from onesided.errors import ParameterError
 from onesided.mechanism import (
     CubeCounts,
     CubeEstimates,
@@ -276,6 +278,9 @@ def keys_fault(key_delta: str = "1/10") -> str:
         if fault := _drawn_off(told, most, laws[-1]):
             return fault
     made = UnknownKeys("1/2")
+    endless = UnknownKeys(INFINITE, upper_rate=1, key_delta="1/10")
+    if any(one.delta(Shift(rise=2, fall=0)) for one in (made, endless)):
+        return "there is a δ where no key falls, or where nothing is promised"
     law = _of_paths(lambda noise: made.release([99], noise=noise).item())
     return _drawn_off(made, 99, law)
 
@@ -310,6 +315,10 @@ def each_fault(q: str = "1/3") -> str:
         due = (far - far.min()).tolist()
         if rate != 2 or met != due or place != sum(sizes[:chosen]):
             return f"of {row.tolist()}: {met} and the place {place}, due {due}"
+    many = [(np.array([0]), np.array([2**30]))]
+    with suppress(ParameterError):
+        NoisyMaxQuantile(2, q=Fraction(1, 2**40), candidates=size).choose_each(many, noise=noise)
+        return "ranks beyond 2^62 are taken"
     return ""
 
 
@@ -357,6 +366,9 @@ def cube_fault(rate: int = 3) -> str:
         if abs(told.share(2, room=room) - due) > _ROUGH:
             return f"below {room} with {told.share(2, room=room)}, due {due}"
     law_of: Any = CubeEstimates(rate, keys=2).distribution
+    spread = sum((value - mean) ** 2 * p for value, p in law.items())
+    if abs(law_of.variance() - spread) > _ROUGH:
+        return f"a variance of {law_of.variance()}, due {spread}"
     if (law_of.quantile_lower(Fraction(1, 2)), law_of.lower, law_of.upper) != (0, INFINITE, 3):
         return f"noise at {law_of.upper} above and {law_of.lower} below"
     least = [2 * groups - 1 for groups in (1, 2, 5)]

@@ -267,6 +267,14 @@ def enclosing_fault(beyond: int = 0) -> str:
     And on some it is at the bound, so that it could not be closer.
     """
     keys, met = PublicKeys.of(("place",), [("p",)]), set()
+    pair, each = PublicKeys.of(("place",), [("p",), ("q",)]), np.array([[1.0, 2.0], [3.0, 4.0]])
+    ends = {"lower": each - 1, "upper": each + 1}
+    given: dict[str, Any] = {"estimates": each, "rank_error": (1.0, 1.0), "confidence": _HALF}
+    made = Shares(keys=pair, q=(_HALF / 2, _HALF), bounds=tuple(ends.values()), **given)
+    both = made.told["told"].held()
+    for name, due_of in {"estimate": each, **ends}.items():
+        if both[name].tolist() != due_of.ravel().tolist():
+            return f"{name} of two places is told as {both[name]}"
     for rows, place in product(combinations_with_replacement(range(4), 4), range(4)):
         below, upto = sum(row < place for row in rows), sum(row <= place for row in rows)
         if max(below - 2, 2 - upto) > 1 + beyond:
@@ -339,6 +347,24 @@ def beside_fault(more: int = 0) -> str:
             due = ceil(ranks / (1 - share)), 0, 0, ceil(ranks / share)
             if (k, none, no, m) != due:
                 return f"{k, none, no, m} beside {q}, due {due}"
+    return ""
+
+
+def whole_fault(*, dropped: bool = False) -> str:
+    """Units become rows where a move replaces all of a unit: not where it drops or reads some."""
+    table = table_of(((1, 2), (2, 3)), person="BIGINT", v="BIGINT")
+    for policy, due in (
+        (policies.bounded(), True),
+        (policies.addition_only(), True),
+        (policies.presence(max_groups=2), dropped),
+        (policies.sensitive("v > 2"), False),
+        (policies.view("v > 2", over="v", members=2), False),
+    ):
+        session, made = questions.Session(table, unit="person", policy=policy, budget=9), None
+        with suppress(ParameterError):
+            made = session.per_unit(rows="count")
+        if (made is not None) is not due:
+            return f"{policy.name}: units {'became' if made else 'cannot become'} rows"
     return ""
 
 

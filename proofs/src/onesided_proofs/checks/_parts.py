@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import partial
-from itertools import product
+from itertools import combinations, product
 from math import comb, cos, log1p, pi, radians, sin
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ from onesided.noise import (
 )
 from onesided.noise.kit import NotPrivateScriptedBits, successes
 from onesided.numbers import INFINITE
-from onesided.policy import EARTH_RADIUS, Shift
+from onesided.policy import EARTH_RADIUS, Cells, GroupCount, Shift
 from onesided.session.kit import Groups, value_shifts
 from onesided.verify import paths
 from onesided_proofs.cases.sessions import has_engine
@@ -49,6 +49,7 @@ from onesided_proofs.checks._enclosed import (
     enclosing_fault,
     moments_fault,
     quotients_fault,
+    whole_fault,
 )
 from onesided_proofs.checks._samplers import Sampled
 
@@ -62,6 +63,7 @@ def part_checks() -> Iterator[Sampled]:
         ("great circles", _circles_fault(0)),
         ("moves at a distance", _far_fault()),
         ("kinds of one record", _kinds_fault()),
+        ("values of a graph", _graph_fault()),
         ("stairs of several sums", _stairs_fault()),
         ("units that stay in fewer groups", _staying_fault()),
         ("samples under mixed moves", _mixed_fault()),
@@ -100,7 +102,10 @@ def part_checks() -> Iterator[Sampled]:
         yield Sampled(_NAME, "squares, one more", moments_fault(1), sound=False)
         yield Sampled(_NAME, "values beside quantiles", beside_fault())
         yield Sampled(_NAME, "values for a rank more", beside_fault(1), sound=False)
+        yield Sampled(_NAME, "units that become rows", whole_fault())
+        yield Sampled(_NAME, "units of dropped rows", whole_fault(dropped=True), sound=False)
     yield Sampled(_NAME, "great circles 1 % too long", _circles_fault(0.01), sound=False)
+    yield Sampled(_NAME, "values of a graph that leads elsewhere", _graph_fault("d"), sound=False)
     yield Sampled(_NAME, "rates of another look", look_fault(3), sound=False)
     other = _drawn_fault(Fraction(3, 4))
     yield Sampled(_NAME, "variances of another coin", other, sound=False)
@@ -208,6 +213,22 @@ def _kinds_fault() -> str:
         told = set(policies.possible_pairs(one, two))
         if told != set(due):
             return f"{one.name} and {two.name}: {sorted(told)} where {sorted(due)} are due"
+    return ""
+
+
+def _graph_fault(end: str = "c") -> str:
+    """Cells by value move as each arrow does, or as any values do if one of them is on none."""
+    made = policies.graph([("a", "b"), ("b", end, 2)], directed=True, values=["c"])
+    for size, alone in product(range(1, 5), (True, False)):
+        for keys in map(frozenset, combinations("abcz", size)):
+            cells = Cells(size=size, column="place", keys=keys, alone=alone)
+            for edge, told in made.shifts(GroupCount(cells=cells)).items():
+                source, target = ("a", "b") if edge.weight == 1 else ("b", "c")
+                due = {(int(target in keys), int(source in keys))}
+                if not alone or "z" in keys:
+                    due = {(0, 1), (1, 0)} if size == 1 else {(1, 1)}
+                if {(one.rise, one.fall) for one in told} != due:
+                    return f"{sorted(keys)} by {edge.name}: {told}, due {due}"
     return ""
 
 
