@@ -368,6 +368,26 @@ def whole_fault(*, dropped: bool = False) -> str:
     return ""
 
 
+def ranked_fault(cut: int = 6) -> str:
+    """What a quantile reads of each place: how many values each candidate stands for."""
+    held = {"a": (5, 6, 6), "b": (5, 7), "c": (8, 1), "d": (8,), "e": ()}
+    table = table_of(
+        ((place, value) for place, rows in held.items() for value in rows),
+        place="VARCHAR",
+        v="BIGINT",
+    )
+    session = questions.Session(table, policy=policies.bounded(), budget=10**6)
+    asked = questions.Quantile(
+        "v", candidates=[4, cut, 8], by="place", keys=[*held], method="noisy_max", epsilon=9
+    )
+    for rows, read in zip(held.values(), prepared(session, asked).read(), strict=True):
+        told = dict(zip(*(part.tolist() for part in read), strict=True))
+        due = [sum(low < value <= high for value in rows) for low, high in ((0, 4), (4, 6), (6, 8))]
+        if told != {place: n for place, n in enumerate(due) if n} or read[0].size != len(told):
+            return f"of {rows} {told} is read, due {due}"
+    return ""
+
+
 def moments_fault(moved: int = 0) -> str:
     """What is read of values whose sums are beyond 2^62: exactly what the rows add up to."""
     far = 2**38

@@ -49,6 +49,7 @@ from onesided_proofs.checks._enclosed import (
     enclosing_fault,
     moments_fault,
     quotients_fault,
+    ranked_fault,
     whole_fault,
 )
 from onesided_proofs.checks._samplers import Sampled
@@ -102,6 +103,8 @@ def part_checks() -> Iterator[Sampled]:
         yield Sampled(_NAME, "squares, one more", moments_fault(1), sound=False)
         yield Sampled(_NAME, "values beside quantiles", beside_fault())
         yield Sampled(_NAME, "values for a rank more", beside_fault(1), sound=False)
+        yield Sampled(_NAME, "values that quantiles read", ranked_fault())
+        yield Sampled(_NAME, "values for other candidates", ranked_fault(5), sound=False)
         yield Sampled(_NAME, "units that become rows", whole_fault())
         yield Sampled(_NAME, "units of dropped rows", whole_fault(dropped=True), sound=False)
     yield Sampled(_NAME, "great circles 1 % too long", _circles_fault(0.01), sound=False)
