@@ -270,7 +270,7 @@ def enclosing_fault(beyond: int = 0) -> str:
     pair, each = PublicKeys.of(("place",), [("p",), ("q",)]), np.array([[1.0, 2.0], [3.0, 4.0]])
     ends = {"lower": each - 1, "upper": each + 1}
     given: dict[str, Any] = {"estimates": each, "rank_error": (1.0, 1.0), "confidence": _HALF}
-    made = Shares(keys=pair, q=(_HALF / 2, _HALF), bounds=tuple(ends.values()), **given)
+    made = Shares(keys=pair, q=(_HALF / 2, _HALF), bounds=(each - 1, each + 1), **given)
     both = made.told["told"].held()
     for name, due_of in {"estimate": each, **ends}.items():
         if both[name].tolist() != due_of.ravel().tolist():

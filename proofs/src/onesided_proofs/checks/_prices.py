@@ -363,10 +363,10 @@ def _stretched(law: TwoSidedGeometric, times: int) -> Any:
 
 
 def _sums_fault(nearer: int) -> str:
-    """Sums of discrete Gaussian noise: bounds are the nearest that miss no oftener than is said."""
-    steps = np.arange(-60, 61)
-    for variance, row, miss in product((0.125, 9), ((1, 0), (1, 1), (2, -1)), (0.25, 0.01)):
-        one = np.exp(-(steps**2) / (2 * variance))
+    """Sums of discrete Gaussian or geometric noise: the nearest bounds that miss as is said."""
+    steps, kinds = np.arange(-60, 61), (0.125, 9, None)
+    for variance, row, miss in product(kinds, ((1, 0), (1, 1), (2, -1)), (0.25, 0.01)):
+        one = np.exp(-(steps**2) / (2 * variance) if variance else -np.abs(steps))
         law = {0: 1.0}
         for weight in row:
             drawn = list(zip((weight * steps).tolist(), (one / one.sum()).tolist(), strict=True))
@@ -374,7 +374,8 @@ def _sums_fault(nearer: int) -> str:
             for (have, p), (more, q) in product(law.items(), drawn if weight else [(0, 1.0)]):
                 joint[have + more] = joint.get(have + more, 0.0) + p * q
             law = joint
-        asked = Linear(Identity(2), Dense(np.array([row])), INFINITE, INFINITE, gaussian=variance)
+        rate = INFINITE if variance else 1
+        asked = Linear(Identity(2), Dense(np.array([row])), rate, rate, gaussian=variance)
         bounds = asked.interval(np.zeros(2, dtype=np.int64), confidence=1 - Fraction(miss))
         for far in (-bounds.lower[0], bounds.upper[0]):
             at = round(far) - nearer
