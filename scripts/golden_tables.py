@@ -376,6 +376,17 @@ QUESTIONS: Final[Mapping[str, tuple[Asked, ...]]] = {
         Asked("rows as units", s.Ngrams(by="place", order="hour", n=2, epsilon=4),
               ("sensitive",), "rows"),
     ),
+    "Ratio": (
+        Asked("part and whole", s.Ratio([s.Count(**PLACE, max_groups=4, where="hour < 11"),
+                                         s.Count(**PLACE, max_groups=4)], epsilon=4), ALL),
+        Asked("cut to groups",
+              s.Ratio([s.Count(**TWO, where="hour < 11"), s.Count(**TWO)], epsilon=4)),
+        Asked("pay of each", s.Ratio([s.Sum("pay", **TOTAL), s.Count(epsilon=1)]), ALL),
+        Asked("told alone",
+              s.Ratio([s.Sum("pay", **TOTAL), s.Count(epsilon=1)], joint=False, epsilon=2)),
+        Asked("rows as units", s.Ratio([s.Count(**PLACE, where="minor"), s.Count(**PLACE)]),
+              ALL, "rows"),
+    ),
     "Sample": (
         Asked("persons", s.Sample(epsilon=1), ALL),
         Asked("rows as units", s.Sample(epsilon=1), (*FEW, *KINDS), "rows"),

@@ -491,7 +491,7 @@ def test_queries_over_named_groups_under_a_graph():
 def test_a_person_counts_in_one_cell():
     frame = pl.DataFrame({"who": [1, 1, 2], "x": [1, 5, 1]})
     asked = od.Session(frame, policy=NEAR(radius=1), unit="who", budget=1)
-    with pytest.raises(OnesidedError, match="more than 1 group"):
+    with pytest.raises(OnesidedError, match="more than 1 bin"):
         asked.ranges("x", "all", bins=range(7), epsilon=1)
     presence = od.Session(frame, policy=od.policy.presence(max_groups=2), unit="who", budget=1)
     plan = presence.plan(RangeQuery("x", "all", bins=range(7), epsilon=1, strategy="identity"))

@@ -199,7 +199,7 @@ def sentences(policy: Policy) -> list[str]:
 
     >>> from onesided.policy import addition_only
     >>> sentences(addition_only())[1]
-    'Certain from below: Discover with δ.'
+    'Certain from below: Discover with δ, Ngrams with δ.'
     """
     try:
         cells = column(policy)

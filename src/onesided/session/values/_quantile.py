@@ -69,6 +69,13 @@ class Cumulated:
         wrong about the rows that the answer says it is about.
     one_each: whether nobody has more than one value, so that those are numbers of units.
     truncated: whether units were cut to some of their values.
+
+    >>> import polars as pl, onesided as od
+    >>> ages = pl.DataFrame({"person": [1, 2], "age": [20, 30]})
+    >>> session = od.Session(ages, unit="person", policy=od.policy.removal_only(), budget=1)
+    >>> told = session.maximum("age", candidates=[20, 30], epsilon=1)
+    >>> sorted(told.at("1/2"))
+    ['estimate', 'lower', 'upper']
     """
 
     candidates: tuple[Fraction, ...]

@@ -20,6 +20,7 @@ from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext, Taken, condition
 from onesided.session._count import Count
 from onesided.session._fields import plain
+from onesided.session._gaussian import BEST, adds_orders
 from onesided.session._groups import Groups, names_of
 from onesided.session._question import Answer, PreparedQuery, all_of
 from onesided.session._release import Release, of_groups, sides
@@ -114,6 +115,7 @@ class Ratio(Several):
             return None
         mean = Mean(
             "",
+            law="pure",
             weight="",
             epsilon=total_of(self.questions, self.epsilon),
             confidence=self.confidence,
@@ -183,7 +185,8 @@ def _adds(context: QueryContext, asked: Any) -> tuple[tuple[Value, int | None] |
 
     None where it is no such sum with noise of its own ε.
     """
-    if getattr(asked, "law", "pure") != "pure" or getattr(asked, "weight", None) is not None:
+    law, weight = getattr(asked, "law", "pure"), getattr(asked, "weight", None)
+    if weight is not None or law == "gaussian" or (law == BEST and adds_orders(context)):
         return None, ""
     if isinstance(asked, Count):
         return (_ONES, None), ""
