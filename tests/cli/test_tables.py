@@ -262,7 +262,7 @@ def test_what_is_damaged_or_packed_to_fill_the_machine_is_refused(tmp_path, monk
         ("v.tsv", b"x", "Rename it"),
         ("v.ndjson", b"x", "Rename it to .jsonl"),
         ("v.csv.zip", b"x", "Unpack it"),
-        ("v.csv", gzip.compress(b"a\n1\n"), "Add .gz"),
+        ("v.csv", gzip.compress(b"a\n1\n", mtime=0), "Add .gz"),
         ("v.csv", b"PK\x03\x04...", "CSV UTF-8"),
         ("v.jsonl", b"PAR1\x15\x04", "Call it .parquet"),
         ("v.csv", "person,place\n1,a\n".encode("utf-16-le"), 'encoding = "utf-16"'),
