@@ -44,8 +44,7 @@ _MOST: Final = 2.0**52
 _NEAR: Final = 1e-3
 _DESCENTS: Final = 1_000
 _CLOSE: Final = 1 + 1e-5
-# What whole weights may err more.
-_ROUNDED: Final = 1 + 1 / 200
+_ROUNDED: Final = 1 + 1 / 200  # what whole weights may err more
 _SIZES: Final = 40
 _MOST_WEIGHT: Final = 2**20
 
@@ -87,11 +86,12 @@ class Margins(Operator):
             for one in self.chosen
             if len(one) != len(tops) or any(not 0 <= k < n for k, n in zip(one, tops, strict=False))
         ]
-        if wrong or not self.chosen or len(set(self.chosen)) != len(given):
+        uneven = bool(self.centred) and not self.balanced
+        if wrong or uneven or not self.chosen or len(set(self.chosen)) != len(given):
             raise ParameterError(
                 f"Margins {list(self.chosen)} with {len(given)} weights are not each a level, "
                 f"once, of {tops} levels.",
-                hint="Give a level for each axis, 0 for the sum over it.",
+                hint="Give a level for each axis, 0 for the sum over it; centre equal parts alone.",
             )
 
     @property

@@ -459,9 +459,7 @@ class Quantile(Grouped):
         others = tuple(name for name in left.keys if name not in own)
         values = own if others != left.keys else ()
         left = replace(left, keys=others, values=values, rises=self.only_rises)
-        row = self._one_row(
-            context
-        )  # one of a unit in a group, whose run is then no bin of its own
+        row = self._one_row(context)  # of a unit in a group, whose run is no bin of its own
         groups = replace(groups, left_out=left, noun="group" if row else groups.noun)
         size, higher = len(points), "as above all"
         said = counted_as(self.column, points, size, higher=higher, step=None)

@@ -592,7 +592,7 @@ def _parts(told: _Told) -> dict[str, Any]:
     with np.errstate(divide="ignore", invalid="ignore"):
         lower = np.nextafter(np.nan_to_num(np.clip(told.lower / high, 0, 1)), 0)
         upper = np.clip(told.upper / low, 0, 1) if low > 0 else np.ones(told.upper.size)
-        upper = np.where(upper > 0, np.nextafter(upper, 1), 0)  # what a division rounded, outwards
+        upper = np.where(told.upper > 0, np.nextafter(upper, 1), 0)  # a division rounds: outwards
         estimate = told.estimate / total if total else np.zeros(told.estimate.size)
     return {
         "estimate": estimate,
