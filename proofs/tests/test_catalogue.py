@@ -235,11 +235,12 @@ def test_the_delta_of_truncated_noise_is_met_and_no_more(case):
 def test_only_some_lines_can_be_asked_for():
     titles = []
     found = verify.verdicts(
-        only="atmost", processes=1, progress=lambda _done, _total, title: titles.append(title)
+        only="atmost INSIDE",
+        processes=1,
+        progress=lambda _done, _total, title: titles.append(title),
     )
-    named = ("AtMost", "Subsampled (AtMost inside)", "session: AtMost", "session: Several safe")
     assert found
-    assert all(v.case.name.startswith(named) for v in found)
+    assert all(v.case.name.startswith("Subsampled (AtMost inside)") for v in found)
     assert len(titles) == len(found)
     with pytest.raises(errors.ParameterError, match="mentions"):
         verify.verdicts(only="nonesuch")

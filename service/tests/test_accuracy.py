@@ -95,10 +95,12 @@ def test_so_many_answers_are_so_close(policy, question, within):
     truth = np.asarray(session.ask(exact).estimate, dtype=float)
     answers = drawn(session, asked, DRAWS)
     far = np.array([np.abs(np.asarray(one.estimate, dtype=float) - truth) for one in answers])
-    shares = {part: (far <= part * within).mean(axis=0).min() for part in (1, 0.75)}
+    shares = {part: (far <= part * within).mean(axis=0).min() for part in (1, 0.65)}
     assert shares[1] >= LEAST
-    # The check sees a width that is a quarter too narrow, where the promise is not kept by far.
-    assert shares[0.75] < LEAST or shares[1] > 0.96 or within < 10
+    # The check sees a width that is a third too narrow, where the promise is not kept by far. Noise
+    # that falls by e^3 over the width lies within 0.65 of it with 0.86: in 1,800 draws the share is
+    # LEAST once in 10^12.
+    assert shares[0.65] < LEAST or shares[1] > 0.96 or within < 10
 
 
 def _fields(question):

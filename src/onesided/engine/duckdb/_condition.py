@@ -33,7 +33,7 @@ _ALLOWED: Final = ("threads", "memory_limit")
 
 
 def connected(native: Any = None) -> Any:
-    """A new connection, to a database in memory. Errors: MissingDependencyError.
+    """A new connection, whose tables no other sees. Errors: MissingDependencyError.
 
     native: a caller's relation, whose connection may be allowed less than the machine has.
     """
@@ -44,16 +44,24 @@ def connected(native: Any = None) -> Any:
             "pandas and PyArrow tables are read by DuckDB, which is not installed.",
             hint="pip install 'onesided[pandas]' or 'onesided[pyarrow]'.",
         ) from None
-    spilled = tempfile.mkdtemp(dir=_folder(os.getpid()))
-    connection = duckdb.connect(config={**_CLOSED, "temp_directory": spilled})
-    connection.execute("SET enable_progress_bar = false")  # it is drawn among the answers
+    limits: dict[str, str] = {}
     if native is not None:
         # Some settings of the caller's: a table of the system's own, read by no expression.
         told = native.query("onesided_rows", "FROM system.main.duckdb_settings()").fetchall()
-        for name, value, *_ in told:
-            if name in _ALLOWED:
-                connection.execute(f"SET {name} = {literal(str(value))}")
+        limits = {name: str(value) for name, value, *_ in told if name in _ALLOWED}
+    connection = _database(duckdb.connect, os.getpid(), **limits).cursor()
+    connection.execute("SET enable_progress_bar = false")  # it is drawn among the answers
     return connection
+
+
+@cache
+def _database(connect: Callable[..., Any], process: int, **limits: str) -> Any:
+    """One for all connections of a process within the same limits: to open one takes milliseconds.
+
+    What a connection is handed and what it makes is its own: views and temporary tables alone.
+    """
+    spilled = tempfile.mkdtemp(dir=_folder(process))
+    return connect(config={**_CLOSED, **limits, "temp_directory": spilled})
 
 
 @cache

@@ -207,7 +207,7 @@ class RelationSource(Source):
                         hint="Reset the settings of the connection that begin with arrow_.",
                         column=column,
                     )
-            connection.execute(f"CREATE TABLE {name} AS FROM {told}")
+            connection.execute(f"CREATE TEMP TABLE {name} AS FROM {told}")
         finally:
             connection.unregister(stream)
 
