@@ -21,7 +21,8 @@ AGES = (10, 40, None)
 PRICES = ((1, 0), (0, 1), (1, 1), (1, 3), (3, 1))
 TYPES = {"age": bits(8), "place": TEXT}
 MINOR, ADULT = "age < 18", "age >= 18"
-WHERES = (None, MINOR, ADULT, f"COALESCE({MINOR}, TRUE)", "COALESCE(age, 99) >= 18", "place = 'b'")
+PLACES = ("place = 'b'", "place <> 'a'", "place IN ('a', 'c') OR place IS NULL")
+WHERES = (None, MINOR, ADULT, f"COALESCE({MINOR}, TRUE)", "COALESCE(age, 99) >= 18", *PLACES)
 KEYS = ("", "a", "b", "ab", "bc", "abc")
 POLICIES = {
     "bounded": p.bounded(),
@@ -142,7 +143,8 @@ def cells_of(policy, values, table, asked, order):
 def query_of(policy, asked, *, rows):
     """The question as a session tells it to the policy."""
     keys, where, counted, mode, most = asked
-    named = bool(keys) and where is None and (policy.single_valued or policy.between_values)
+    of_values = policy.single_valued or policy.between_values
+    named = of_values and (where is None if keys else where in PLACES)
     return p.GroupCount(
         max_groups=None if mode == "keep" else most,
         counted=frozenset({counted}) if counted else None,
@@ -197,16 +199,22 @@ def worst(shifts, price):
 
 def wider(policy, asked, *, rows):
     """Why what is told may be more than any move does; "" where it is not."""
-    _, where, counted, mode, _ = asked
+    keys, where, counted, mode, _ = asked
+    of_values = policy.single_valued or policy.between_values
+    picks = of_values and not keys and where in PLACES
     why = {
         "each part bounds the moves of all": len(policy.parts) > 1,
         "kinds of a view change together": policy.view and counted,
-        "conditions are not read there": where and (not policy.of_kinds or policy.view),
+        "conditions are not read there": where
+        and (not policy.of_kinds or policy.view)
+        and not picks,
         "one of several rows is enough for a kind": where and not rows,
-        "a condition on the column of the cells": where and "place" in where,
+        "a condition on the column of the cells": where and "place" in where and not picks,
         "one column is read in two ways": where and where.startswith("COALESCE(age"),
         "kinds by the column of the cells": any("place" in r.condition.text for r in policy.rules),
         "cut down to another cell": policy.single_valued and mode == "truncate" and not rows,
+        "who is in one place keeps it or goes": policy.name == POLICIES["map"].name
+        and mode == "error",
         "distances are not read": policy.by_distance or policy.name == "local",
     }
     return ", ".join(reason for reason, holds in why.items() if holds)

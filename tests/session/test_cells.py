@@ -99,6 +99,7 @@ def test_the_papers_own_policies_have_certificates():
     there = {"by": "place", "keys": ["a"], "max_groups": 1, "on_excess": "truncate"}
     asked = opened(p.attributes({"place": ["a"]}), unit="person")
     assert asked.at_most(60, **there, epsilon=1).at_most() == ["a"]
+    assert asked.at_most(60, where="place = 'a'", epsilon=1).upper_certain
 
 
 def test_the_protected_by_hour_are_on_both_sides():
@@ -138,6 +139,29 @@ def test_arrows_are_read_where_the_graph_names_every_key():
     policy = p.graph([("a", "b")], directed=True, values=["c"])
     for key, expected in (("a", FALLS), ("b", RISES), ("c", EXACT), ("d", (1, 1))):
         assert rates(policy, by="place", keys=[key]) == expected
+
+
+def test_a_condition_on_the_column_alone_picks_its_values():
+    policy, graph = p.attributes({"place": ["a"]}), p.graph([("a", "b")], values=["c"])
+    for where, named, on_graph in (
+        ("place = 'a'", FALLS, (1, 1)),
+        ("place = 'a' OR place IS NULL", FALLS, (1, 1)),
+        ("UPPER(place) LIKE 'A%'", FALLS, (1, 1)),
+        ("place <> 'a'", RISES, (1, 1)),
+        ("place IN ('a', 'b')", FALLS, EXACT),
+        ("place IS NULL", RISES, EXACT),
+        ("place = 'a' AND hour < 10", (1, 1), (1, 1)),
+    ):
+        assert rates(policy, where=where) == rates(policy, unit="person", where=where) == named
+        assert rates(graph, where=where) == on_graph
+    both = p.attributes({"place": ["a", "c"]})
+    assert rates(both, where="place IN ('a', 'c')") == FALLS
+    assert rates(both, where="place = 'a'") == (1, 1)
+    assert rates(p.attributes({"place": "*"}), where="place = 'a'") == (1, 1)
+    read = od.Schema(columns={"place": od.column("text", missing=["NA"])})
+    named = od.Session(VISITS[["place"]], policy=policy, budget=9, schema=read)
+    told = named.plan(od.Count(where="place IS NULL", epsilon=1)).mechanism
+    assert (told.upper_rate, told.lower_rate) == (1, 1)  # what is named may be read as missing
 
 
 @pytest.mark.parametrize(

@@ -74,11 +74,13 @@ class Attributes(Policy):
         """
         self.check_counted(query)
         able = {name: values for name, values in self.sensitive if values}
-        named = () if query.cells is None else able.get(query.cells.column, ())
-        keys = query.values
-        if named and keys and all(isinstance(key, str) for key in keys):
-            inside = ANY in named or not keys.isdisjoint(named)
-            outside = ANY in named or not keys >= set(named)
+        named = frozenset(() if query.cells is None else able.get(query.cells.column, ()))
+        keys, held = query.values, query.picked(named - {ANY})
+        if held is None and keys and all(isinstance(key, str) for key in keys):
+            held = keys
+        if named and held is not None:
+            inside = ANY in named or not held.isdisjoint(named)
+            outside = ANY in named or not held >= named
             moves = [(len(keys) > 1, True)] * inside + [(True, False)] * outside
             return {_EDGE: extremes(moves)}
         most = min(query.max_groups or 1, len(able))

@@ -32,6 +32,7 @@ from onesided.policy._shift import (
     listed,
     require_records,
 )
+from onesided.schema import TEXT
 from onesided.show import Card
 
 # Conditions on rows, in the language of :mod:`onesided.conditions`.
@@ -196,6 +197,7 @@ class Cells:
     size: how many there are. everything: whether they are one cell, of no column. where: which rows
     count; None if all do. rows: whether each row is a unit. column, keys: the one column that tells
     cells apart and their values, where a policy that names values may read them; else "" and ().
+        Of one cell, a column of texts that ``where`` is about alone.
     alone: whether no other column can be the one that a policy means which names none.
 
     >>> Cells(size=1, everything=True).rows
@@ -294,6 +296,17 @@ class GroupCount:
         """
         cells = self.cells
         return frozenset() if cells is None or (self.truncated and cells.size > 1) else cells.keys
+
+    def picked(self, named: Iterable[Hashable]) -> AbstractSet[Hashable] | None:
+        """Which of these texts the condition picks for its one cell; None where it is not told."""
+        cells = self.cells
+        if cells is None or cells.where is None or not (cells.column and cells.everything):
+            return None
+        try:
+            bound = cells.where.bind({cells.column: TEXT})
+        except ConditionError:
+            return None
+        return {one for one in named if bound.of({cells.column: one})}
 
 
 def extremes(moves: Iterable[tuple[bool, bool]]) -> tuple[Shift, ...]:

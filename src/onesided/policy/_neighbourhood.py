@@ -93,15 +93,22 @@ class Graph(Policy):
         another way is not on it, and what another column holds may follow from the value.
         """
         keys, wide = query.values, self.one_value_shifts(query)
-        alone = query.cells is not None and query.cells.alone
-        if not alone or not keys or ABSENT in keys or not keys <= set(self.arrows.values):
+        values, one = frozenset(self.arrows.values), None
+        if query.cells is None or not query.cells.alone:
+            return wide
+        if all(isinstance(value, str) for value in values):
+            one = query.picked(values - {ABSENT})
+        held = keys if one is None else one
+        if (one is None and not keys) or ABSENT in held or not held <= values:
             return wide
         found: dict[tuple[bool, bool, int], tuple[Edge, set[tuple[bool, bool]]]] = {}
         for source, target, weight in self.arrows.listed:
             alike = (source == ABSENT, target == ABSENT, id(weight))
             if alike not in found:
                 found[alike] = _class(source, target, weight), set()
-            found[alike][1].add((target in keys, source in keys))
+            enters, leaves = target in held, source in held
+            stays = one is not None and enters and leaves
+            found[alike][1].add((False, False) if stays else (enters, leaves))
         moved: dict[Edge, set[tuple[bool, bool]]] = {edge: set() for edge in wide}
         for edge, seen in found.values():
             moved[edge] |= seen

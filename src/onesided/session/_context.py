@@ -130,6 +130,10 @@ class QueryContext:
         """What conditions see in a column; "" where they may see no value though there is one."""
         return _kind_of(self.schema[column])
 
+    def as_it_stands(self, column: str) -> bool:
+        """Whether a column is of texts that no schema reads as others, or as missing."""
+        return self.sees(column) == "text" and column not in self.table.engine.readings
+
     def noun_of(self, by: Iterable[str]) -> str:
         """What sentences call a group by these columns."""
         return "bin" if self.binned.keys() & {*by} else "group"

@@ -180,12 +180,16 @@ class Groups:
         """The same, for what is priced by the cells that are asked for.
 
         For counts: a sum may move although nobody comes or goes. Where a policy names values, it is
-        told those of one column of the caller's own, if every row with one of them counts.
+        told those of one column of the caller's own, if every row with one of them counts; or that
+        a condition on one column of texts, read as they stand, picks them.
         """
         named: dict[str, Any] = {}
-        if len(self.by) == 1 and context.names_values(*self.by) and self.where is None:
-            keys, alone = frozenset(self.keys.labels()), context.alone(*self.by)
-            named = {"column": self.by[0], "keys": keys, "alone": alone}
+        picks = () if self.where is None else tuple(self.where.readable().columns)
+        about = self.by if self.where is None else picks if not self.by else ()
+        if len(about) == 1 and context.names_values(*about):
+            keys = frozenset(self.keys.labels()) if self.by else frozenset()
+            if self.by or context.as_it_stands(*about):
+                named = {"column": about[0], "keys": keys, "alone": context.alone(*about)}
         cells = Cells(
             size=self.keys.size + self.others,
             everything=not self.by,
