@@ -248,7 +248,7 @@ def ways(frame, sizes, given):
     found["AIM"] = partial(aim, frame, sizes)
     if given.mechanisms:
         found["MST"] = partial(mst, frame, sizes)
-    return {words: way for words, way in found.items() if given.only in (None, words)}
+    return {words: way for words, way in found.items() if (given.only or "") in words}
 
 
 def main():
