@@ -482,18 +482,21 @@ class Store:
         Holding the writers' lock means that the failed transaction is over either way, so what
         is seen then is final.
         """
+        found, looked = None, False
         try:
             with database.transaction(write=True) as connection:
                 found = View(connection).at(row.number)
+                looked = True  # what can fail after this lets go of the lock alone
         except (SQLAlchemyError, LedgerError) as again:
-            meaning, hint = _UNKNOWN[payload is not None]
-            raise LedgerUnavailableError(
-                f"the connection to {self.name} was lost while recording; {meaning}.",
-                hint=hint,
-                outcome="unknown",
-                number=row.number,
-                release_id=row.release_id,
-            ) from framed_out(again)
+            if not looked:
+                meaning, hint = _UNKNOWN[payload is not None]
+                raise LedgerUnavailableError(
+                    f"the connection to {self.name} was lost while recording; {meaning}.",
+                    hint=hint,
+                    outcome="unknown",
+                    number=row.number,
+                    release_id=row.release_id,
+                ) from framed_out(again)
         if found != row:
             raise _unrecorded(database, error, payload=payload) from framed_out(error)
 
