@@ -6,11 +6,11 @@ import datetime as dt
 import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from onesided._numbers import Loss, Number, exact
+from onesided._numbers import Loss, Number, exact, probability
 from onesided.errors import (
     BudgetExceededError,
     LedgerError,
@@ -440,13 +440,19 @@ class Account:
         delta: Table | None = None,
         divergences: Laws | None = None,
         share: Number = 1,
+        at: Number | None = None,
     ) -> dict[str, Loss]:
         """What part of each edge's whole budget such a charge is; of a budget that is untouched.
 
         INFINITE where no number of them fits. share: of the budget of dates that have so much of
-        it. Errors: as :meth:`spend`.
+        it. at: as if the account had been opened to add divergences at that δ.
+        Errors: as :meth:`spend`.
         """
-        charge, budget = self._charge(epsilon, delta, divergences), self._terms.budget
+        budget = self._terms.budget
+        if at is not None:
+            allowed = dict.fromkeys(budget.epsilon, probability(at, name="at"))
+            budget = _amounts.granted(replace(budget, delta=allowed), _amounts.RENYI)
+        charge = _amounts.read_charge(epsilon, delta, budget=budget, divergences=divergences)
         return _calendar.limits_of_share(budget, exact(share, name="share")).parts(charge)
 
     def require(
