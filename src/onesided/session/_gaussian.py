@@ -17,7 +17,7 @@ from onesided.mechanism import GaussianSums
 from onesided.mechanism.kit import Gaussian
 from onesided.policy import Edge
 from onesided.session._context import QueryContext
-from onesided.session._plan import Plan, PlanOption
+from onesided.session._plan import ABSURD, Plan, PlanOption
 from onesided.session._ways import Way
 
 Law = Literal["pure", "gaussian", "best"]
@@ -137,9 +137,14 @@ def with_law(
 def _elsewhere(
     pure: Plan, one: Made, plan: Callable[[Made], Plan], error: Callable[[Plan], float]
 ) -> Callable[[], Iterable[PlanOption]]:
-    """In a pure account, what would err less in one that adds divergences; nothing if none."""
+    """In a pure account, what would err less in one that adds divergences; nothing if none.
+
+    Nothing either of a budget so large that it is no promise to anybody.
+    """
 
     def options() -> Iterable[PlanOption]:
+        if max(pure.account.budget.values()) > ABSURD:
+            return
         try:
             made = _widened(pure, one, plan, at=_USUAL)
         except ParameterError:
