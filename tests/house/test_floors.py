@@ -442,6 +442,7 @@ PUBLIC = {
         "amplify_replacement",
         "bound_loss",
         "bounds_of",
+        "by_orders",
         "by_way_of_absence",
         "certain_loss",
         "charge_divergences",

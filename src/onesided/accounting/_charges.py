@@ -224,9 +224,13 @@ def total_of(policy: Policy, charges: Iterable[Charge], *, delta: Number) -> Ses
     """
     allowed = probability(delta, name="delta")
     held = Charged.grouped(policy, charges)
-    tight = {name: less(held.plain(name), held.loss(name), allowed) for name in held.alike}
-    plain = guarantee(policy, {name: held.plain(name) for name in held.alike})
-    return SessionTotal(plain=plain, tight=guarantee(policy, tight), charges=held.count)
+    added = {name: held.plain(name) for name in held.alike}
+    tight = {}
+    for name, plain in added.items():
+        orders = by_orders(held.divergences(name), allowed - plain.delta)
+        tight[name] = less(plain, held.loss(name), allowed, orders)
+    told = (guarantee(policy, some) for some in (added, tight))
+    return SessionTotal(plain=next(told), tight=next(told), charges=held.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,22 +281,44 @@ class Charged:
             laws[charge_loss(self.notes[key], edge=edge, epsilon=epsilon, delta=delta)] += count
         return _composed(tuple(laws.items()))
 
+    def divergences(self, edge: str) -> tuple[Loss, ...]:
+        """D_α along that edge of all together, but for what they carry as a δ."""
+        return _added(
+            tuple(count * one for one in _along(self.notes[key], edge, epsilon, whole=not delta))
+            for (key, epsilon, delta), count in self.alike[edge].items()
+        )
+
 
 _composed = lru_cache(maxsize=4)(composed)  # the way back often has the same ones
 
 
-def less(plain: Bound, loss: LossDistribution, allowed: Fraction) -> Bound:
+def less(plain: Bound, loss: LossDistribution, allowed: Fraction, orders: Loss = INFINITE) -> Bound:
     """The tight bound at that δ; the plain one where no more than a thousandth is gained by it.
 
-    Any δ buys a little ε, also of a loss that is certain: not worth a promise that may fail.
+    orders: what :func:`by_orders` says: of moves that may be of several laws it takes the worst at
+    each order, ``loss`` the worst at each level. Any δ buys a little ε, also of a loss that is
+    certain: not worth a promise that may fail.
 
     >>> less(Bound(1), certain_loss(1), Fraction(1, 10**6))
     Bound(epsilon=Fraction(1, 1), delta=Fraction(0, 1))
     """
-    epsilon = loss.epsilon(allowed)
+    epsilon = min(loss.epsilon(allowed), orders)
     if epsilon is INFINITE or (plain.delta <= allowed and plain.epsilon * _WORTH <= epsilon):
         return plain
     return Bound(epsilon, allowed)
+
+
+def by_orders(divergences: Iterable[Loss], delta: Fraction) -> Loss:
+    """The least ε at that δ that divergences at the orders leave; INFINITE for none.
+
+    >>> by_orders([Fraction(0)] * 11, Fraction(1)), by_orders([Fraction(0)] * 11, Fraction(0))
+    (Fraction(0, 1), INFINITE)
+    """
+    if not delta > 0:
+        return INFINITE
+    spent = log_up(1 / delta, bits=96)  # as the account has it
+    finite = (pair for pair in zip(ORDERS, divergences, strict=False) if pair[1] != INFINITE)
+    return min((_up(rho + spent / (order - 1)) for order, rho in finite), default=INFINITE)
 
 
 def parts_of(note: object, *, edge: str) -> list[tuple[object, Loss]] | None:
@@ -522,14 +548,11 @@ def repeated(
     number = whole(times, name="times", least=1, most=10**6)
     allowed = strict_share(delta, name="delta")
     each = charge_divergences(detail, epsilon=epsilon, delta={})
-    spent = log_up(1 / allowed, bits=96)  # as the account has it
     found = {}
     for edge, one in epsilon.items():
-        finite = [(o, rho) for o, rho in zip(ORDERS, each[edge], strict=True) if rho != INFINITE]
-        shares = (_up(number * rho + spent / (order - 1)) for order, rho in finite)
+        filtered = min(number * one, by_orders([number * rho for rho in each[edge]], allowed))
         loss = charge_loss(detail.get(NOTE), edge=edge, epsilon=one).times(number)
-        planned = min(number * one, loss.epsilon(allowed))
-        found[edge] = Repeated(number * one, min([number * one, *shares]), planned)
+        found[edge] = Repeated(number * one, filtered, min(filtered, loss.epsilon(allowed)))
     return found
 
 
