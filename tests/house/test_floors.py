@@ -425,7 +425,6 @@ PUBLIC = {
         "walk",
         "certified_share",
         "correlation_from_toml",
-        "power_bound",
     ],
     "onesided.accounting": [
         "Bound",
