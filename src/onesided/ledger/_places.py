@@ -13,8 +13,8 @@ from onesided.ledger._store import (
     KIND,
     TABLES,
     create,
-    ensure_current,
     metadata,
+    require_version,
     tables_of,
     version_table_found,
 )
@@ -110,7 +110,7 @@ class FilePlace:
             self._path, kind=KIND, name=self.name, timeout=self._timeout, found=version_table_found
         )
         try:
-            ensure_current(database)
+            require_version(database)
         except BaseException:
             database.close()
             raise
@@ -213,7 +213,7 @@ class PostgresPlace:
                         schemas=tuple(elsewhere),
                     )
                 return None
-        ensure_current(database)
+        require_version(database)
         return database
 
     def make(self) -> None:
