@@ -12,9 +12,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -289,22 +290,25 @@ _UNKNOWN: Final = {
 }
 
 
-class Place(Protocol):
-    """Where a ledger is kept, or will be."""
+class Place(ABC):
+    """Where a ledger is kept, or will be. file: the file that it is in; None if in none."""
 
     name: str
-    file: Path | None
+    file: Path | None = None
 
+    @abstractmethod
     def find(self) -> Database | None:
         """The ledger there, known as one of ours and up to date; None if there is none yet."""
 
+    @abstractmethod
     def make(self) -> None:
         """Make an empty ledger there, unless somebody else just did."""
 
+    @abstractmethod
     def damage(self, connection: Connection) -> str:
         """What the database finds wrong, or that its append-only guards are gone; or ""."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most hold nothing
         """Let go of what :meth:`find` did not hand out."""
 
 

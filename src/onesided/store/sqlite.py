@@ -93,12 +93,6 @@ class SqliteDatabase(Database):
         unknown = ("could not be read or written", "See the cause.")
         return LedgerUnavailableError, *_REASONS.get(code, unknown)
 
-    def damage(self, connection: Connection) -> str:
-        """What SQLite's own integrity check finds; "" for nothing."""
-        with wide(connection):
-            complaint = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
-        return "" if complaint == "ok" else f"SQLite finds: {complaint}"
-
 
 _REASONS: Final = {
     sqlite3.SQLITE_BUSY: IN_USE,
