@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -191,8 +191,7 @@ def charge_loss(
 ) -> LossDistribution:
     """The loss along ``edge`` of a charge of (ε, δ) that says ``note`` of its noise.
 
-    A note that cannot be read, or does not lose exactly the ε that was charged, is not believed:
-    then all that is known is (ε, δ).
+    A note that is not believed tells nothing: then all that is known is (ε, δ).
 
     >>> note = noise_note(Counts(1, 1), {"a -> b": [Shift(rise=0, fall=1)]})
     >>> charge_loss(note, edge="a -> b", epsilon=Fraction(1)).largest
@@ -200,16 +199,27 @@ def charge_loss(
     >>> charge_loss(None, edge="a -> b", epsilon=Fraction(1)).delta(1)
     Fraction(0, 1)
     """
-    parts = None if delta else parts_of(note, edge=edge)
+    if delta:
+        return bound_loss(Bound(epsilon, delta))
+    first, *others = (
+        certain_loss(one) if isinstance(one, Fraction | Infinite) else steps_loss(one)
+        for one in _told(note, edge, epsilon)
+    )
+    return sum(others, first)
+
+
+def _told(note: object, edge: str, epsilon: Loss) -> Iterator[Steps | Loss]:
+    """The steps of a charge of ε along an edge, one for each answer, or ε where no more is known.
+
+    A note that cannot be read, or does not lose exactly the ε that was charged, is not believed.
+    """
+    parts = parts_of(note, edge=edge) if epsilon else None
     if parts is not None and sum((one for _, one in parts), Fraction(0)) == epsilon:
-        total = certain_loss(0)
         for own, one in parts:
-            total = total + charge_loss(own, edge=edge, epsilon=one)
-        return total
-    known = noted(note, edge=edge)
-    if known is not None and not delta and known.epsilon == epsilon:
-        return steps_loss(known)
-    return bound_loss(Bound(epsilon, delta)) if epsilon or delta else certain_loss(0)
+            yield from _told(own, edge, one)
+        return
+    known = noted(note, edge=edge) if epsilon else None
+    yield epsilon if known is None or known.epsilon != epsilon else known
 
 
 def total_of(policy: Policy, charges: Iterable[Charge], *, delta: Number) -> SessionTotal:
@@ -558,14 +568,11 @@ def repeated(
 
 def _along(note: object, edge: str, epsilon: Loss, *, whole: bool) -> tuple[Loss, ...]:
     """One edge. A charge that carries a δ, or a note that says another ε, enters at ε."""
-    at_most = (_up(epsilon),) * len(ORDERS)
-    if not whole or not epsilon:
-        return at_most
-    parts = parts_of(note, edge=edge)
-    if parts is not None and sum((one for _, one in parts), Fraction(0)) == epsilon:
-        return _added(_along(own, edge, one, whole=True) for own, one in parts)
-    known = noted(note, edge=edge)
-    return at_most if known is None or known.epsilon != epsilon else _of_steps(known)
+    known = _told(note, edge, epsilon) if whole else (epsilon,)
+    return _added(
+        (_up(one),) * len(ORDERS) if isinstance(one, Fraction | Infinite) else _of_steps(one)
+        for one in known
+    )
 
 
 @lru_cache(maxsize=1024)
