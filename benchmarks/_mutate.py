@@ -114,7 +114,6 @@ PRICED = {
         "_end",
         "promised",
     ),
-    "onesided.ledger._entry": ("_charged",),
     "onesided.linear._moves": (
         "_Laid.of_points",
         "listed_moves",

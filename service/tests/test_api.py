@@ -128,6 +128,10 @@ def test_a_law_is_planned_asked_and_told_by_who_asks(renyi, service, kind):
     assert charges("ann") == charges("ann", law="pure") == charges("curator", law="pure")
     assert charges("ann") == {"1/20"}
     assert charges("curator") == {"INFINITE"}
+    told = "as the allowance counts ε"
+    assert told in plan("ann")["words"]
+    assert told in plan("ann")["options"][0]["note"]
+    assert told not in plan("ann", law="pure")["words"] + plan("curator")["words"]
     for who, name, pure in (("ann", "hers", True), ("curator", "his", False)):
         told = service.ask(sent(id=name), who)
         assert told.status_code == 200, told.text

@@ -11,8 +11,9 @@ from scipy.optimize import linprog
 
 import onesided as od
 from onesided import bounds, errors
-from onesided.bounds._limits import exp_bounds, growth, short_up
+from onesided.bounds._limits import exp_bounds, short_up
 from onesided.mechanism import AtMost
+from onesided_experiments.bounds import _growth as growth
 
 INF = od.INFINITE
 losses = st.fractions(Fraction(1, 50), 3, max_denominator=50)

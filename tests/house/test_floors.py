@@ -425,7 +425,6 @@ PUBLIC = {
         "walk",
         "certified_share",
         "correlation_from_toml",
-        "power_bound",
     ],
     "onesided.accounting": [
         "Bound",
@@ -442,6 +441,7 @@ PUBLIC = {
         "amplify_replacement",
         "bound_loss",
         "bounds_of",
+        "by_orders",
         "by_way_of_absence",
         "certain_loss",
         "charge_divergences",

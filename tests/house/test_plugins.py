@@ -190,7 +190,9 @@ def test_names_of_a_service_that_is_missing_say_how_to_get_it(tmp_path):
 
 
 def test_bounds_of_papers_that_are_missing_say_how_to_get_them(tmp_path):
-    done = alone("import onesided as od; od.bounds.power_bound; od.bounds.laplace_noise", tmp_path)
+    done = alone(
+        "import onesided as od; od.bounds.certified_share; od.bounds.laplace_noise", tmp_path
+    )
     assert "MissingDependencyError: laplace_noise comes with onesided-experiments" in done.stderr
     assert "pip install onesided-experiments" in done.stderr
 

@@ -1,12 +1,14 @@
 """Files that are not ours, damaged, newer, read-only, moved, or on a full disk."""
 
 import errno
+import fcntl
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -233,6 +235,48 @@ def test_a_ledger_in_use_is_waited_for_only_so_long(filled, open_ledger, open_ac
     other.execute("ROLLBACK")
     other.close()
     assert account.spend({EDGE: "1/10"}, label="count").number == 5
+
+
+def test_a_reader_waits_for_a_commit_only_so_long(filled, open_ledger):
+    ledger = open_ledger(filled, timeout="0.05")
+    other = sqlite3.connect(filled, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(errors.LedgerUnavailableError, match="in use: others held it") as caught:
+        ledger.head()
+    assert "locked" not in str(caught.value)
+    with pytest.raises(errors.LedgerUnavailableError, match="in use"):
+        open_ledger(filled, timeout="0.05")
+    other.close()
+    assert ledger.check().entries == 4
+
+
+def test_a_commit_waits_for_readers_and_is_not_lost(filled, open_ledger, open_account):
+    account = open_account(open_ledger(filled, timeout="0.05"))
+    other = sqlite3.connect(filled, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN")
+    other.execute("SELECT count(*) FROM onesided_entries").fetchone()
+    with pytest.raises(errors.LedgerUnavailableError, match="in use") as caught:
+        account.spend({EDGE: "1/10"}, label="count")
+    assert caught.value.values["outcome"] == "none"
+    reader = threading.Timer(0.3, other.close)
+    patient = open_account(open_ledger(filled), record=False)
+    reader.start()
+    assert patient.spend({EDGE: "1/10"}, label="count").number == 5
+    reader.join()
+
+
+def test_a_writer_steps_back_for_those_who_wait(filled, open_ledger, open_account, monkeypatch):
+    account = open_account(open_ledger(filled))
+    slept = []
+    monkeypatch.setattr("onesided.store.sqlite.time.sleep", slept.append)
+    account.spend({EDGE: "1/10"}, label="count")
+    assert slept == []
+    folder = os.open(filled.parent, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_SH)
+    account.spend({EDGE: "1/10"}, label="count")
+    os.close(folder)  # as when a process that waits is killed
+    account.spend({EDGE: "1/10"}, label="count")
+    assert slept == [0.02]
 
 
 FULL = """

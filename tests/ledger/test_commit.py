@@ -4,6 +4,7 @@ import os
 
 import pytest
 from sqlalchemy import create_engine, event, text
+from sqlalchemy.exc import OperationalError
 
 from onesided import errors
 
@@ -43,6 +44,26 @@ def break_commit(ledger, monkeypatch):
     return breaking
 
 
+@pytest.fixture
+def break_look(ledger, monkeypatch):
+    """Make the second lock from now on fail: that of the look at what became of a commit."""
+    database = ledger._store.database
+    honest = database.lock
+
+    def breaking():
+        locked = []
+
+        def lock(connection):
+            locked.append(connection)
+            if len(locked) == 2:
+                raise OperationalError("lock", None, Exception("the server is gone"))
+            honest(connection)
+
+        monkeypatch.setattr(database, "lock", lock)
+
+    return breaking
+
+
 def test_a_commit_that_landed_is_acknowledged(account, ledger, break_commit):
     break_commit(1, lands=True)
     receipt = account.spend({EDGE: "1/2"}, label="count")
@@ -61,13 +82,29 @@ def test_a_commit_that_did_not_land_is_not(account, ledger, break_commit):
 
 
 @pytest.mark.parametrize("lands", [True, False])
-def test_an_outcome_that_cannot_be_found_out_counts_as_spent(account, ledger, break_commit, lands):
-    break_commit(2, lands=lands)
+def test_an_outcome_that_cannot_be_found_out_counts_as_spent(
+    account, ledger, break_commit, break_look, lands
+):
+    break_commit(1, lands=lands)
+    break_look()
     with pytest.raises(errors.LedgerUnavailableError, match="unknown") as caught:
         account.spend({EDGE: "1/2"}, label="count", release_id="weekly")
     assert caught.value.values == {"outcome": "unknown", "number": 2, "release_id": "weekly"}
     assert "so it counts as spent" in caught.value.reason
     assert len(ledger.entries()) == 1 + lands
+    assert ledger.check().charges == lands
+
+
+@pytest.mark.parametrize("lands", [True, False])
+def test_what_was_seen_under_the_lock_is_final(account, ledger, break_commit, lands):
+    """Letting go of the lock may fail as well."""
+    break_commit(2, lands=lands)
+    if lands:
+        assert account.spend({EDGE: "1/2"}, label="count").number == 2
+    else:
+        with pytest.raises(errors.LedgerUnavailableError) as caught:
+            account.spend({EDGE: "1/2"}, label="count")
+        assert caught.value.values["outcome"] == "none"
     assert ledger.check().charges == lands
 
 
@@ -78,14 +115,15 @@ def test_an_answer_is_settled_the_same_way(account, break_commit):
     assert account.recall("weekly").payload == b"answer"
 
 
-def test_an_answer_that_could_not_be_stored_can_be_stored_again(account, break_commit):
+def test_an_answer_that_could_not_be_stored_can_be_stored_again(account, break_commit, break_look):
     receipt = account.spend({EDGE: "1/2"}, label="count", release_id="weekly")
     break_commit(1, lands=False)
     with pytest.raises(errors.LedgerUnavailableError) as caught:
         account.store(receipt, b"answer", "text/plain")
     assert "store it again before publishing" in caught.value.hint
     assert "Nothing was drawn" not in caught.value.hint
-    break_commit(2, lands=False)
+    break_commit(1, lands=False)
+    break_look()
     with pytest.raises(errors.LedgerUnavailableError, match="whether the answer was stored"):
         account.store(receipt, b"answer", "text/plain")
     account.store(receipt, b"answer", "text/plain")

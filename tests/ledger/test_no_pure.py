@@ -8,7 +8,7 @@ import pytest
 from onesided import errors
 from onesided._numbers import INFINITE, ORDERS
 from onesided.accounting import charge_divergences, noise_note
-from onesided.ledger import Allowance, _entry, balances
+from onesided.ledger import Allowance, _entry
 from onesided.mechanism import GaussianCounts
 from onesided.policy import Shift
 
@@ -116,7 +116,6 @@ def test_reopened_checked_and_recomputed(shared_place, open_ledger, open_account
     account.store(spend(account, release_id="one"), b"x", "text/plain")
     again = open_ledger(shared_place)
     assert again.check(laws=charge_divergences).charges == 1
-    assert balances(again.entries()) == again.balances()
     (entry,) = again.entries(kind="spend")
     assert entry.epsilon == entry.total_epsilon == CHARGE
     assert again.balances()[0].left_after(entry)[0] == account.remaining

@@ -1,4 +1,4 @@
-"""Append-only guards, and the steps from one version to the next."""
+"""Append-only guards, and what loads when."""
 
 import secrets
 import sqlite3
@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import create_engine, make_url
 
 from onesided import errors
-from onesided.ledger import Ledger, _places, _store
+from onesided.ledger import Ledger
 
 EDGE = "sensitive -> open"
 
@@ -197,66 +197,6 @@ def test_a_row_that_postgres_drops_is_no_charge(postgres_place, open_account, st
             account.spend({EDGE: "1/10"}, label="count")
         with pytest.raises(errors.TamperedLedgerError, match="not its own"):
             ledger.check()
-
-
-@pytest.fixture
-def connection():
-    engine = create_engine("sqlite://")
-    with engine.begin() as opened:
-        _store.create(opened, (*_store.tables_of(opened.dialect), *_places.GUARDS))
-        yield opened
-    engine.dispose()
-
-
-def test_steps_run_in_order_once(connection):
-    ran = []
-    steps = {1: lambda _: ran.append(1), 2: lambda _: ran.append(2)}
-    assert _store.upgrade(connection, steps=steps, target=3) == 2
-    assert _store.upgrade(connection, steps=steps, target=3) == 0
-    assert ran == [1, 2]
-    assert _store.found_version(connection) == 3
-
-
-def test_a_store_newer_than_its_steps_is_refused(connection):
-    _store.upgrade(connection, steps={1: lambda _: None}, target=2)
-    with pytest.raises(errors.LedgerFormatError, match="version 2"):
-        _store.upgrade(connection)
-
-
-def test_every_version_has_its_step():
-    assert sorted(_store.STEPS) == list(range(1, _store.VERSION))
-
-
-def fail(_):
-    raise RuntimeError("half way")
-
-
-def test_a_failing_step_leaves_the_ledger_as_it_was(filled, monkeypatch):
-    before = filled.read_bytes()
-    monkeypatch.setattr(_store, "VERSION", 3)
-    monkeypatch.setattr(
-        _store.upgrade, "__kwdefaults__", {"steps": {1: widen, 2: fail}, "target": 3}
-    )
-    with pytest.raises(RuntimeError, match="half way"):
-        Ledger.open(filled)
-    assert filled.read_bytes() == before
-
-
-def widen(connection):
-    connection.exec_driver_sql("CREATE TABLE onesided_extra (word TEXT)")
-
-
-def test_opening_an_older_ledger_upgrades_it(filled, monkeypatch, open_account):
-    with monkeypatch.context() as later:
-        later.setattr(_store, "VERSION", 2)
-        later.setattr(_store.upgrade, "__kwdefaults__", {"steps": {1: widen}, "target": 2})
-        with Ledger.open(filled) as ledger:
-            with ledger._store.database.transaction(write=False) as connection:
-                assert _store.found_version(connection) == 2
-            open_account(ledger).spend({EDGE: "1/10"}, label="after the upgrade")
-            assert ledger.check().charges == 2
-    with pytest.raises(errors.LedgerFormatError, match="version 2"):
-        Ledger.open(filled)
 
 
 LIGHT = """

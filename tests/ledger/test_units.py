@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from onesided import errors
-from onesided.ledger import Ledger, Unit, balances
+from onesided.ledger import Ledger, Unit
 
 DATA = Path(__file__).parent / "data"
 EDGE = "sensitive -> open"
@@ -152,7 +152,6 @@ def test_a_ledger_of_0_1_0_is_read_and_charged(old):
     assert held.unit == PERSON
     assert ledger.check().charges == 4
     assert [balance.units for balance in ledger.balances()] == [{PERSON}]
-    assert ledger.balances() == balances(ledger.entries())
     assert held.recall("weekly").payload.startswith(b'{"about":')
     with pytest.raises(errors.ReleaseExistsError, match="no answer is stored"):
         held.recall("lost")
@@ -165,7 +164,6 @@ def test_a_ledger_of_0_1_0_is_read_and_charged(old):
     assert ledger.check().charges == 5
     assert ledger.accounts()[0].unit == PERSON
     assert [entry.unit for entry in ledger.entries()][-3:] == [None, PERSON, PERSON]
-    assert ledger.balances() == balances(ledger.entries())
 
 
 def test_rows_of_0_1_0(old):
@@ -197,7 +195,7 @@ def test_a_charge_for_another_unit_written_by_hand_is_found(open_account):
     with Ledger.open() as ledger:
         open_account(ledger, unit=PERSON).spend({EDGE: "1/10"}, label="persons")
         forged = open_account(ledger, record=False, unit=PERSON)
-        object.__setattr__(forged._terms, "unit", ROW)
+        object.__setattr__(forged.terms, "unit", ROW)
         forged._opening = ledger._store.read(lambda view: view.at(1))
         forged.spend({EDGE: "1/10"}, label="rows")
         with pytest.raises(errors.TamperedLedgerError, match="another unit") as caught:

@@ -10,7 +10,7 @@ import pytest
 import onesided as od
 from onesided import errors, policy
 from onesided.accounting import charge_divergences
-from onesided.ledger import Cohorts, _account, _entry
+from onesided.ledger import Cohorts, _account, _entry, _terms
 
 FIRST_TWO = od.Calendar("day", max_cohorts=2, complete=True)
 DAYS = [dt.date(2026, 1, day) for day in range(1, 6)]
@@ -376,7 +376,7 @@ def test_budgets_that_grow_are_kept_by_sessions_of_any_ledger(place, monkeypatch
     def at(days):
         day = DAYS[0] + dt.timedelta(days=days)
         told = f"{day}T12:00:00.000000+00:00"
-        for module in (_account, _entry):
+        for module in (_account, _entry, _terms):
             monkeypatch.setattr(module, "now", lambda: told)
 
     at(0)

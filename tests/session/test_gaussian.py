@@ -45,6 +45,20 @@ def test_a_hundred_groups_have_a_deviation_of_54_in_place_of_141():
     assert listed.question == count("gaussian")
 
 
+def test_a_pure_account_says_what_it_keeps_the_planner_from():
+    def kept_from(asked, policy=None):
+        pure = session(policy, delta_budget=0, accounting="pure")
+        options = pure.plan(asked).options
+        return [one for one in options if one.name == 'GaussianCounts, law="gaussian"']
+
+    (told,) = kept_from(od.Count(**MANY, epsilon=1))
+    assert told.error == session().plan(count("gaussian")).standard_deviation
+    assert "as this account adds ε" in told.note
+    assert told.question is None
+    assert kept_from(count("pure")) == kept_from(od.Count(epsilon=1)) == []
+    assert kept_from(od.Count(**MANY, epsilon=1), od.policy.removal_only()) == []
+
+
 @pytest.mark.parametrize("epsilon", [1, "1/4", "1/10", "1/100", "1/1000"])
 @pytest.mark.parametrize("groups", [1, 2, 7, 100])
 @pytest.mark.parametrize("policy", ["unbounded", "bounded", "sensitive", "weighted"])

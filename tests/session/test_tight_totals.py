@@ -9,6 +9,7 @@ import onesided as od
 from onesided import accounting as acc
 from onesided.mechanism import Sums
 from onesided.noise import NotPrivateSeededNoise
+from onesided.numbers import INFINITE
 from onesided.policy import Shift
 
 PAY = pl.DataFrame({"pay": [20, 30, 40]})
@@ -82,3 +83,26 @@ def test_sums_fit_a_renyi_account_like_counts():
     asked = session(delta_budget="1/1000000", budget=1, accounting="renyi")
     assert [asked.plan(one).times for one in (SUM, od.Count(epsilon="1/100"))] == [351, 350]
     assert asked.plan(MEAN).times > 350
+
+
+@pytest.mark.parametrize("policy", [od.policy.unbounded, od.policy.bounded])
+def test_a_plan_loses_no_more_than_the_filter_that_holds_it(policy):
+    """Two phases that a move may take in several ways: the worst at each level is 1.117 here."""
+    bins = {"bins": list(range(0, 101, 10)), "method": "dawa", "epsilon": "1/40"}
+    asked = session(policy(), delta_budget="1/1000000", budget=1, accounting="renyi")
+    plan = asked.plan(od.session.Histogram("pay", **bins))
+    given = {"delta": plan.delta, "divergences": plan.divergences, "label": "cells"}
+    for _ in range(plan.times):
+        asked.account.spend(plan.charge, **given, detail={acc.NOTE: plan.noise})
+    assert Fraction(7, 10) < asked.total(delta="1/1000000").tight.headline <= 1
+    entries = asked.ledger.entries(kind="spend")
+    assert acc.total_of(asked.policy, entries, delta="1/1000000").tight.headline <= 1
+
+
+def test_divergences_at_no_delta_promise_nothing():
+    two = acc.divergences(acc.two_way_loss("1/10", "1/10"))
+    assert acc.by_orders(two, Fraction(0)) is INFINITE
+    assert acc.by_orders(two, Fraction(-1, 2)) is INFINITE
+    assert acc.by_orders([INFINITE] * 11, Fraction(1, 2)) is INFINITE
+    loose = acc.by_orders(two, Fraction(1, 10**6))
+    assert acc.two_way_loss("1/10", "1/10").delta(loose) <= Fraction(1, 10**6)

@@ -14,18 +14,16 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from onesided.bounds import power_bound
 from onesided.bounds.kit import (
     exact,
     exp_bounds,
     exp_neg,
-    growth,
+    exp_up,
     log_up,
     non_negative,
     probability,
     share_below_one,
     short_up,
-    steps,
 )
 from onesided.errors import ParameterError, PolicyError
 from onesided.numbers import INFINITE, Infinite, Loss, Number, positive, strict_share, whole
@@ -35,9 +33,9 @@ from onesided_experiments.sampled_noise import Enclosure, SampledNoise
 __all__ = [
     "Enclosure", "NoiseAccuracy", "SampledNoise", "attainable_power", "delta_needed_dp",
     "epsilon_needed_adp", "epsilon_needed_dp", "exclusion_freedom", "exponential_noise",
-    "geometric_matrix", "laplace_error", "laplace_noise", "post_processing", "sampling_crossing",
-    "sampling_error", "sampling_loses", "suppress_freedom", "true_positive_adp",
-    "true_positive_dp", "virtual_power",
+    "geometric_matrix", "laplace_error", "laplace_noise", "post_processing", "power_bound",
+    "sampling_crossing", "sampling_error", "sampling_loses", "suppress_freedom",
+    "true_positive_adp", "true_positive_dp", "virtual_power",
 ]  # fmt: skip
 
 Correction = Literal["none", "mean", "median"]
@@ -108,7 +106,103 @@ def virtual_power(
     return power_bound(alpha, epsilon=epsilon, delta=delta, to_false=to_false)
 
 
-# How often an answer can be certain, and what that needs; both paths: onesided.bounds._limits.
+# How often an answer can be certain: limits that no mechanism can pass.
+#
+# A decision ``q`` is asked of data ``X`` on which it is True. A mechanism is ``(q, alpha,
+# beta)``-one-sided when some set ``S`` of outputs has probability at least ``beta`` on ``X`` and
+# less than ``alpha`` on every data set where ``q`` is False (ADP-2022, Definition II.6). With
+# ``alpha = 0`` the answer "in S" is never wrong, and ``beta`` is the power.
+#
+# Direction. Two kinds of paths limit ``beta``, and they must not be mixed up:
+#
+# * ``to_false``: the fewest moves *from* ``X`` *to* a data set where ``q`` is False. ``X`` must be
+#   able to pass as that, so what is rare there is rare here: ``beta <= alpha e^(k ε) + δ Σ``.
+# * ``from_false``: the fewest moves *to* ``X`` *from* a data set where ``q`` is False. That must
+# be
+#   able to pass as ``X``, so the outputs outside S, nearly certain there, are likely here:
+#   ``1 - alpha <= e^(k ε) (1 - beta) + δ Σ``.
+#
+# Under symmetric privacy both paths exist and are equally long. Under an asymmetric policy only
+# ``from_false`` may exist; INFINITE says that there is no path. ADP-2021 (Definition 14, Theorem 9)
+# and ADP-2022 (Proposition IV.7) print the second bound for the first path: erratum 4 of
+# docs/bounds.md.
+#
+# Rounding: powers and needs are rounded up, by less than one part in 2^60.
+
+_ONE = Fraction(1)
+_MOST_STEPS = 10**6
+_SMALLEST = Fraction(1, 2**2048)
+
+
+def _path(value: object, *, name: str) -> int | Infinite:
+    """A number of moves: whole, from 1 to 10^6, or INFINITE where no path leads.
+
+    Errors: ParameterError for anything else, NaN included.
+    """
+    if isinstance(value, Infinite):
+        return value
+    return whole(value, name=name, least=1, most=_MOST_STEPS)
+
+
+def _growth(epsilon: Fraction, count: int) -> tuple[Fraction, Loss]:
+    """``(low, high)`` of ``1 + e^ε + ... + e^((count - 1) ε)``: what a δ grows to over a path."""
+    if epsilon == 0:
+        return Fraction(count), Fraction(count)
+    loss = max(epsilon, _SMALLEST)
+    (low, high), (below, above) = exp_bounds(loss * count), exp_bounds(loss)
+    if isinstance(high, Infinite) or isinstance(above, Infinite):
+        # The largest term alone is a lower bound.
+        return exp_bounds(loss * (count - 1))[0], INFINITE
+    if loss != epsilon:
+        return Fraction(count), (high - 1) / (below - 1)
+    return max(Fraction(count), (low - 1) / (above - 1)), (high - 1) / (below - 1)
+
+
+def power_bound(
+    alpha: Number,
+    *,
+    epsilon: Number,
+    delta: Number = 0,
+    to_false: int | Infinite = INFINITE,
+    from_false: int | Infinite = INFINITE,
+) -> Fraction:
+    """The most power ``beta`` that any mechanism can have, from both kinds of paths.
+
+    epsilon, delta: what each move of either path costs. At most 1.
+    Source: the two inequalities of this module; ADP-2022 (5), (8) and Proposition IV.7.
+    Errors: ParameterError for NaN, a negative ε, δ or alpha outside [0, 1] and paths below 1.
+
+    >>> power_bound(0, epsilon=1, to_false=5)
+    Fraction(0, 1)
+    >>> round(float(power_bound(0, epsilon=1, from_false=5)), 4)
+    0.9933
+    """
+    wrong = probability(alpha, name="alpha")
+    loss, slack = non_negative(epsilon, name="epsilon"), probability(delta, name="delta")
+    here, back = _path(to_false, name="to_false"), _path(from_false, name="from_false")
+    best = _ONE
+    if not isinstance(here, Infinite):
+        best = min(best, _grown(wrong, loss, slack, here))
+    if not isinstance(back, Infinite):
+        hidden = max(Fraction(0), 1 - wrong - _times(slack, _growth(loss, back)[1]))
+        best = min(best, short_up(1 - exp_bounds(-loss * back)[0] * hidden))
+    return best
+
+
+def _grown(wrong: Fraction, loss: Fraction, slack: Fraction, path: int) -> Fraction:
+    """``alpha e^(k ε) + δ Σ``, rounded up; at most 1."""
+    total = _times(wrong, exp_up(loss * path)) + _times(slack, _growth(loss, path)[1])
+    return min(_ONE, short_up(total))
+
+
+def _times(share: Fraction, factor: Loss) -> Fraction:
+    """``share * factor``; 1 stands for anything above 1, INFINITE included."""
+    if share == 0:
+        return share
+    return _ONE if isinstance(factor, Infinite) else min(_ONE, share * factor)
+
+
+# What a certain answer needs.
 
 
 def true_positive_dp(*, epsilon: Number, delta: Number, to_false: int | Infinite) -> Fraction:
@@ -145,7 +239,7 @@ def epsilon_needed_dp(alpha: Number, beta: Number, *, to_false: int | Infinite) 
     INFINITE
     """
     wrong, power = probability(alpha, name="alpha"), probability(beta, name="beta")
-    path = steps(to_false, name="to_false")
+    path = _path(to_false, name="to_false")
     if power <= wrong or isinstance(path, Infinite):
         return Fraction(0)
     return INFINITE if wrong == 0 else log_up(power / wrong, bits=96) / path
@@ -162,11 +256,11 @@ def delta_needed_dp(
     Fraction(1, 2)
     """
     wrong, power = probability(alpha, name="alpha"), probability(beta, name="beta")
-    loss, path = non_negative(epsilon, name="epsilon"), steps(to_false, name="to_false")
+    loss, path = non_negative(epsilon, name="epsilon"), _path(to_false, name="to_false")
     if isinstance(path, Infinite):
         return Fraction(0)
     short = power - wrong * exp_bounds(loss * path)[0]
-    return short_up(short / growth(loss, path)[0]) if short > 0 else Fraction(0)
+    return short_up(short / _growth(loss, path)[0]) if short > 0 else Fraction(0)
 
 
 def epsilon_needed_adp(alpha: Number, beta: Number, *, from_false: int | Infinite) -> Loss:
@@ -178,7 +272,7 @@ def epsilon_needed_adp(alpha: Number, beta: Number, *, from_false: int | Infinit
     0.6931
     """
     wrong, power = share_below_one(alpha, name="alpha"), probability(beta, name="beta")
-    path = steps(from_false, name="from_false")
+    path = _path(from_false, name="from_false")
     if power <= wrong or isinstance(path, Infinite):
         return Fraction(0)
     return INFINITE if power == 1 else log_up((1 - wrong) / (1 - power), bits=96) / path
@@ -205,7 +299,7 @@ def attainable_power(
     """
     share = probability(alpha, name="alpha")
     loss, slack = non_negative(epsilon, name="epsilon"), probability(delta, name="delta")
-    path = steps(to_false, name="to_false")
+    path = _path(to_false, name="to_false")
     if isinstance(path, Infinite):
         return Fraction(1)
     rate, shrink = exp_bounds(loss)[1], exp_bounds(-loss)[0]

@@ -6,7 +6,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Annotated, Any, Final
 
@@ -16,7 +16,7 @@ from fastapi.routing import APIRoute
 
 import onesided
 from onesided.errors import ParameterError
-from onesided.numbers import text
+from onesided.numbers import INFINITE, text
 from onesided.session import Plan, Several, Suggestion, question_to_json, release_to_json
 from onesided.session.kit import rehearse
 from onesided_service._accuracy import accurate, half_width, sought
@@ -461,12 +461,17 @@ def seen(service: Service, person: Person) -> list[dict[str, Any]]:
     return [{"name": one.name, "title": one.title, "open": one.open} for one in every]
 
 
+_PURE_TAKEN: Final = 'law="pure" is taken, as the allowance counts ε'
+
+
 def planned(service: Service, found: Dataset, person: Person, body: object) -> dict[str, Any]:
     """A plan as JSON. Errors: as the library's, from public facts alone."""
     session = found.opened()
-    question, _ = asked_in(body, session, found.config)
-    question = service.asking.allowed(person, found, question)
+    asked, _ = asked_in(body, session, found.config)
+    question = service.asking.allowed(person, found, asked)
     plan = session.plan(question)
+    if question != asked and INFINITE in session.plan(asked).charge.values():
+        plan = replace(plan, why=f"{plan.why}; {_PURE_TAKEN}")
     rehearse(session, question)  # what the ask would refuse, the price does
     return plan_document(plan, question, found, service.clock)
 

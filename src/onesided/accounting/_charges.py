@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -191,8 +191,7 @@ def charge_loss(
 ) -> LossDistribution:
     """The loss along ``edge`` of a charge of (ε, δ) that says ``note`` of its noise.
 
-    A note that cannot be read, or does not lose exactly the ε that was charged, is not believed:
-    then all that is known is (ε, δ).
+    A note that is not believed tells nothing: then all that is known is (ε, δ).
 
     >>> note = noise_note(Counts(1, 1), {"a -> b": [Shift(rise=0, fall=1)]})
     >>> charge_loss(note, edge="a -> b", epsilon=Fraction(1)).largest
@@ -200,16 +199,27 @@ def charge_loss(
     >>> charge_loss(None, edge="a -> b", epsilon=Fraction(1)).delta(1)
     Fraction(0, 1)
     """
-    parts = None if delta else parts_of(note, edge=edge)
+    if delta:
+        return bound_loss(Bound(epsilon, delta))
+    first, *others = (
+        certain_loss(one) if isinstance(one, Fraction | Infinite) else steps_loss(one)
+        for one in _told(note, edge, epsilon)
+    )
+    return sum(others, first)
+
+
+def _told(note: object, edge: str, epsilon: Loss) -> Iterator[Steps | Loss]:
+    """The steps of a charge of ε along an edge, one for each answer, or ε where no more is known.
+
+    A note that cannot be read, or does not lose exactly the ε that was charged, is not believed.
+    """
+    parts = parts_of(note, edge=edge) if epsilon else None
     if parts is not None and sum((one for _, one in parts), Fraction(0)) == epsilon:
-        total = certain_loss(0)
         for own, one in parts:
-            total = total + charge_loss(own, edge=edge, epsilon=one)
-        return total
-    known = noted(note, edge=edge)
-    if known is not None and not delta and known.epsilon == epsilon:
-        return steps_loss(known)
-    return bound_loss(Bound(epsilon, delta)) if epsilon or delta else certain_loss(0)
+            yield from _told(own, edge, one)
+        return
+    known = noted(note, edge=edge) if epsilon else None
+    yield epsilon if known is None or known.epsilon != epsilon else known
 
 
 def total_of(policy: Policy, charges: Iterable[Charge], *, delta: Number) -> SessionTotal:
@@ -224,9 +234,13 @@ def total_of(policy: Policy, charges: Iterable[Charge], *, delta: Number) -> Ses
     """
     allowed = probability(delta, name="delta")
     held = Charged.grouped(policy, charges)
-    tight = {name: less(held.plain(name), held.loss(name), allowed) for name in held.alike}
-    plain = guarantee(policy, {name: held.plain(name) for name in held.alike})
-    return SessionTotal(plain=plain, tight=guarantee(policy, tight), charges=held.count)
+    added = {name: held.plain(name) for name in held.alike}
+    tight = {}
+    for name, plain in added.items():
+        orders = by_orders(held.divergences(name), allowed - plain.delta)
+        tight[name] = less(plain, held.loss(name), allowed, orders)
+    told = (guarantee(policy, some) for some in (added, tight))
+    return SessionTotal(plain=next(told), tight=next(told), charges=held.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,22 +291,44 @@ class Charged:
             laws[charge_loss(self.notes[key], edge=edge, epsilon=epsilon, delta=delta)] += count
         return _composed(tuple(laws.items()))
 
+    def divergences(self, edge: str) -> tuple[Loss, ...]:
+        """D_α along that edge of all together, but for what they carry as a δ."""
+        return _added(
+            tuple(count * one for one in _along(self.notes[key], edge, epsilon, whole=not delta))
+            for (key, epsilon, delta), count in self.alike[edge].items()
+        )
+
 
 _composed = lru_cache(maxsize=4)(composed)  # the way back often has the same ones
 
 
-def less(plain: Bound, loss: LossDistribution, allowed: Fraction) -> Bound:
+def less(plain: Bound, loss: LossDistribution, allowed: Fraction, orders: Loss = INFINITE) -> Bound:
     """The tight bound at that δ; the plain one where no more than a thousandth is gained by it.
 
-    Any δ buys a little ε, also of a loss that is certain: not worth a promise that may fail.
+    orders: what :func:`by_orders` says: of moves that may be of several laws it takes the worst at
+    each order, ``loss`` the worst at each level. Any δ buys a little ε, also of a loss that is
+    certain: not worth a promise that may fail.
 
     >>> less(Bound(1), certain_loss(1), Fraction(1, 10**6))
     Bound(epsilon=Fraction(1, 1), delta=Fraction(0, 1))
     """
-    epsilon = loss.epsilon(allowed)
+    epsilon = min(loss.epsilon(allowed), orders)
     if epsilon is INFINITE or (plain.delta <= allowed and plain.epsilon * _WORTH <= epsilon):
         return plain
     return Bound(epsilon, allowed)
+
+
+def by_orders(divergences: Iterable[Loss], delta: Fraction) -> Loss:
+    """The least ε at that δ that divergences at the orders leave; INFINITE for none.
+
+    >>> by_orders([Fraction(0)] * 11, Fraction(1)), by_orders([Fraction(0)] * 11, Fraction(0))
+    (Fraction(0, 1), INFINITE)
+    """
+    if not delta > 0:
+        return INFINITE
+    spent = log_up(1 / delta, bits=96)  # as the account has it
+    finite = (pair for pair in zip(ORDERS, divergences, strict=False) if pair[1] != INFINITE)
+    return min((_up(rho + spent / (order - 1)) for order, rho in finite), default=INFINITE)
 
 
 def parts_of(note: object, *, edge: str) -> list[tuple[object, Loss]] | None:
@@ -522,27 +558,21 @@ def repeated(
     number = whole(times, name="times", least=1, most=10**6)
     allowed = strict_share(delta, name="delta")
     each = charge_divergences(detail, epsilon=epsilon, delta={})
-    spent = log_up(1 / allowed, bits=96)  # as the account has it
     found = {}
     for edge, one in epsilon.items():
-        finite = [(o, rho) for o, rho in zip(ORDERS, each[edge], strict=True) if rho != INFINITE]
-        shares = (_up(number * rho + spent / (order - 1)) for order, rho in finite)
+        filtered = min(number * one, by_orders([number * rho for rho in each[edge]], allowed))
         loss = charge_loss(detail.get(NOTE), edge=edge, epsilon=one).times(number)
-        planned = min(number * one, loss.epsilon(allowed))
-        found[edge] = Repeated(number * one, min([number * one, *shares]), planned)
+        found[edge] = Repeated(number * one, filtered, min(filtered, loss.epsilon(allowed)))
     return found
 
 
 def _along(note: object, edge: str, epsilon: Loss, *, whole: bool) -> tuple[Loss, ...]:
     """One edge. A charge that carries a δ, or a note that says another ε, enters at ε."""
-    at_most = (_up(epsilon),) * len(ORDERS)
-    if not whole or not epsilon:
-        return at_most
-    parts = parts_of(note, edge=edge)
-    if parts is not None and sum((one for _, one in parts), Fraction(0)) == epsilon:
-        return _added(_along(own, edge, one, whole=True) for own, one in parts)
-    known = noted(note, edge=edge)
-    return at_most if known is None or known.epsilon != epsilon else _of_steps(known)
+    known = _told(note, edge, epsilon) if whole else (epsilon,)
+    return _added(
+        (_up(one),) * len(ORDERS) if isinstance(one, Fraction | Infinite) else _of_steps(one)
+        for one in known
+    )
 
 
 @lru_cache(maxsize=1024)

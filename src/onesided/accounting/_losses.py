@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
@@ -364,40 +364,23 @@ def worst_of(choices: Sequence[LossDistribution]) -> LossDistribution:
     """
     if not choices:
         raise ParameterError("There is nothing to choose from.", hint="Give at least one.")
-    best = choices[0]
-    for other in choices[1:]:
-        best = _worse(best, other)
-    return best
+    if len(set(choices)) == 1:
+        return choices[0]
+    masses = [dict(_points(one)) for one in choices]
+    reached = [one.infinite for one in choices]
+    above = lost = max(reached)
+    found: dict[Fraction, Fraction] = {}
+    for level in sorted(set().union(*masses), reverse=True):
+        reached = [mass + own.get(level, 0) for mass, own in zip(reached, masses, strict=True)]
+        if max(reached) > above:
+            found[level] = Fraction(max(reached) - above, UNIT)
+            above = max(reached)
+    return from_losses(found, Fraction(lost, UNIT))
 
 
-def _worse(one: LossDistribution, two: LossDistribution) -> LossDistribution:
-    levels = sorted({*_points(one), *_points(two)})
-    if not levels:
-        return one if one.infinite >= two.infinite else two
-    above = max(one.infinite, two.infinite)
-    masses: dict[Fraction, Fraction] = {}
-    lost = Fraction(above, UNIT)
-    tails = [_tails(one, levels), _tails(two, levels)]
-    for level, mine, theirs in zip(reversed(levels), *map(reversed, tails), strict=True):
-        reached = max(mine, theirs)
-        if reached > above:
-            masses[level] = Fraction(reached - above, UNIT)
-            above = reached
-    return from_losses(masses or {levels[0]: Fraction(0)}, lost)
-
-
-def _points(one: LossDistribution) -> list[Fraction]:
-    return [one.start + i * one.step for i, mass in enumerate(one.masses) if mass]
-
-
-def _tails(one: LossDistribution, levels: Sequence[Fraction]) -> list[int]:
-    """The probability of losing at least each level, infinity included."""
-    mass = dict(zip(_points(one), [m for m in one.masses if m], strict=True))
-    tails, total = [], one.infinite
-    for level in reversed(levels):
-        total += mass.get(level, 0)
-        tails.append(total)
-    return tails[::-1]
+def _points(one: LossDistribution) -> Iterator[tuple[Fraction, int]]:
+    """Each loss that has a chance, and its mass."""
+    return ((one.start + i * one.step, mass) for i, mass in enumerate(one.masses) if mass)
 
 
 def _regrid(one: LossDistribution, step: Fraction) -> LossDistribution:

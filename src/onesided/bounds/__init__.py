@@ -7,18 +7,18 @@ from typing import Any, Final
 
 from onesided._plugins import from_part
 from onesided.bounds._correlated import Correlation, correlation_from_toml, household, walk
-from onesided.bounds._limits import certified_share, power_bound
+from onesided.bounds._limits import certified_share
 
 __all__ = [
-    "Correlation", "certified_share", "correlation_from_toml", "household", "power_bound", "walk",
+    "Correlation", "certified_share", "correlation_from_toml", "household", "walk",
 ]  # fmt: skip
 
 _OF_PAPERS: Final = (
     "Enclosure", "NoiseAccuracy", "SampledNoise", "attainable_power", "delta_needed_dp",
     "epsilon_needed_adp", "epsilon_needed_dp", "exclusion_freedom", "exponential_noise",
-    "geometric_matrix", "laplace_error", "laplace_noise", "post_processing", "sampling_crossing",
-    "sampling_error", "sampling_loses", "suppress_freedom", "true_positive_adp",
-    "true_positive_dp", "virtual_power",
+    "geometric_matrix", "laplace_error", "laplace_noise", "post_processing", "power_bound",
+    "sampling_crossing", "sampling_error", "sampling_loses", "suppress_freedom",
+    "true_positive_adp", "true_positive_dp", "virtual_power",
 )  # fmt: skip
 
 

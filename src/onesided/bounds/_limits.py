@@ -29,8 +29,6 @@ _BITS: Final = 128
 _DIGITS: Final = 96
 # Beyond this e^x is taken as INFINITE and e^-x as 0 from below: 10^889 decides nothing.
 _LARGEST: Final = 2048
-_SMALLEST: Final = Fraction(1, 2**2048)
-MOST_STEPS: Final = 10**6
 
 
 def exp_neg(size: Fraction) -> tuple[Fraction, Fraction]:
@@ -88,56 +86,6 @@ def _short(number: Fraction, *, up: bool) -> Fraction:
     return cut / Fraction(2) ** places
 
 
-def steps(value: object, *, name: str) -> int | Infinite:
-    """A number of moves: whole, from 1 to 10^6, or INFINITE where no path leads.
-
-    Errors: ParameterError for anything else, NaN included.
-    """
-    if isinstance(value, Infinite):
-        return value
-    return whole(value, name=name, least=1, most=MOST_STEPS)
-
-
-def growth(epsilon: Fraction, count: int) -> tuple[Fraction, Loss]:
-    """``(low, high)`` of ``1 + e^ε + ... + e^((count - 1) ε)``: what a δ grows to over a path."""
-    if epsilon == 0:
-        return Fraction(count), Fraction(count)
-    loss = max(epsilon, _SMALLEST)
-    (low, high), (below, above) = exp_bounds(loss * count), exp_bounds(loss)
-    if isinstance(high, Infinite) or isinstance(above, Infinite):
-        # The largest term alone is a lower bound.
-        return exp_bounds(loss * (count - 1))[0], INFINITE
-    if loss != epsilon:
-        return Fraction(count), (high - 1) / (below - 1)
-    return max(Fraction(count), (low - 1) / (above - 1)), (high - 1) / (below - 1)
-
-
-# How often an answer can be certain: limits that no mechanism can pass.
-#
-# A decision ``q`` is asked of data ``X`` on which it is True. A mechanism is ``(q, alpha,
-# beta)``-one-sided when some set ``S`` of outputs has probability at least ``beta`` on ``X`` and
-# less than ``alpha`` on every data set where ``q`` is False (ADP-2022, Definition II.6). With
-# ``alpha = 0`` the answer "in S" is never wrong, and ``beta`` is the power.
-#
-# Direction. Two kinds of paths limit ``beta``, and they must not be mixed up:
-#
-# * ``to_false``: the fewest moves *from* ``X`` *to* a data set where ``q`` is False. ``X`` must be
-#   able to pass as that, so what is rare there is rare here: ``beta <= alpha e^(k ε) + δ Σ``.
-# * ``from_false``: the fewest moves *to* ``X`` *from* a data set where ``q`` is False. That must
-# be
-#   able to pass as ``X``, so the outputs outside S, nearly certain there, are likely here:
-#   ``1 - alpha <= e^(k ε) (1 - beta) + δ Σ``.
-#
-# Under symmetric privacy both paths exist and are equally long. Under an asymmetric policy only
-# ``from_false`` may exist; INFINITE says that there is no path. ADP-2021 (Definition 14, Theorem 9)
-# and ADP-2022 (Proposition IV.7) print the second bound for the first path: erratum 4 of
-# docs/bounds.md.
-#
-# Rounding: powers and needs are rounded up, by less than one part in 2^60.
-
-ONE = Fraction(1)
-
-
 def share_below_one(value: object, *, name: str) -> Fraction:
     """A share in [0, 1).
 
@@ -150,50 +98,6 @@ def share_below_one(value: object, *, name: str) -> Fraction:
     raise ParameterError(
         f"{name} must be below 1, got {value!r}.", hint="Give a share in [0, 1).", value=value
     )
-
-
-def power_bound(
-    alpha: Number,
-    *,
-    epsilon: Number,
-    delta: Number = 0,
-    to_false: int | Infinite = INFINITE,
-    from_false: int | Infinite = INFINITE,
-) -> Fraction:
-    """The most power ``beta`` that any mechanism can have, from both kinds of paths.
-
-    epsilon, delta: what each move of either path costs. At most 1.
-    Source: the two inequalities of this module; ADP-2022 (5), (8) and Proposition IV.7.
-    Errors: ParameterError for NaN, a negative ε, δ or alpha outside [0, 1] and paths below 1.
-
-    >>> power_bound(0, epsilon=1, to_false=5)
-    Fraction(0, 1)
-    >>> round(float(power_bound(0, epsilon=1, from_false=5)), 4)
-    0.9933
-    """
-    wrong = probability(alpha, name="alpha")
-    loss, slack = non_negative(epsilon, name="epsilon"), probability(delta, name="delta")
-    here, back = steps(to_false, name="to_false"), steps(from_false, name="from_false")
-    best = ONE
-    if not isinstance(here, Infinite):
-        best = min(best, _grown(wrong, loss, slack, here))
-    if not isinstance(back, Infinite):
-        hidden = max(Fraction(0), 1 - wrong - _times(slack, growth(loss, back)[1]))
-        best = min(best, short_up(1 - exp_bounds(-loss * back)[0] * hidden))
-    return best
-
-
-def _grown(wrong: Fraction, loss: Fraction, slack: Fraction, path: int) -> Fraction:
-    """``alpha e^(k ε) + δ Σ``, rounded up; at most 1."""
-    total = _times(wrong, exp_up(loss * path)) + _times(slack, growth(loss, path)[1])
-    return min(ONE, short_up(total))
-
-
-def _times(share: Fraction, factor: Loss) -> Fraction:
-    """``share * factor``; 1 stands for anything above 1, INFINITE included."""
-    if share == 0:
-        return share
-    return ONE if isinstance(factor, Infinite) else min(ONE, share * factor)
 
 
 # How often many counts can be certified at once: a limit that no mechanism can pass.

@@ -321,7 +321,7 @@ def _bars(account: Balance, *, width: int) -> Table:
         pure = True
     rows = [(f"{edge}{at[edge]}", used[edge], limit) for edge, limit in account.budget.items()]
     if not pure:  # the part of δ that is kept for charges that carry one
-        lost = account.total.delta
+        lost = dict(account.total.delta)
         deltas = {edge: some + account.delta_remaining[edge] for edge, some in lost.items()}
     rows += [
         (f"δ{'' if pure else ' of charges'}, {edge}", lost[edge], limit)

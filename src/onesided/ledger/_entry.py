@@ -7,18 +7,18 @@ import datetime as dt
 import hashlib
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Final, Protocol, Self, cast
+from typing import Final, Self, cast
 
 from onesided._english import a
-from onesided._numbers import ORDER_UNIT, Loss, shown
+from onesided._numbers import ORDER_UNIT, Loss
 from onesided.errors import LedgerFormatError, ParameterError, TamperedLedgerError
 from onesided.ledger import _amounts
 from onesided.ledger._amounts import Amounts
-from onesided.ledger._calendar import Calendar, Cells, Cohort, Cohorts, promised, today_of
+from onesided.ledger._calendar import Calendar, Cohorts
 from onesided.store import canonical, now, plain_text, read_json
 
 # Rows as they are stored: text and whole numbers only, chained by their hashes.
@@ -421,32 +421,21 @@ def _fractions(orders: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[Fractio
     return {edge: tuple(Fraction(n, ORDER_UNIT) for n in some) for edge, some in orders.items()}
 
 
-def amounts_in(entry: Entry, *, total: bool) -> Amounts:
-    """What an entry charged, or the totals that it states."""
-    epsilon, delta, orders = (
-        (entry.total_epsilon, entry.total_delta, entry.total_divergences)
-        if total
-        else (entry.epsilon, entry.delta, entry.divergences)
-    )
-    told = {edge: tuple(int(one * ORDER_UNIT) for one in some) for edge, some in orders.items()}
-    return Amounts(epsilon=epsilon, delta=delta, orders=told)
-
-
 def amounts_of(row: Row) -> tuple[Amounts, Amounts]:
     """What ``row`` charged, and the totals it states."""
     stated = row.total_epsilon, row.total_delta
-    with _readable(row.number, "amounts"):
+    with reading(row.number, "amounts"):
         return charge_of(row), _with_orders(row, _amounts.read(*stated), "total")
 
 
 def charge_of(row: Row) -> Amounts:
     """What ``row`` charged."""
-    with _readable(row.number, "amounts"):
+    with reading(row.number, "amounts"):
         return _with_orders(row, _amounts.read(row.epsilon, row.delta), "charged")
 
 
 @contextlib.contextmanager
-def _readable(number: int, what: str) -> Iterator[None]:
+def reading(number: int, what: str) -> Iterator[None]:
     """Whatever is not as we write it was changed. Errors: TamperedLedgerError."""
     try:
         yield
@@ -483,20 +472,20 @@ def question_of(row: Row) -> str | None:
 
 def cohorts_of(row: Row) -> Cohorts:
     """The dates that a row of an account by cohort charged."""
-    with _readable(row.number, "dates"):
+    with reading(row.number, "dates"):
         return Cohorts.read(_detail(row).get(COHORTS))
 
 
 def day_of(row: Row) -> dt.date:
     """The day, in UTC, on which a row was written."""
-    with _readable(row.number, "time"):
+    with reading(row.number, "time"):
         return dt.date.fromisoformat(row.time[:10])
 
 
 def calendar_in(number: int, detail: Mapping[str, object]) -> Calendar | None:
     """How an opening's detail parts its budget; None where it does not."""
     told = detail.get("calendar")
-    with _readable(number, "calendar"):
+    with reading(number, "calendar"):
         return None if told is None else Calendar.read(told)
 
 
@@ -508,7 +497,7 @@ def since_of(row: Row) -> str:
 def unit_of(row: Row) -> Unit | None:
     """Whom the account of ``row`` protects; None if nobody said."""
     written = None if row.format < FORMAT else _detail(row).get(UNIT)
-    with _readable(row.number, "detail"):
+    with reading(row.number, "detail"):
         return None if written is None else Unit.read(written)
 
 
@@ -520,7 +509,7 @@ def _reserved(row: Row, key: str) -> str | None:
 
 
 def _detail(row: Row) -> dict[str, object]:
-    with _readable(row.number, "detail"):
+    with reading(row.number, "detail"):
         detail = read_json(row.detail)
         if isinstance(detail, dict):
             return detail
@@ -537,235 +526,3 @@ def receipt_of(row: Row) -> Receipt:
         label=row.label,
         time=row.time,
     )
-
-
-# From events to tables: what each account may spend, has spent, and has left.
-
-
-Table = Mapping[str, Fraction]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Balance:
-    """One account at one moment. ε and δ per edge of its policy, exact.
-
-    ``opened`` is the number of the entry that opened it, ``releases`` the number of its charges.
-    ``units`` is whom its charges say they protect: one unit, or in ledgers of 0.1.0 perhaps
-    several; None stands for charges that do not say.
-
-    >>> import onesided as od
-    >>> ledger = od.Ledger.open(None)
-    >>> account = ledger.account(policy_id="p", policy_toml="", policy_name="p", budget={"up": 3})
-    >>> receipt = account.spend({"up": 1}, label="a sum")
-    >>> [(one.policy_name, one.remaining) for one in ledger.balances()]
-    [('p', {'up': Fraction(2, 1)})]
-    """
-
-    opened: int
-    policy_id: str
-    policy_name: str
-    policy_toml: str = field(repr=False)
-    limits: Amounts = field(repr=False)
-    total: Amounts = field(repr=False)
-    releases: int = 0
-    units: frozenset[Unit | None] = frozenset({None})
-    cells: Cells | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def calendar(self) -> Calendar | None:
-        """How the budget is parted by date; None where it is not."""
-        return None if self.cells is None else self.cells.calendar
-
-    @property
-    def promised(self) -> tuple[Mapping[str, Loss], Table]:
-        """The most that all charges of the account can ever lose, ε and δ per edge.
-
-        Of an account by cohort for a unit with records of as many dates as may count: endless,
-        where nothing bounds these.
-        """
-        return promised(self.budget, self.delta_budget, self.calendar)
-
-    def by_cohort(self) -> tuple[Cohort, ...]:
-        """Spending and rest of each stretch of dates; none of an account without a calendar."""
-        return () if self.cells is None else self.cells.table(today_of(now()))
-
-    @property
-    def accounting(self) -> str:
-        """What the account adds: "pure", or "renyi"."""
-        return self.limits.accounting
-
-    @property
-    def budget(self) -> Table:
-        """ε that may be spent in all, per edge."""
-        return self.limits.known
-
-    @property
-    def delta_budget(self) -> Table:
-        """δ that may be spent in all, per edge."""
-        return self.limits.delta
-
-    @property
-    def spent(self) -> Table:
-        """ε spent, per edge; in a renyi account at its δ, where that is less than the sum.
-
-        Of an account by cohort the sum over all dates, which holds for everybody.
-        """
-        return self.limits.used(self.total).known
-
-    @property
-    def delta_spent(self) -> Table:
-        """δ spent, per edge; all of it where a renyi account's sums count at that δ.
-
-        Of one by cohort, where no sum of δ over all dates is kept below it, beside that sum.
-        """
-        used = self.limits.used(self.total)
-        if self.cells is None:
-            return used.delta
-        return {
-            edge: min(Fraction(1), some + (used.epsilon[edge] < self.total.epsilon[edge]) * most)
-            for (edge, some), most in zip(self.total.delta.items(), self.limits.delta.values(),
-                                          strict=True)
-        }  # fmt: skip
-
-    @property
-    def remaining(self) -> Table:
-        """ε left, per edge: the most that one more charge may be of which no law is known."""
-        if self.cells is not None:
-            return self.cells.standing(None, today_of(now())).remaining
-        return self.limits.left(self.total).known
-
-    @property
-    def delta_remaining(self) -> Table:
-        """δ left for charges that carry one, per edge."""
-        if self.cells is not None:
-            return self.cells.standing(None, today_of(now())).delta_remaining
-        return self.limits.left(self.total).delta
-
-    def left_after(self, entry: Entry) -> tuple[Table, Table]:
-        """ε and δ that were left per edge after an entry of this account, for its dates."""
-        if self.cells is not None:
-            at = self.cells.left_after.get(entry.number)
-            return (self.remaining, self.delta_remaining) if at is None else (at.known, at.delta)
-        left = self.limits.left(amounts_in(entry, total=True))
-        return left.known, left.delta
-
-
-class Held(Protocol):
-    """An account, or its balance."""
-
-    @property
-    def accounting(self) -> str:
-        """What it adds."""
-
-    @property
-    def calendar(self) -> Calendar | None:
-        """How its budget is parted by date."""
-
-    @property
-    def delta_budget(self) -> Mapping[str, Fraction]:
-        """δ that may be spent in all, per edge."""
-
-
-def at_delta(held: Held) -> str:
-    """What must be added wherever the ε left of an account is told; "" of a pure one for all dates.
-
-    >>> import onesided as od
-    >>> terms = {"policy_id": "p", "policy_toml": "", "policy_name": "p", "budget": {"up": 3}}
-    >>> more = {"delta_budget": {"up": "1/1000000"}, "accounting": "renyi"}
-    >>> [at_delta(od.Ledger.open(None).account(**terms, **one)) for one in ({}, more)]
-    ['', ', all at δ = 1e-6']
-    """
-    which = "" if held.calendar is None else f", of the {held.calendar.column!r} with least left"
-    if held.accounting == _amounts.PURE:
-        return which
-    return f"{which}, all at δ = {shown(max(held.delta_budget.values()), up=True)}"
-
-
-def balances(entries: Iterable[Entry]) -> tuple[Balance, ...]:
-    """The accounts that ``entries``, in order from the first, opened and charged.
-
-    Pure. Sums the charges themselves and takes no stated total on trust; the order of charges
-    makes no difference. Errors: TamperedLedgerError for a charge on an account that was not
-    opened before or that has other edges, and for an opening that is repeated or cannot be read.
-
-    >>> import onesided as od
-    >>> ledger = od.Ledger.open(None)
-    >>> account = ledger.account(policy_id="p", policy_toml="", policy_name="p", budget={"up": 3})
-    >>> account.open()
-    >>> balances(ledger.entries()) == ledger.balances()
-    True
-    """
-    found: dict[str, Balance] = {}
-    for entry in entries:
-        held = found.get(entry.policy_id)
-        if entry.kind == OPEN:
-            if held is not None:
-                raise tampered(entry.number, "it opens an account for the second time")
-            found[entry.policy_id] = _opened(entry)
-        elif held is None:
-            raise tampered(entry.number, "its policy was never opened")
-        else:
-            found[entry.policy_id] = _charged(held, entry)
-    return tuple(found.values())
-
-
-def stated_balance(
-    opening: Entry, last: Entry, *, units: frozenset[Unit | None], cells: Cells | None = None
-) -> Balance:
-    """An account by its first row and the totals that its last row states.
-
-    cells: of an account by cohort, what was charged to each date.
-    """
-    opened = _opened(opening)
-    if not last.total_epsilon.keys() == last.total_delta.keys() == opened.budget.keys():
-        raise tampered(last.number, "its edges are not those of its account")
-    total = amounts_in(last, total=True)
-    if total.orders.keys() != opened.limits.orders.keys():
-        raise tampered(last.number, "its divergences are not those of its account")
-    return replace(opened, total=total, releases=last.releases, units=units, cells=cells)
-
-
-def _charged(held: Balance, entry: Entry) -> Balance:
-    """An account after one more of its entries."""
-    charged, so_far = amounts_in(entry, total=False), held.total
-    if not charged.epsilon.keys() == charged.delta.keys() == so_far.epsilon.keys():
-        raise tampered(entry.number, "its edges are not those of its account")
-    if charged.orders.keys() != so_far.orders.keys():
-        raise tampered(entry.number, "its divergences are not those of its account")
-    if held.cells is not None and entry.cohorts is not None:
-        day = dt.date.fromisoformat(entry.time[:10])
-        held.cells.add(entry.number, entry.cohorts, charged, day)
-    if entry.kind != SPEND:
-        return replace(held, total=so_far + charged)
-    unit = entry.unit or unit_of_0_1_0(entry.detail.get("unit"))
-    units = (held.units if held.releases else frozenset()) | {unit}
-    return replace(held, total=so_far + charged, releases=held.releases + 1, units=units)
-
-
-def _opened(entry: Entry) -> Balance:
-    limits = limits_of(entry.number, entry.detail)
-    calendar = calendar_in(entry.number, entry.detail)
-    return Balance(
-        opened=entry.number,
-        policy_id=entry.policy_id,
-        policy_name=str(entry.detail.get("policy_name", "")),
-        policy_toml=str(entry.detail.get("policy_toml", "")),
-        limits=limits,
-        total=limits.nothing(),
-        units=frozenset({entry.unit}),
-        cells=None if calendar is None else Cells(limits, calendar),
-    )
-
-
-def limits_of(number: int, detail: Mapping[str, object]) -> Amounts:
-    """The budget that an opening's detail grants. Errors: TamperedLedgerError.
-
-    An account that does not say what it adds is pure.
-    """
-    try:
-        found = _amounts.read(canonical(detail["budget"]), canonical(detail["delta_budget"]))
-        if found.known.keys() == found.epsilon.keys() == found.delta.keys():
-            return _amounts.granted(found, str(detail.get("accounting", _amounts.PURE)))
-    except (KeyError, TypeError, ValueError, ParameterError):
-        pass
-    raise tampered(number, "its budget cannot be read") from None

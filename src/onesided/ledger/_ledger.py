@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from onesided._numbers import Loss, Number, positive, readable, whole
 from onesided.errors import BudgetExceededError, ParameterError, TamperedLedgerError
-from onesided.ledger._account import Account, Terms, budget_of, folded, stated_units, terms_of
+from onesided.ledger._account import Account
 from onesided.ledger._amounts import PURE, Amounts, read_budget
 from onesided.ledger._calendar import Calendar, Cells
 from onesided.ledger._entry import (
@@ -29,14 +29,11 @@ from onesided.ledger._entry import (
     OPEN,
     SPEND,
     STORE,
-    Balance,
     CheckReport,
     Entry,
     Row,
     Unit,
     amounts_of,
-    at_delta,
-    calendar_in,
     charge_of,
     cohorts_of,
     day_of,
@@ -44,10 +41,10 @@ from onesided.ledger._entry import (
     digest,
     entry_of,
     intact,
-    stated_balance,
     tampered,
     unit_of,
 )
+from onesided.ledger._terms import Balance, Terms, at_delta, balance_of, stated_units, terms_of
 from onesided.show import Card, RoleTable
 from onesided.store import DatabaseUrl, plain_text
 
@@ -199,10 +196,9 @@ def _check_meaning(row: Row, *, policies: dict[str, _Policy], answers: Mapping[i
     if row.kind == OPEN:
         if row.policy_id in policies:
             raise tampered(row.number, "it opens an account for the second time")
-        budget = budget_of(row)
-        spent = budget.nothing()
+        terms = terms_of(row)
+        budget, calendar, spent = terms.budget, terms.calendar, terms.budget.nothing()
         texts = spent.texts()
-        calendar = calendar_in(row.number, detail_of(row))
         policies[row.policy_id] = _Policy(
             budget=budget,
             spent=spent,
@@ -498,21 +494,12 @@ class Ledger:
         """Every account's budget and spending at one moment.
 
         By the totals that each account's last row states, after the same verification as
-        :meth:`account`; :meth:`check` sums the charges themselves, and so does
-        :func:`onesided.ledger.balances` of all entries.
+        :meth:`account`; :meth:`check` sums the charges themselves.
         """
 
         def look(view: View) -> tuple[Balance, ...]:
             check_end(view)
-            return tuple(
-                stated_balance(
-                    entry_of(row),
-                    entry_of(view.latest(policy_id=row.policy_id) or row),
-                    units=stated_units(view, row),
-                    cells=folded(view, row),
-                )
-                for row in view.openings()
-            )
+            return tuple(balance_of(view, row) for row in view.openings())
 
         return self._store.read(look)
 

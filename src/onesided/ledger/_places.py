@@ -12,9 +12,10 @@ from onesided.errors import LedgerFormatError, LedgerUnavailableError
 from onesided.ledger._store import (
     KIND,
     TABLES,
+    Place,
     create,
-    ensure_current,
     metadata,
+    require_version,
     tables_of,
     version_table_found,
 )
@@ -42,11 +43,24 @@ GUARDS: Final = (
 )
 
 
-class MemoryPlace:
+class _SqlitePlace(Place):
+    def damage(self, connection: Connection) -> str:
+        """SQLite's integrity check, then the guards."""
+        with sqlite.wide(connection):
+            complaint = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+        if complaint != "ok":
+            return f"SQLite finds: {complaint}"
+        found = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE type = 'trigger'")
+        held = set(found.scalars())
+        if not held >= set(GUARDS):
+            return "its append-only triggers are missing or changed"
+        return "" if held == set(GUARDS) else "it has triggers that are not its own"
+
+
+class MemoryPlace(_SqlitePlace):
     """A ledger that is gone when it is closed."""
 
     name = "the ledger in memory"
-    file: Path | None = None
 
     def __init__(self) -> None:
         self._database = sqlite.open_memory(KIND, name=self.name)
@@ -61,15 +75,8 @@ class MemoryPlace:
         with self._database.transaction(write=True) as connection:
             _fill(connection)
 
-    def damage(self, connection: Connection) -> str:
-        """As for a file."""
-        return _damage(self._database, connection)
 
-    def close(self) -> None:
-        """Nothing else is held."""
-
-
-class FilePlace:
+class FilePlace(_SqlitePlace):
     """A ledger at a path, or the path of one to come.
 
     The path is looked at through SQLite only: opening and closing a file by hand would drop the
@@ -79,8 +86,7 @@ class FilePlace:
     """
 
     def __init__(self, path: Path, *, timeout: float, create: bool = True) -> None:
-        self._path = path.expanduser().resolve()
-        self.file: Path | None = self._path
+        self.file = self._path = path.expanduser().resolve()
         self._timeout = timeout
         self.name = f"ledger {self._path}"
         folder = self._path.parent
@@ -110,23 +116,15 @@ class FilePlace:
             self._path, kind=KIND, name=self.name, timeout=self._timeout, found=version_table_found
         )
         try:
-            ensure_current(database)
+            require_version(database)
         except BaseException:
             database.close()
             raise
-        self._database = database
         return database
 
     def make(self) -> None:
         """A file for its owner alone."""
         sqlite.create_file(self._path, kind=KIND, name=self.name, timeout=self._timeout, fill=_fill)
-
-    def damage(self, connection: Connection) -> str:
-        """SQLite's integrity check, then the guards."""
-        return _damage(self._database, connection)
-
-    def close(self) -> None:
-        """Nothing else is held."""
 
     def _refuse(self, reason: str, *, hint: str) -> NoReturn:
         raise LedgerUnavailableError(reason, hint=hint, ledger=str(self._path))
@@ -134,18 +132,6 @@ class FilePlace:
 
 def _fill(connection: Connection) -> None:
     create(connection, (*tables_of(connection.dialect), *GUARDS))
-
-
-def _damage(database: SqliteDatabase, connection: Connection) -> str:
-    """SQLite's integrity check, then the guards."""
-    complaint = database.damage(connection)
-    if complaint:
-        return complaint
-    found = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE type = 'trigger'")
-    held = set(found.scalars())
-    if not held >= set(GUARDS):
-        return "its append-only triggers are missing or changed"
-    return "" if held == set(GUARDS) else "it has triggers that are not its own"
 
 
 # The ledger in one schema of a PostgreSQL database, for many hosts.
@@ -171,15 +157,13 @@ _OTHERS_FOUND: Final = (
 )
 
 
-class PostgresPlace:
+class PostgresPlace(Place):
     """The ledger in the schema that a URL names, or the schema of one to come.
 
     Errors: LedgerUnavailableError if the server cannot be reached, or there is no ledger and
     ``create`` is false; LedgerFormatError if the URL names no schema, "public" holds no ledger and
     another one does: an empty one beside it would give its whole budget again.
     """
-
-    file: Path | None = None
 
     def __init__(self, url: DatabaseUrl, *, timeout: float, create: bool = True) -> None:
         self.name = f"ledger {url}"
@@ -213,7 +197,7 @@ class PostgresPlace:
                         schemas=tuple(elsewhere),
                     )
                 return None
-        ensure_current(database)
+        require_version(database)
         return database
 
     def make(self) -> None:

@@ -12,9 +12,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -44,7 +45,7 @@ from onesided.store import now
 from onesided.store.database import Database, Kind, framed_out
 from onesided.store.sqlite import wide
 
-# Tables, their version, and the steps from one version to the next.
+# Tables, and their version. Rows are never rewritten: they are hashed.
 
 VERSION: Final = 1
 KIND: Final = Kind(
@@ -53,10 +54,6 @@ KIND: Final = Kind(
     mark=0x6F6E6531,  # "one1"
     lock=int.from_bytes(b"onesided", "big"),
 )
-Step: TypeAlias = Callable[[Connection], None]
-
-# Step n brings a store from version n to n + 1. Rows are never rewritten: they are hashed.
-STEPS: Final[Mapping[int, Step]] = {}
 
 metadata = MetaData()
 # In SQLite only a column of type INTEGER is the row's own key.
@@ -124,44 +121,6 @@ def create(connection: Connection, statements: tuple[str, ...]) -> None:
     for statement in statements:
         connection.exec_driver_sql(statement)
     connection.execute(insert(versions).values(version=VERSION, applied=now()))
-
-
-def found_version(connection: Connection) -> int:
-    """The version of an existing store."""
-    version = connection.execute(select(func.max(versions.c.version))).scalar()
-    if isinstance(version, int) and version >= 1:
-        return version
-    raise LedgerFormatError(
-        "the ledger does not say which version it has.",
-        hint="The store is damaged. Restore a copy.",
-        version=version,
-    )
-
-
-def refuse_newer(version: int, *, known: int = VERSION) -> None:
-    """Errors: LedgerFormatError if a later release of this library wrote the store."""
-    if version > known:
-        raise LedgerFormatError(
-            f"the ledger has version {version}; this library knows versions up to {known}.",
-            hint="Install a newer release of onesided. Nothing was changed.",
-            version=version,
-            known=known,
-        )
-
-
-def upgrade(
-    connection: Connection, *, steps: Mapping[int, Step] = STEPS, target: int = VERSION
-) -> int:
-    """Apply the missing steps inside the caller's transaction; returns how many.
-
-    All or none: a failing step leaves the store as it was.
-    """
-    version = found_version(connection)
-    refuse_newer(version, known=target)
-    for start in range(version, target):
-        steps[start](connection)
-        connection.execute(insert(versions).values(version=start + 1, applied=now()))
-    return target - version
 
 
 # The ledger's rows as one transaction sees them.
@@ -331,22 +290,25 @@ _UNKNOWN: Final = {
 }
 
 
-class Place(Protocol):
-    """Where a ledger is kept, or will be."""
+class Place(ABC):
+    """Where a ledger is kept, or will be. file: the file that it is in; None if in none."""
 
     name: str
-    file: Path | None
+    file: Path | None = None
 
+    @abstractmethod
     def find(self) -> Database | None:
         """The ledger there, known as one of ours and up to date; None if there is none yet."""
 
+    @abstractmethod
     def make(self) -> None:
         """Make an empty ledger there, unless somebody else just did."""
 
+    @abstractmethod
     def damage(self, connection: Connection) -> str:
         """What the database finds wrong, or that its append-only guards are gone; or ""."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most hold nothing
         """Let go of what :meth:`find` did not hand out."""
 
 
@@ -482,31 +444,42 @@ class Store:
         Holding the writers' lock means that the failed transaction is over either way, so what
         is seen then is final.
         """
+        found, looked = None, False
         try:
             with database.transaction(write=True) as connection:
                 found = View(connection).at(row.number)
+                looked = True  # what can fail after this lets go of the lock alone
         except (SQLAlchemyError, LedgerError) as again:
-            meaning, hint = _UNKNOWN[payload is not None]
-            raise LedgerUnavailableError(
-                f"the connection to {self.name} was lost while recording; {meaning}.",
-                hint=hint,
-                outcome="unknown",
-                number=row.number,
-                release_id=row.release_id,
-            ) from framed_out(again)
+            if not looked:
+                meaning, hint = _UNKNOWN[payload is not None]
+                raise LedgerUnavailableError(
+                    f"the connection to {self.name} was lost while recording; {meaning}.",
+                    hint=hint,
+                    outcome="unknown",
+                    number=row.number,
+                    release_id=row.release_id,
+                ) from framed_out(again)
         if found != row:
             raise _unrecorded(database, error, payload=payload) from framed_out(error)
 
 
-def ensure_current(database: Database) -> None:
-    """Refuse a newer store, bring an older one up to date."""
-    with database.translated():
-        with database.transaction(write=False) as connection:
-            version = found_version(connection)
-        refuse_newer(version)
-        if version < VERSION:
-            with database.transaction(write=True) as connection:
-                upgrade(connection)
+def require_version(database: Database) -> None:
+    """Errors: LedgerFormatError for a store without its version, or of a later release."""
+    with database.translated(), database.transaction(write=False) as connection:
+        version = connection.execute(select(func.max(versions.c.version))).scalar()
+    if not isinstance(version, int) or version < 1:
+        raise LedgerFormatError(
+            "the ledger does not say which version it has.",
+            hint="The store is damaged. Restore a copy.",
+            version=version,
+        )
+    if version > VERSION:
+        raise LedgerFormatError(
+            f"the ledger has version {version}; this library knows versions up to {VERSION}.",
+            hint="Install a newer release of onesided. Nothing was changed.",
+            version=version,
+            known=VERSION,
+        )
 
 
 def version_table_found(connection: Connection, *, schema: str | None = None) -> bool:

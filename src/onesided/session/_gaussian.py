@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final, Literal, TypeVar
 
-from onesided._numbers import INFINITE, Infinite
+from onesided._numbers import INFINITE, Infinite, Number
+from onesided.accounting import NOTE, charge_divergences
 from onesided.errors import ParameterError
 from onesided.fields import one_of
 from onesided.ledger import PURE
@@ -16,7 +17,7 @@ from onesided.mechanism import GaussianSums
 from onesided.mechanism.kit import Gaussian
 from onesided.policy import Edge
 from onesided.session._context import QueryContext
-from onesided.session._plan import Plan
+from onesided.session._plan import ABSURD, Plan, PlanOption
 from onesided.session._ways import Way
 
 Law = Literal["pure", "gaussian", "best"]
@@ -25,6 +26,12 @@ BEST: Final = "best"
 WHY: Final = (
     "no pure ε holds of it; an untouched account holds as many of these answers as of those with "
     'law="pure"'
+)
+# At which δ what this account does not add is shown beside what it does.
+_USUAL: Final = Fraction(1, 10**6)
+_ADDS: Final = (
+    'law="pure" is taken, as this account adds ε: opened with accounting="renyi" and a '
+    "delta_budget of 1/1000000, it would hold as many of these, of which no pure ε holds"
 )
 Made = TypeVar("Made", bound=GaussianSums)
 Asked = TypeVar("Asked")
@@ -105,44 +112,78 @@ def with_law(
     if one_of(law, name="law", words=LAWS) == "pure":
         return pure
     renyi = adds_orders(context)
-    if law == BEST and (pure.certain or not renyi):
+    if law == BEST and pure.certain:
         return pure
+    if law == BEST and not renyi:
+        told, own = pure.alternatives, _elsewhere(pure, one, plan, error)
+        return replace(pure, alternatives=lambda: (*told(), *own()))
     if not renyi:
         raise ParameterError(
             'law="gaussian" keeps no pure ε, and this account adds ε.',
             hint='Open one with accounting="renyi" and a delta_budget, or ask with law="pure".',
             value=law,
         )
-    own, may = (_parts(some) for some in (plan(one), pure))
-    if any(isinstance(part, Infinite) for part in own.values()):
-        if law == BEST:
-            return pure
-        raise ParameterError(
-            'law="gaussian" needs room at some order on every edge, and an edge has none.',
-            hint='Open an account with a larger budget or delta_budget, or ask with law="pure".',
-            value=law,
-        )
-    pairs = ((part, may[at]) for at, part in own.items() if part)
-    moved = [(a, b) for a, b in pairs if isinstance(a, Fraction) and isinstance(b, Fraction)]
-    if not moved:
-        return pure
     try:
-        made = plan(one.widened(moved))
-    except ParameterError:  # wider than any noise that is drawn
+        made = _widened(pure, one, plan)
+    except ParameterError:
         if law == BEST:
             return pure
         raise
-    return made if law == "gaussian" or error(made) < error(pure) else pure
+    if made is None or (law == BEST and not error(made) < error(pure)):
+        return pure
+    return made
 
 
-def _parts(plan: Plan) -> dict[tuple[str, Fraction], Fraction | Infinite]:
+def _elsewhere(
+    pure: Plan, one: Made, plan: Callable[[Made], Plan], error: Callable[[Plan], float]
+) -> Callable[[], Iterable[PlanOption]]:
+    """In a pure account, what would err less in one that adds divergences; nothing if none.
+
+    Nothing either of a budget so large that it is no promise to anybody.
+    """
+
+    def options() -> Iterable[PlanOption]:
+        if max(pure.account.budget.values()) > ABSURD:
+            return
+        try:
+            made = _widened(pure, one, plan, at=_USUAL)
+        except ParameterError:
+            return
+        if made is not None and (less := error(made)) < error(pure):
+            name = f'{type(made.mechanism).__name__}, law="gaussian"'
+            yield PlanOption(name=name, error=less, note=_ADDS)
+
+    return options
+
+
+def _widened(
+    pure: Plan, one: Made, plan: Callable[[Made], Plan], *, at: Number | None = None
+) -> Plan | None:
+    """The plan with noise of which as many answers fit; None where no move is seen.
+
+    Errors: ParameterError for an edge without room, or noise wider than any that is drawn.
+    """
+    own, may = (_parts(some, at) for some in (plan(one), pure))
+    if any(isinstance(part, Infinite) for part in own.values()):
+        raise ParameterError(
+            'law="gaussian" needs room at some order on every edge, and an edge has none.',
+            hint='Open an account with a larger budget or delta_budget, or ask with law="pure".',
+            value="gaussian",
+        )
+    pairs = ((part, may[edge]) for edge, part in own.items() if part)
+    moved = [(a, b) for a, b in pairs if isinstance(a, Fraction) and isinstance(b, Fraction)]
+    return plan(one.widened(moved)) if moved else None
+
+
+def _parts(plan: Plan, at: Number | None) -> dict[tuple[str, Fraction], Fraction | Infinite]:
     """By edge, and in an account by cohort by what dates have of its budget."""
-    account, charge, laws = plan.account, plan.charge, plan.divergences
+    account, charge, delta = plan.account, plan.charge, plan.delta
+    laws = charge_divergences({NOTE: plan.noise}, epsilon=charge, delta=delta)
     shares = [Fraction(1)] if account.calendar is None else account.calendar.shares
     return {
         (edge, share): part
         for share in shares
         for edge, part in account.parts(
-            charge, delta=plan.delta, divergences=laws, share=share
+            charge, delta=delta, divergences=laws, share=share, at=at
         ).items()
     }

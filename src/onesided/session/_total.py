@@ -10,11 +10,12 @@ from itertools import product
 from operator import and_
 from typing import Final, Literal, TypeAlias
 
-from onesided._numbers import INFINITE, Infinite, Loss, Number, probability
+from onesided._numbers import INFINITE, ORDERS, Infinite, Loss, Number, probability
 from onesided.accounting import (
     Bound,
     Charged,
     SessionTotal,
+    by_orders,
     certain_loss,
     guarantee,
     less,
@@ -209,15 +210,19 @@ def _of_all(
     for edge in asked.edges:
         wider = () if accept_unprotected else asked.wider(edge)
         added = Bound(plain.epsilon[edge.name], min(1, plain.delta.get(edge.name, 0)))
-        laws = []
+        laws, orders, rest = [], [Fraction(0)] * len(ORDERS), allowed
         for own, account in charged:
             along = _along(asked, edge, own, wider)
             if along is None:
                 laws.append(certain_loss(INFINITE))
+                orders = []
             elif along:
                 worst = dict.fromkeys(account.loss(one.name) for one in along)
                 laws.append(worst_of(list(worst)))
-        found = less(added, total_loss(laws), allowed)
+                each = zip(*(account.divergences(one.name) for one in along), strict=True)
+                orders = [one + max(at) for one, at in zip(orders, each, strict=False)]
+                rest -= max(account.plain(one.name).delta for one in along)
+        found = less(added, total_loss(laws), allowed, by_orders(orders, rest))
         # Two edges of one name share a line, which tells the worse of them.
         other = tight.get(edge.name, found)
         tight[edge.name] = Bound(max(other.epsilon, found.epsilon), max(other.delta, found.delta))

@@ -13,12 +13,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as NoneFree
 from sqlalchemy.pool import Pool
 
 from onesided.errors import LedgerError, LedgerUnavailableError
+
+Meaning: TypeAlias = tuple[type[LedgerError], str, str]
+IN_USE: Final = (
+    "is in use: others held it for all the time that was waited",
+    "Try again, or give a longer timeout.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +69,19 @@ class Database(ABC):
         """Wait until this transaction is the only writer."""
 
     @abstractmethod
+    def meaning(self, cause: BaseException) -> Meaning:
+        """What an error of the driver means to the user: a kind of error, the reason, the hint."""
+
     def explain(self, error: SQLAlchemyError) -> LedgerError:
         """What a database error means to the user."""
+        cause = getattr(error, "orig", None) or error
+        said = str(cause).strip().partition("\n")[0]
+        kind, *told = self.meaning(cause)
+        # All connections of this process were waiting, or this one was.
+        reason, hint = IN_USE if isinstance(error, NoneFree) else told
+        told_cause = "" if reason == IN_USE[0] else f" ({said})"
+        values = {self.kind.key: self.name, "cause": said}
+        return kind(f"{self.name} {reason}{told_cause}.", hint=hint, **values)
 
     @property
     def engine(self) -> Engine:

@@ -18,12 +18,11 @@ from __future__ import annotations
 from typing import Final
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.exc import SQLAlchemyError
 
 from onesided._plugins import optional
-from onesided.errors import LedgerError, LedgerUnavailableError
+from onesided.errors import LedgerUnavailableError
 from onesided.store._paths import DatabaseUrl
-from onesided.store.database import Database, Kind
+from onesided.store.database import IN_USE, Database, Kind, Meaning
 
 
 class PostgresDatabase(Database):
@@ -46,20 +45,16 @@ class PostgresDatabase(Database):
         quote = self._engine.dialect.identifier_preparer.quote
         return f"{quote(self.schema)}.{quote(name)}"
 
-    def explain(self, error: SQLAlchemyError) -> LedgerError:
+    def meaning(self, cause: BaseException) -> Meaning:
         """By SQLSTATE where the server said one."""
-        original = getattr(error, "orig", None) or error
-        state = getattr(original, "sqlstate", None) or ""
-        reason, hint = _REASONS.get(state, _REASONS.get(state[:2], _REASONS[""]))
-        cause = str(original).strip().partition("\n")[0]
-        values = {self.kind.key: self.name, "cause": cause}
-        return LedgerUnavailableError(f"{self.name} {reason} ({cause}).", hint=hint, **values)
+        state = getattr(cause, "sqlstate", None) or ""
+        return LedgerUnavailableError, *_REASONS.get(state, _REASONS.get(state[:2], _REASONS[""]))
 
 
 _REASONS: Final = {
     "": ("cannot be reached", "Check the server and the URL, then open it again."),
     # Lock not available in time.
-    "55P03": ("is in use by another process", "Try again, or give a longer timeout."),
+    "55P03": IN_USE,
     # Invalid schema name.
     "3F000": ("cannot be made: there is no such schema", "Make the schema, or name another."),
     "23": ("refused the row", "Something wrote to it without its lock. Check it."),
@@ -68,6 +63,7 @@ _REASONS: Final = {
         "refused the statement",
         "Give the role USAGE on the schema, and SELECT and INSERT on the onesided_ tables.",
     ),
+    "53300": ("takes no more connections", "Close some, or raise the server's max_connections."),
     "53": ("has no room left", "Free some space on the server."),
 }
 
@@ -85,6 +81,7 @@ def open_database(url: DatabaseUrl, *, kind: Kind, name: str, timeout: float) ->
         isolation_level="READ COMMITTED",
         # A connection that died while idle is replaced before anything is decided on it.
         pool_pre_ping=True,
+        pool_timeout=timeout,
         connect_args={"connect_timeout": max(2, int(timeout))},
         execution_options={"schema_translate_map": {None: url.schema}},
     )

@@ -6,29 +6,38 @@ loses them (of a ledger: regains budget). The rollback journal also works on net
 and from read-only media, and lets SQLite notice that the file was moved or unlinked under a
 writer. ``synchronous=EXTRA`` also syncs the folder after the journal is removed; with FULL a power
 cut could bring the journal back and undo an acknowledged row.
+
+Waiting: SQLite gives a lock to whoever looks first. Who writes again and again takes it back before
+others look, so on a busy machine one of a crowd would never have its turn. So whoever waits holds
+the file's folder meanwhile, shared with others who wait: a sign that falls with its process. A
+writer that sees one steps back first, for as long as others need to look, and who has waited longer
+looks more often. The sign decides nothing: where a system has none, or somebody else holds the
+folder, only the order in a crowd is another.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import functools
 import os
 import secrets
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, Dialect
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import Pool, QueuePool, StaticPool
 
-from onesided.errors import LedgerError, LedgerFormatError, LedgerUnavailableError
+from onesided.errors import LedgerFormatError, LedgerUnavailableError
 from onesided.store._paths import make_private, tell_if_open_to_others
-from onesided.store.database import Database, Kind, framed_out
+from onesided.store.database import IN_USE, Database, Kind, Meaning, framed_out
 
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 # A hostile file may hold a value of a gigabyte; nothing but an answer is longer than this.
@@ -66,8 +75,7 @@ class SqliteDatabase(Database):
             with self.engine.connect() as connection:
                 # Only once the file is known to be ours, and outside a transaction: undo a
                 # change to WAL that another program made.
-                outside = connection.execution_options(onesided_mode="outside")
-                outside.exec_driver_sql("PRAGMA journal_mode = DELETE")
+                _raw(connection).take("PRAGMA journal_mode = DELETE")
         if self._path is not None:
             tell_if_open_to_others(self._path, noun=self.kind.noun.partition(" ")[2])
 
@@ -76,29 +84,18 @@ class SqliteDatabase(Database):
         with self.translated(), self.transaction(write=True) as connection:
             connection.exec_driver_sql(f"PRAGMA application_id = {self.kind.mark}")
 
-    def explain(self, error: SQLAlchemyError) -> LedgerError:
+    def meaning(self, cause: BaseException) -> Meaning:
         """By SQLite's own primary result code."""
-        cause = getattr(error, "orig", None) or error
-        code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        values = {self.kind.key: self.name, "cause": str(cause)}
+        code = _code(cause)
         if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG}:
-            return LedgerFormatError(
-                f"{self.name} is damaged or is not {self.kind.noun} ({cause}).",
-                hint="Give its own file, or restore a copy.",
-                **values,
-            )
-        reason, hint = _REASONS.get(code, ("could not be read or written", "See the cause."))
-        return LedgerUnavailableError(f"{self.name} {reason} ({cause}).", hint=hint, **values)
-
-    def damage(self, connection: Connection) -> str:
-        """What SQLite's own integrity check finds; "" for nothing."""
-        with wide(connection):
-            complaint = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
-        return "" if complaint == "ok" else f"SQLite finds: {complaint}"
+            reason = f"is damaged or is not {self.kind.noun}"
+            return LedgerFormatError, reason, "Give its own file, or restore a copy."
+        unknown = ("could not be read or written", "See the cause.")
+        return LedgerUnavailableError, *_REASONS.get(code, unknown)
 
 
 _REASONS: Final = {
-    sqlite3.SQLITE_BUSY: ("is in use by another process", "Try again, or give a longer timeout."),
+    sqlite3.SQLITE_BUSY: IN_USE,
     sqlite3.SQLITE_READONLY: (
         "cannot be written: it is read-only, or was moved or removed while open",
         "Give a file in a folder that can be written, and open it again.",
@@ -116,9 +113,92 @@ _REASONS: Final = {
 }
 
 
+# Seconds until a process that just began to wait looks again; a writer steps back for two of them.
+_LOOK: Final = 0.01
+
+
+class _Waiting(sqlite3.Connection):
+    """A connection that waits for its locks as the module says; in memory there is no folder.
+
+    A transaction takes its lock when it begins and, as a writer, waits for the last readers when it
+    is committed: between the two nothing waits.
+    """
+
+    folder: Path | None = None
+    timeout: float = 0
+
+    def take(self, *statements: str) -> None:
+        """Run each, once the lock that it needs is free. Errors: DBAPIError."""
+        for statement in statements:
+            try:
+                self._in_turn(functools.partial(self.execute, statement))
+            except sqlite3.Error as error:
+                raise DBAPIError(statement, None, error) from error
+
+    def begin(self, *, write: bool) -> None:
+        """Begin a transaction with its lock. Errors: DBAPIError."""
+        if not write:
+            return self.take("BEGIN", "PRAGMA schema_version")
+        with _sign(self.folder, fcntl.LOCK_EX) as nobody_waits:
+            pass
+        if not nobody_waits:
+            time.sleep(2 * _LOOK)
+        return self.take("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """Readers that began before may end; new ones wait meanwhile."""
+        self._in_turn(super().commit)
+
+    def _in_turn(self, act: Callable[[], object]) -> None:
+        began = time.monotonic()
+        while True:
+            passed = time.monotonic() - began
+            try:
+                act()
+            except sqlite3.OperationalError as error:
+                if _code(error) != sqlite3.SQLITE_BUSY or passed >= self.timeout:
+                    raise
+            else:
+                return
+            with _sign(self.folder, fcntl.LOCK_SH):
+                time.sleep(_LOOK / (1 + passed))
+
+
+@contextmanager
+def _sign(folder: Path | None, how: int) -> Iterator[bool]:
+    """Hold the folder, if that can be done at once. False if it cannot because others do."""
+    if folder is None:
+        yield True
+        return
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        yield True
+        return
+    free = True
+    try:
+        with suppress(OSError):  # a system without such locks
+            try:
+                fcntl.flock(handle, how | fcntl.LOCK_NB)
+            except BlockingIOError:
+                free = False
+        yield free
+    finally:
+        os.close(handle)
+
+
+def _raw(connection: Connection) -> _Waiting:
+    raw: Any = connection.connection.dbapi_connection
+    return cast("_Waiting", raw)
+
+
+def _code(error: BaseException) -> int:
+    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & 0xFF
+
+
 def open_memory(kind: Kind, *, name: str) -> SqliteDatabase:
     """An empty database that is gone when it is closed."""
-    engine = _engine(":memory:", StaticPool, kind=kind, timeout=0)
+    engine = _engine(":memory:", StaticPool, kind=kind)
     return SqliteDatabase(engine, name=name, kind=kind)
 
 
@@ -217,7 +297,8 @@ def _name(draft: Path, path: Path) -> None:
 def _file_engine(path: Path, *, kind: Kind, timeout: float) -> Engine:
     # Mode "rw" never makes a file: one that was removed while open must not come back empty.
     place = f"file:{quote(os.fsencode(path))}?mode=rw"
-    return _engine(place, QueuePool, kind=kind, timeout=timeout)
+    pool = functools.partial(QueuePool, timeout=timeout)
+    return _engine(place, pool, kind=kind, folder=path.parent, timeout=timeout)
 
 
 @functools.cache
@@ -234,9 +315,18 @@ def _dialect() -> Dialect:
 _written: Final[dict[object, object]] = {}
 
 
-def _engine(place: str, pool: type[Pool], *, kind: Kind, timeout: float) -> Engine:
+def _engine(
+    place: str,
+    pool: Callable[..., Pool],
+    *,
+    kind: Kind,
+    folder: Path | None = None,
+    timeout: float = 0,
+) -> Engine:
     dialect = _dialect()
-    connect: Any = functools.partial(sqlite3.connect, place, uri=True, check_same_thread=False)
+    connect: Any = functools.partial(
+        sqlite3.connect, place, uri=True, check_same_thread=False, timeout=0, factory=_Waiting
+    )
     engine = Engine(
         pool(connect, dialect=dialect),
         dialect,
@@ -244,7 +334,6 @@ def _engine(place: str, pool: type[Pool], *, kind: Kind, timeout: float) -> Engi
         execution_options={"compiled_cache": _written},
     )
     pragmas = (
-        f"busy_timeout = {int(timeout * 1000)}",
         "synchronous = EXTRA",
         "foreign_keys = ON",
         "trusted_schema = OFF",
@@ -253,18 +342,17 @@ def _engine(place: str, pool: type[Pool], *, kind: Kind, timeout: float) -> Engi
     )
 
     @event.listens_for(engine, "connect")
-    def connected(connection: sqlite3.Connection, record: object) -> None:  # noqa: ARG001
+    def connected(connection: _Waiting, record: object) -> None:  # noqa: ARG001
+        connection.folder, connection.timeout = folder, timeout
         connection.isolation_level = None  # transactions begin below, not in the driver
         # An edited row may hold bytes that are no text; reading it must not fail but be found.
         connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_ROW)
-        for pragma in pragmas:
-            connection.execute(f"PRAGMA {pragma}")
+        connection.take(*(f"PRAGMA {pragma}" for pragma in pragmas))
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        mode = connection.get_execution_options().get("onesided_mode", "read")
-        if mode != "outside":
-            connection.exec_driver_sql("BEGIN IMMEDIATE" if mode == "write" else "BEGIN")
+        mode = connection.get_execution_options().get("onesided_mode")
+        _raw(connection).begin(write=mode == "write")
 
     return engine

@@ -32,7 +32,7 @@ from onesided.mechanism import (
 from onesided.mechanism.histograms import Ahp, Dawa, Look, SplitHistogram, Zeroed
 from onesided.mechanism.kit import Counted, Gaussian, Steps, Together, both_ways, steps_in
 from onesided.mechanism.law import Counts
-from onesided.numbers import Infinite, Loss
+from onesided.numbers import INFINITE, Infinite, Loss
 from onesided.policy import Shift
 from onesided.session.kit import corners
 from onesided_proofs.checks._samplers import Sampled
@@ -42,6 +42,7 @@ _ORDERS: Final = tuple(1 + 2**k for k in range(11))
 _ROUNDED: Final = 1e-7
 _MOST: Final = 4
 Law: TypeAlias = dict[float, float]
+Conversion: TypeAlias = Callable[[Sequence[Loss], Fraction], Loss]
 Told: TypeAlias = tuple[acc.LossDistribution, Sequence[float], Loss]
 
 
@@ -279,6 +280,9 @@ def laws_checks(name: str) -> Iterator[Sampled]:
     fault = _together_fault([*apart, *seen.values()])
     yield Sampled(name, "law: four together, Gaussian noise among them", fault)
     yield Sampled(name, "law: how near", _near_fault())
+    (law, told), *_ = seen.values()
+    free = _converted(law, told[1], lambda orders, _: min(orders))
+    yield Sampled(name, "law: divergences converted at no cost", free, sound=False)
     for subject, wrong in _WRONG.items():
         fault = _over(wrong.law(), wrong.told())
         yield Sampled(name, f"law: {subject}", fault, sound=False)
@@ -302,6 +306,17 @@ def _over(law: Law, told: Told) -> str:
         found = divergence(law, order)
         if found > most + _ROUNDED:
             return f"a divergence of {found:.6g} at order {order}, told {most:.6g}"
+    return _converted(law, orders)
+
+
+def _converted(law: Law, orders: Sequence[float], by: Conversion = acc.by_orders) -> str:
+    """What the enumerated law loses beyond what its divergences leave at a δ."""
+    told = [INFINITE if math.isinf(one) else Fraction(one) for one in orders]
+    for allowed in (Fraction(1, 10**6), Fraction(1, 100), Fraction(1, 5)):
+        at = by(told, allowed)
+        found = 0.0 if isinstance(at, Infinite) else delta(law, float(at))
+        if found > float(allowed) + _ROUNDED:
+            return f"δ = {found:.6g} at ε = {float(at):.4g}, told {float(allowed):.6g}"  # type: ignore[arg-type] # finite
     return ""
 
 
