@@ -348,7 +348,8 @@ class CrossTable(Grouped):
             still = (Shift(rise=1, fall=1), Shift(rise=0, fall=0))
             if all(s in still for some in counted.shifts.values() for s in some):
                 moves = replace(moves, whole=True)
-        if counted.step == counted.most == 1:
+        # Moves that are known by their shifts alone may take a unit out of every cell.
+        if counted.step == counted.most == 1 and (counted.shifts is None or moves.whole):
             public = public_totals(moves, context, groups, groups.by)
         known = public is not None and public.of_all
 
