@@ -50,6 +50,7 @@ from onesided.session._plan import Plan, PlanOption, priced
 from onesided.session._question import Answer, Check, PreparedQuery, all_of
 from onesided.session._release import Release
 from onesided.session._statement import Nouns
+from onesided.session.histograms._binned import Binned
 from onesided.session.workloads._cells import moves_of_places, public_totals
 from onesided.show import RoleTable
 
@@ -86,8 +87,116 @@ Strategy = str | Operator | ArrayLike | None
 Columns = Mapping[str, list[Any]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfCells:
+    """A question about sums of many cells; see :class:`LinearQuery` for what it is asked with."""
+
+    epsilon: Number
+    strategy: Strategy = None
+    non_negative: bool = False
+    confidence: Number = CONFIDENCE
+    simultaneous: bool = False
+    where: Condition = None
+    unknown: IfUnknown = "recorded"
+    id: str | None = None
+    again: bool = False
+    title: str = ""
+
+    def answered(
+        self,
+        context: QueryContext,
+        groups: Groups,
+        asked: Operator,
+        moves: Moves,
+        grid: Grid,
+        *,
+        queries: Columns,
+        apart: Apart,
+        tree: tuple[Policy, Sequence[Any]] | None = None,
+        binned: Binned | None = None,
+        asserts: Check | None = None,
+        detail: Mapping[str, object] | None = None,
+        said: str = "",
+    ) -> PreparedQuery[IntArray, Release]:
+        """The steps of linear queries on cells that are laid out so, of which moves join some.
+
+        said: what there is to say of the cells.
+        """
+        cells, own = groups.by, context
+        if binned is not None:
+            cells, own = tuple(binned.bins), binned.context
+        moves = moves if groups.where is None else moves.conditioned()
+        choice = choose(
+            self.strategy,
+            moves,
+            asked,
+            positive(self.epsilon, name="epsilon"),
+            grid,
+            tree=tree,
+            public=public_totals(moves, context, groups, cells),
+        )
+        confidence = Confidence(self.confidence, self.simultaneous)
+        share, mechanism = confidence.of_each(asked.shape[0]), choice.mechanism(self.non_negative)
+        rises = asked.is_non_negative
+        groups = replace(groups, left_out=replace(groups.left_out, rises=rises))
+        plan = plan_of(own, groups, choice, mechanism, f"{groups.sentence} {said}".strip())
+
+        def result(answer: Answer, entry: int | None) -> Release:
+            facts = groups.published(own, plan, entry)
+            twice = _COUNTED_TWICE if context.unit is not None and groups.excess == "keep" else ""
+            facts["cut"] = " ".join(filter(None, (said, twice, facts["cut"])))
+            noisy, totals = measured(answer)
+            answers = mechanism.estimate(noisy, totals)
+            near, variance = answers.estimate, answers.variance
+            bounds = mechanism.interval(noisy, totals, confidence=share, estimate=near)
+            size, known = near.size, False if bounds.known is None else bounds.known
+            rates = {"lower_certain": mechanism.upper_rate, "upper_certain": mechanism.lower_rate}
+            columns = {
+                **queries,
+                "estimate": near,
+                "lower": np.minimum(np.ceil(bounds.lower), np.floor(near)) + 0.0,  # whole
+                "upper": np.maximum(np.floor(bounds.upper), np.ceil(near)) + 0.0,
+                **{
+                    name: np.full(size, bounds.certain and isinstance(rate, Infinite)) | known
+                    for name, rate in rates.items()
+                },
+                "standard_deviation": np.sqrt(
+                    np.full(size, np.nan) if variance is None else variance
+                ),
+            }
+            held = ((_HELD, totals is not None), (_CUT, not answers.fitted))
+            return Release(
+                kind="LinearRelease",
+                told=RoleTable.of(columns, roles=dict.fromkeys(queries, "key")),
+                summary=f"{many(size, 'query')} by {choice.name}.",
+                bound_words=confidence.words,
+                notes=(*notes_of(choice.moves), *(words for words, holds in held if holds)),
+                own={
+                    "variance": variance,
+                    "strategy": choice.name,
+                    "noisy": noisy,
+                    "mechanism": mechanism,
+                    "policy": context.policy,
+                    **confidence.facts,
+                    "assurance": partial(_assurances, apart, plan.guarantee.headline),
+                },
+                **facts,
+            )
+
+        return PreparedQuery(
+            detail={**groups.detail, **(detail or {})},
+            plan=plan,
+            context=own,
+            columns=groups.columns(own, *(() if binned is None else cells)),
+            look=groups.counts,
+            asserts=all_of(asserts, asserted(context, groups)),
+            draw=partial(drawn, mechanism),
+            result=result,
+        )
+
+
 @dataclass(frozen=True, slots=True)
-class LinearQuery:
+class LinearQuery(OfCells):
     """Sums of units over public groups, each query with its own weights.
 
     workload: whole numbers, one row per query and one column per key in the order of ``keys``; or
@@ -117,16 +226,6 @@ class LinearQuery:
     workload: Weights
     by: str | Sequence[str] = field(kw_only=True)
     keys: Keys = field(kw_only=True)
-    epsilon: Number = field(kw_only=True)
-    strategy: Strategy = field(default=None, kw_only=True)
-    non_negative: bool = field(default=False, kw_only=True)
-    confidence: Number = field(default=CONFIDENCE, kw_only=True)
-    simultaneous: bool = field(default=False, kw_only=True)
-    where: Condition = field(default=None, kw_only=True)
-    unknown: IfUnknown = field(default="recorded", kw_only=True)
-    id: str | None = field(default=None, kw_only=True)
-    again: bool = field(default=False, kw_only=True)
-    title: str = field(default="", kw_only=True)
 
     work: ClassVar = 6  # as many counts may take
 
@@ -136,7 +235,7 @@ class LinearQuery:
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
-        groups = self.cells(context)
+        groups = single_cells(context, self)
         names = groups.keys.labels()
         asked = self.workload if isinstance(self.workload, Operator) else Dense(self.workload)
         if asked.shape[1] != len(names):
@@ -144,42 +243,44 @@ class LinearQuery:
                 f"The workload has {many(asked.shape[1], 'column')} for {many(len(names), 'key')}.",
                 hint="Give one weight per key, in the order of keys.",
             )
-        moves = moves_of_places(context.policy, names, groups.query)
-        moves = moves if groups.where is None else moves.conditioned()
-        choice = choose(
-            self.strategy,
-            moves,
-            asked,
-            positive(self.epsilon, name="epsilon"),
-            Grid(len(names)),
-            tree=(context.policy, names),
-            public=public_totals(moves, context, groups, groups.by),
-        )
-        return answered(
+        return self.answered(
             context,
             groups,
-            choice,
+            asked,
+            moves_of_places(context.policy, names, groups.query),
+            Grid(len(names)),
             queries={"query": list(range(asked.shape[0]))},
-            non_negative=self.non_negative,
-            confidence=Confidence(self.confidence, self.simultaneous),
-            columns=groups.columns(context),
-            asserts=asserted(context, groups),
             apart=context.policy.moves_between_places,
+            tree=(context.policy, names),
         )
 
-    def cells(self, context: QueryContext) -> Groups:
-        """Units in one group each, or as the presence policy bounds them."""
-        one_value = context.policy.single_valued or "keep" not in context.policy.excess_modes
-        by_unit = context.unit is not None and one_value
-        return Grouped(
-            epsilon=self.epsilon,
-            by=self.by,
-            keys=self.keys,
-            max_groups=1 if by_unit else None,
-            on_excess="error" if by_unit else None,
-            where=self.where,
-            unknown=self.unknown,
-        ).groups(context)
+
+def single_cells(context: QueryContext, asked: Any) -> Groups:
+    """Groups by keys, of units in one each or as the presence policy bounds them."""
+    one_value = context.policy.single_valued or "keep" not in context.policy.excess_modes
+    by_unit = context.unit is not None and one_value
+    return Grouped(
+        epsilon=asked.epsilon,
+        by=asked.by,
+        keys=asked.keys,
+        max_groups=1 if by_unit else None,
+        on_excess="error" if by_unit else None,
+        where=asked.where,
+        unknown=asked.unknown,
+    ).groups(context)
+
+
+def drawn(mechanism: Mechanism, cells: IntArray, noise: Noise | None) -> Answer:
+    """What was measured, with the totals that are public."""
+    totals, noisy = mechanism.totals(cells), mechanism.noisy(cells, noise=noise)
+    return {"noisy": noisy} if totals is None else {"noisy": noisy, "totals": totals}
+
+
+def measured(answer: Answer) -> tuple[IntArray, IntArray | None]:
+    """What :func:`drawn` gave, drawn or stored."""
+    kept = answer.get("totals")
+    totals = None if kept is None else np.asarray(kept, dtype=np.int64)
+    return np.asarray(answer["noisy"], dtype=np.int64), totals
 
 
 def asserted(context: QueryContext, groups: Groups) -> Check | None:
@@ -190,83 +291,6 @@ def asserted(context: QueryContext, groups: Groups) -> Check | None:
     if groups.where is None or not context.policy.between_values:
         return groups.asserts
     return all_of(replace(groups, where=None).asserts, groups.asserts)
-
-
-def answered(
-    context: QueryContext,
-    groups: Groups,
-    choice: Choice,
-    *,
-    queries: Columns,
-    non_negative: bool,
-    confidence: Confidence,
-    columns: tuple[str, ...],
-    asserts: Check | None,
-    apart: Apart,
-    detail: Mapping[str, object] | None = None,
-    said: str = "",
-) -> PreparedQuery[IntArray, Release]:
-    """The steps of a question about linear queries. said: what there is to say of the cells."""
-    share, mechanism = confidence.of_each(choice.workload.shape[0]), choice.mechanism(non_negative)
-    rises = choice.workload.is_non_negative
-    groups = replace(groups, left_out=replace(groups.left_out, rises=rises))
-    plan = plan_of(context, groups, choice, mechanism, f"{groups.sentence} {said}".strip())
-
-    def draw(counts: IntArray, noise: Noise | None) -> Answer:
-        totals, noisy = mechanism.totals(counts), mechanism.noisy(counts, noise=noise)
-        return {"noisy": noisy} if totals is None else {"noisy": noisy, "totals": totals}
-
-    def result(answer: Answer, entry: int | None) -> Release:
-        facts = groups.published(context, plan, entry)
-        twice = _COUNTED_TWICE if context.unit is not None and groups.excess == "keep" else ""
-        facts["cut"] = " ".join(filter(None, (said, twice, facts["cut"])))
-        noisy, kept = np.asarray(answer["noisy"], dtype=np.int64), answer.get("totals")
-        totals = None if kept is None else np.asarray(kept, dtype=np.int64)
-        answers = mechanism.estimate(noisy, totals)
-        near, variance = answers.estimate, answers.variance
-        bounds = mechanism.interval(noisy, totals, confidence=share, estimate=near)
-        size, known = near.size, False if bounds.known is None else bounds.known
-        rates = {"lower_certain": mechanism.upper_rate, "upper_certain": mechanism.lower_rate}
-        columns = {
-            **queries,
-            "estimate": near,
-            "lower": np.minimum(np.ceil(bounds.lower), np.floor(near)) + 0.0,  # whole
-            "upper": np.maximum(np.floor(bounds.upper), np.ceil(near)) + 0.0,
-            **{
-                name: np.full(size, bounds.certain and isinstance(rate, Infinite)) | known
-                for name, rate in rates.items()
-            },
-            "standard_deviation": np.sqrt(np.full(size, np.nan) if variance is None else variance),
-        }
-        held = ((_HELD, totals is not None), (_CUT, not answers.fitted))
-        return Release(
-            kind="LinearRelease",
-            told=RoleTable.of(columns, roles=dict.fromkeys(queries, "key")),
-            summary=f"{many(size, 'query')} by {choice.name}.",
-            bound_words=confidence.words,
-            notes=(*notes_of(choice.moves), *(words for words, holds in held if holds)),
-            own={
-                "variance": variance,
-                "strategy": choice.name,
-                "noisy": noisy,
-                "mechanism": mechanism,
-                "policy": context.policy,
-                **confidence.facts,
-                "assurance": partial(_assurances, apart, plan.guarantee.headline),
-            },
-            **facts,
-        )
-
-    return PreparedQuery(
-        detail={**groups.detail, **(detail or {})},
-        plan=plan,
-        context=context,
-        columns=columns,
-        look=groups.counts,
-        asserts=asserts,
-        draw=draw,
-        result=result,
-    )
 
 
 _COUNTED_TWICE: Final = "Who is in several of the groups that are added up counts in each."

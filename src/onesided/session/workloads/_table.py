@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
 from typing import Any, ClassVar, Final, Literal, NamedTuple
@@ -42,7 +42,7 @@ from onesided.linear.kit import (
 from onesided.mechanism import GaussianSums
 from onesided.mechanism import Linear as Mechanism
 from onesided.mechanism.kit import CONFIDENCE
-from onesided.noise import DiscreteGaussian, IntArray, Noise
+from onesided.noise import DiscreteGaussian, IntArray
 from onesided.policy import Edge, Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext, Taken
@@ -63,10 +63,12 @@ from onesided.session.workloads._cells import moves_of_places, public_totals
 from onesided.session.workloads._linear import (
     SEVERAL,
     Choice,
-    LinearQuery,
     asserted,
     choose,
+    drawn,
+    measured,
     plan_of,
+    single_cells,
 )
 from onesided.show import RoleTable
 from onesided.store import read_json
@@ -168,10 +170,6 @@ class CrossTable(Grouped):
         share = sure.of_each(layout.full.shape[0])
         share = 1 - (1 - share) / 2 if self.proportions else share
 
-        def draw(cells: IntArray, noise: Noise | None) -> Answer:
-            totals, noisy = mechanism.totals(cells), mechanism.noisy(cells, noise=noise)
-            return {"noisy": noisy} if totals is None else {"noisy": noisy, "totals": totals}
-
         def result(answer: Answer, entry: int | None) -> Release:
             told = _fitted(layout, mechanism, answer, share)
             facts = groups.published(context, plan, entry)
@@ -195,7 +193,7 @@ class CrossTable(Grouped):
             columns=counted.columns,
             look=counted.look,
             asserts=all_of(counted.asserts, self._held(counted)),
-            draw=draw,
+            draw=partial(drawn, mechanism),
             result=result,
         )  # fmt: skip
 
@@ -252,14 +250,13 @@ class CrossTable(Grouped):
         """What is in each cell: units, rows of units, or sums."""
         if self.column is None and not (self.of == "rows" and context.unit is not None):
             return self._units(context)
-        shared = {one.name: getattr(self, one.name) for one in fields(Grouped)}
-        given = {name: getattr(self, name) for name in _OF_SUM}
         if self.column is None:
             most = rows_of_unit(context, self.max_rows)
             ones_of = ones(most)
-            asked = Sum(ones_of.column, bounds=(0, ones_of.high), **shared)
+            asked = Sum(ones_of.column, bounds=(0, ones_of.high), **self.shared())
             return self._values(context, asked, ones_of, None, words_of_rows(context, most))
-        asked = Sum(self.column, **shared, **given)
+        given = {name: getattr(self, name) for name in _OF_SUM}
+        asked = Sum(self.column, **self.shared(**given))
         value = asked.value(context)
         if value.low < 0:
             raise ParameterError(
@@ -271,21 +268,18 @@ class CrossTable(Grouped):
         return self._values(context, asked, value, kept, asked.words(context, value, kept))
 
     def _units(self, context: QueryContext) -> _Counted:
-        own = LinearQuery([], by=self.by, keys=self.keys, epsilon=self.epsilon)
-        own = replace(own, where=self.where, unknown=self.unknown)
         if self.max_groups not in (None, 1, context.policy.covers):
             raise ParameterError(
                 f"max_groups={self.max_groups}: a unit in several cells counts once in a margin, "
                 "and such a table does not add up.",
                 hint='Leave max_groups out, or count rows: of="rows" with max_rows=.',
             )
-        groups = own.cells(context)
+        groups = single_cells(context, self)
         if self.counted is not None or self.on_excess is not None:
             single = groups.query.max_groups
-            asked = {one.name: getattr(self, one.name) for one in fields(Grouped)}
             excess = self.on_excess or (groups.excess if single and context.unit else None)
-            groups = Grouped(**{**asked, "max_groups": single if context.unit else None,
-                                "on_excess": excess}).groups(context)  # fmt: skip
+            most = single if context.unit else None
+            groups = Grouped(**self.shared(max_groups=most, on_excess=excess)).groups(context)
         if self.outside == "refuse":
             groups = replace(groups, left_out=replace(groups.left_out, keys=()))
         by_moves = context.policy.between_values and len(groups.by) == 1
@@ -536,7 +530,7 @@ class Layout(NamedTuple):
         if found is None:
             return ()
         spreads = self.full.parts(found)
-        weights = dict(_measured(choice.strategy, self.full))
+        weights = {one: w for one, w, _ in _measured(choice.strategy, self.full)}
         every = sum(weights.values())
         told = []
         for one, part in zip(self.full.chosen, spreads, strict=True):
@@ -627,8 +621,7 @@ def _outward(steps: Any, step: Fraction, way: float) -> Any:
 
 def _fitted(layout: Layout, mechanism: Mechanism, answer: Answer, share: Fraction) -> _Told:
     """Certain bounds from what was measured, whole cells between them, and intervals."""
-    noisy, kept = np.asarray(answer["noisy"], dtype=np.int64), answer.get("totals")
-    totals = None if kept is None else np.asarray(kept, dtype=np.int64)
+    noisy, totals = measured(answer)
     unbiased = mechanism.estimate(noisy, totals).estimate
     table, low, high = _certain(layout, mechanism, noisy, totals)
     whole = None if totals is None or totals.size > 1 else int(totals[0])
@@ -655,17 +648,23 @@ def _fitted(layout: Layout, mechanism: Mechanism, answer: Answer, share: Fractio
     return _Told(estimate, lower.astype(np.int64), upper, lower_sure, upper_sure, noisy, unbiased)
 
 
-def _measured(strategy: Operator, table: Margins) -> list[tuple[Level, int]]:
-    """Which margins a strategy measures, and at which weights, in the order of its parts."""
+def _measured(strategy: Operator, table: Margins) -> list[tuple[Level, int, IntArray]]:
+    """Which margins a strategy measures, at which weights, and the places of their sums by axis."""
+    rows = np.arange(strategy.shape[0])
     if isinstance(strategy, Margins) and len(strategy.grid) == len(table.grid):
-        return list(zip(strategy.chosen, strategy.weights, strict=True))
+        return list(zip(strategy.chosen, strategy.weights, strategy.parts(rows), strict=True))
     axes = _factors(strategy, len(table.grid))
-    found: list[tuple[Level, int]] = [((), 1)]
-    for axis, part in enumerate(axes):
-        own = [(len(table.levels[axis]) - 1, 1)]
-        if part is not None:
-            own = [(one[0], w) for one, w in zip(part.chosen, part.weights, strict=True)]
-        found = [((*one, k), v * w) for one, v in found for k, w in own]
+    sizes = [n if one is None else one.shape[0] for one, n in zip(axes, table.grid, strict=True)]
+    found: list[tuple[Level, int, IntArray]] = [((), 1, rows.reshape(sizes))]
+    for axis, one in enumerate(axes):
+        own, ends = [(len(table.levels[axis]) - 1, 1)], []
+        if one is not None:
+            own, ends = [(k, w) for (k,), w in zip(one.chosen, one.weights, strict=True)], one.ends
+        found = [
+            ((*level, k), v * w, part)
+            for level, v, whole in found
+            for (k, w), part in zip(own, np.split(whole, ends[:-1], axis=axis), strict=True)
+        ]
     return found
 
 
@@ -680,38 +679,23 @@ def _certain(
     layout: Layout, mechanism: Mechanism, noisy: IntArray, totals: IntArray | None
 ) -> tuple[Margins, list[Any], list[Any]]:
     """Bounds that are never wrong: from 0 up, and of margins measured with noise on one side."""
-    table, measured = layout.full, _measured(mechanism.strategy, layout.full)
-    wanted = {*table.chosen, *(m for m, _ in measured)}
+    table, parts = layout.full, _measured(mechanism.strategy, layout.full)
+    wanted = {*table.chosen, *(level for level, _, _ in parts)}
     wanted |= {table.every[0]} if totals is not None else set()
     every = table.with_margins(dict.fromkeys(sorted(wanted, key=lambda one: (sum(one), one)), 1))
     shapes = [every.groups(one) for one in every.chosen]
     low, high = [np.zeros(n) for n in shapes], [np.full(n, np.inf) for n in shapes]
     above = isinstance(mechanism.lower_rate, Infinite)
     below = isinstance(mechanism.upper_rate, Infinite)
-    parts = _split(mechanism.strategy, table, noisy) if above or below else []
-    for (one, w), part in zip(measured, parts, strict=False):
+    for one, w, rows in parts:
         place = every.chosen.index(one)
         if above:
-            high[place] = np.maximum(part // w, 0).astype(float)
+            high[place] = np.maximum(noisy[rows] // w, 0).astype(float)
         if below:
-            low[place] = np.maximum(-(-part // w), 0).astype(float)
+            low[place] = np.maximum(-(-noisy[rows] // w), 0).astype(float)
     if totals is not None and mechanism.public is not None and mechanism.public.of_all:
         low[0] = high[0] = np.full(shapes[0], float(totals[0]))
     return every, *tightened(every, low, high)
-
-
-def _split(strategy: Operator, table: Margins, noisy: IntArray) -> list[IntArray]:
-    """The measured sums of each margin, laid out by axis."""
-    if isinstance(strategy, Margins) and len(strategy.grid) == len(table.grid):
-        return strategy.parts(noisy)
-    axes = _factors(strategy, len(table.grid))
-    sizes = [n if part is None else part.shape[0]
-             for part, n in zip(axes, table.grid, strict=True)]  # fmt: skip
-    found = [noisy.reshape(sizes)]
-    for axis, part in enumerate(axes):
-        if part is not None:
-            found = [one for whole in found for one in np.split(whole, part.ends[:-1], axis=axis)]
-    return found
 
 
 def _axes(groups: Groups) -> list[list[Any]]:
