@@ -17,7 +17,7 @@ from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, rate
 from onesided.errors import DataError, ParameterError, PolicyError
 from onesided.fields import Field, Rate
 from onesided.mechanism._fit import variance
-from onesided.mechanism._steps import Counted, OneOf, Steps, beside
+from onesided.mechanism._steps import Counted, Steps, beside
 from onesided.mechanism.histograms._two_phase import MAX_TOTAL, histogram_of
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import ABSENT, Edge, GroupCount, Policy, Shift
@@ -276,13 +276,6 @@ class SplitHistogram:
         """Noise on both sides of the sensitive counts, and on one side of the open ones."""
         lost = self.open_rate * open_.rise + INFINITE * open_.fall
         return beside(lost, Counted(self.upper_rate, self.lower_rate, sensitive))
-
-    def steps_along(self, policy: Policy) -> dict[str, Steps]:
-        """By name of an edge what moves along it lose, as :meth:`losses` has it."""
-        return {
-            edge.name: OneOf(tuple(dict.fromkeys(self.steps(*pair) for pair in pairs)))
-            for edge, pairs in Parts.of(policy).shifts(policy).items()
-        }
 
     def _cells(
         self, hidden: IntArray, free: IntArray
