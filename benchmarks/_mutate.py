@@ -250,7 +250,7 @@ PRICED = {
         "_of_points",
         "_of_values",
     ),
-    "onesided.session.workloads._ranges": ("RangeQuery._moves",),
+    "onesided.session.workloads._ranges": ("RangeQuery.prepare",),
 }
 DRAWS = ("geometric", "two_sided", "bernoulli", "bernoulli_exp", "uniform")
 TEXT = ("__repr__", "__str__", "_repr_html_", "__reduce__")
