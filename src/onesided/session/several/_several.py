@@ -471,9 +471,7 @@ class Several:
         if any(any(part.plan.delta.values()) for part in parts):  # beside a δ, ε counts
             kept = map(kept_pure, questions)
             parts = tuple(stated(one, one.prepare(context), context) for one in kept)
-        plan = _plan(context, parts)
-        if column:
-            plan = _apart(context, plan, column)
+        plan = _plan(context, parts, column)
 
         def draw(secrets: Sequence[Any], noise: Noise | None) -> Answer:
             return {"answers": [p.draw(s, noise) for p, s in zip(parts, secrets, strict=True)]}
@@ -591,8 +589,8 @@ def _checked(questions: object) -> tuple[Any, ...]:
     return tuple(questions)
 
 
-def _plan(context: QueryContext, parts: Sequence[Prepared]) -> PlanOfSeveral:
-    """What all cost together: the sum on each edge."""
+def _plan(context: QueryContext, parts: Sequence[Prepared], column: str) -> PlanOfSeveral:
+    """What all cost together: the sum on each edge, or less of parts by the values of a column."""
     plans = tuple(part.plan for part in parts)
     edges = [edge.name for edge in context.policy.edges]
     promises = [plan.guarantee for plan in plans]
@@ -606,6 +604,13 @@ def _plan(context: QueryContext, parts: Sequence[Prepared]) -> PlanOfSeveral:
             hint='Ask them one by one, or with law="pure".',
         )
     noise = {} if any(delta.values()) else several_note((p.noise, p.charge) for p in plans)
+    about, why = _about([one.about for one in promises]), ""
+    if column:
+        steps, lost, why = charged_apart(context, plans, column)
+        told = {edge: one.epsilon for edge, one in steps.items()}
+        if (told, lost) != (charge, delta) or INFINITE in told.values():  # no sum
+            noise = {} if any(lost.values()) else steps_note(steps)
+        charge, delta = told, lost
     epsilon, at = alone_at_delta(context.account, charge, noise)
     return PlanOfSeveral(
         mechanism=tuple(plan.mechanism for plan in plans),
@@ -615,11 +620,12 @@ def _plan(context: QueryContext, parts: Sequence[Prepared]) -> PlanOfSeveral:
             context.policy.name,
             epsilon,
             {edge: delta[edge] + at[edge] for edge in edges},
-            _about([one.about for one in promises]),
+            f"{about} {why}".strip(),
             "; ".join(dict.fromkeys(one.scope for one in promises if one.scope)),
             context.policy,
         ),
         certain=tuple(side for side in ("upper", "lower") if all(side in some for some in sides)),
+        why=why,
         noise=noise,
         parts=plans,
     )
@@ -667,21 +673,6 @@ def parts_of(question: Any, by: object, keys: object = None) -> list[Any]:
         )
         for name, part in chosen
     ]
-
-
-def _apart(context: QueryContext, plan: PlanOfSeveral, column: str) -> PlanOfSeveral:
-    """The same of disjoint parts, and why it costs what it does."""
-    steps, delta, why = charged_apart(context, plan.parts, column)
-    charge = {edge: one.epsilon for edge, one in steps.items()}
-    promise = plan.guarantee
-    about = f"{promise.about} {why}".strip()
-    note: Mapping[str, object] = {} if any(delta.values()) else steps_note(steps)
-    if (charge, delta) == (plan.charge, plan.delta) and INFINITE not in charge.values():
-        note = plan.noise  # of the sum
-    epsilon, at = alone_at_delta(context.account, charge, note)
-    joint = {edge: delta.get(edge, Fraction(0)) + one for edge, one in at.items()}
-    told = replace(promise, epsilon=epsilon, delta=joint, about=about)
-    return replace(plan, charge=charge, guarantee=told, noise=note, why=why)
 
 
 def _added(tables: Iterable[Mapping[str, Any]], edge: str) -> Any:
