@@ -191,13 +191,11 @@ class Histogram(Count):
         def result(answer: Answer, entry: int | None) -> Release:
             return _in_bins(prepared.result(answer, entry), bins, self.method)
 
-        return PreparedQuery(
+        return replace(
+            prepared,
             detail={**prepared.detail, **binned.detail},
             plan=plan,
-            context=binned.context,
             columns=binned.columns(groups),
-            look=prepared.look,
-            draw=prepared.draw,
             result=result,
             asserts=all_of(binned.asserts, prepared.asserts),
         )

@@ -83,7 +83,6 @@ _DROPS: Final = (
     "These are parts of {column!r}, whose groups a move drops, and their prices are in proportion "
     "to how many: the charge is the largest of one part."
 )
-Table = Mapping[str, Any]
 _MOST_PRICES: Final = 8
 
 
@@ -127,11 +126,11 @@ def charged_apart(
 ) -> tuple[dict[str, Steps], dict[str, Fraction], str]:
     """What each edge loses, its δ, and why that is no less. column: what tells the parts apart."""
     policy, edges = context.policy, [edge.name for edge in context.policy.edges]
-    delta = [one.delta for one in plans]
+    delta = {e: sorted(one.delta.get(e, Fraction(0)) for one in plans) for e in edges}
     known = {edge: [known_along(one, edge) for one in plans] for edge in edges}
 
-    def on_each(how: Callable[[Iterable[Any]], Any], tables: Sequence[Table]) -> dict[str, Any]:
-        return {e: how([table.get(e, Fraction(0)) for table in tables]) for e in edges}
+    def most_of(parts: int) -> dict[str, Fraction]:
+        return {edge: sum(some[-parts:], Fraction(0)) for edge, some in delta.items()}
 
     why = ""  # one move may change several parts
     if policy.view is not None:
@@ -141,12 +140,12 @@ def charged_apart(
     drops = policy.other_values == "dropped" and len(policy.parts) == 1
     largest = {edge: _one_of(some) for edge, some in known.items()}
     if drops and why and all(in_proportion(policy, one, column) for one in plans):
-        return largest, on_each(max, delta), _DROPS.format(column=column)
+        return largest, most_of(1), _DROPS.format(column=column)
     if why:
         added: dict[str, Steps] = {edge: Together(tuple(some)) for edge, some in known.items()}
-        return added, on_each(_sum_of, delta), _SUM.format(column=column, why=why)
+        return added, most_of(len(plans)), _SUM.format(column=column, why=why)
     if drops or comes_or_goes(policy):
-        return largest, on_each(max, delta), _ONE.format(column=column)
+        return largest, most_of(1), _ONE.format(column=column)
     ends = [ends_of(policy, plan) for plan in plans]
     for edge in policy.edges:
         if any(ABSENT not in way for way in policy.ways(edge)):
@@ -161,12 +160,7 @@ def charged_apart(
                 each = Together(tuple(known[edge.name]))
                 worst = each if worst.epsilon == INFINITE else Chosen(worst.epsilon, INFINITE)
             largest[edge.name] = worst
-    two = on_each(lambda many: _sum_of(sorted(many)[-2:]), delta)
-    return largest, two, _TWO.format(column=column)
-
-
-def _sum_of(losses: Iterable[Any]) -> Any:
-    return sum(losses, Fraction(0))
+    return largest, most_of(2), _TWO.format(column=column)
 
 
 def _one_of(steps: Iterable[Steps]) -> Steps:

@@ -12,6 +12,7 @@ those cells longer outwards and changes no distance between cells.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -68,10 +69,6 @@ class Axis:
     def cells(self) -> int:
         """How many there are."""
         return len(self.edges) - 1
-
-    def cell(self, value: int) -> int:
-        """The cell of a whole number, those beyond the ends drawn in."""
-        return min(max(sum(edge <= value for edge in self.edges) - 1, 0), self.cells - 1)
 
     def least_gaps(self) -> list[Fraction]:
         """For cells 0, 1, 2, ... apart, the least distance between values of such cells."""
@@ -214,9 +211,9 @@ def _of_values(policy: Graph, axes: Sequence[Axis], *, clamped: bool) -> Moves:
 def _cell_of(axis: Axis, value: object, *, clamped: bool) -> int:
     if not isinstance(value, int):
         return -1
-    inside = axis.edges[0] <= value < axis.edges[-1]
-    last = axis.closed and value == axis.edges[-1]
-    return axis.cell(value) if inside or last or clamped else -1
+    cell = min(max(bisect_right(axis.edges, value) - 1, 0), axis.cells - 1)
+    last = value < axis.edges[-1] or (axis.closed and value == axis.edges[-1])
+    return cell if clamped or (axis.edges[0] <= value and last) else -1
 
 
 def _of_points(policy: Neighbourhood, axes: Sequence[Axis]) -> Moves:

@@ -87,20 +87,15 @@ Strategy = str | Operator | ArrayLike | None
 Columns = Mapping[str, list[Any]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OfCells:
     """A question about sums of many cells; see :class:`LinearQuery` for what it is asked with."""
 
+    __slots__ = ()
     epsilon: Number
-    strategy: Strategy = None
-    non_negative: bool = False
-    confidence: Number = CONFIDENCE
-    simultaneous: bool = False
-    where: Condition = None
-    unknown: IfUnknown = "recorded"
-    id: str | None = None
-    again: bool = False
-    title: str = ""
+    strategy: Strategy
+    non_negative: bool
+    confidence: Number
+    simultaneous: bool
 
     def answered(
         self,
@@ -183,15 +178,11 @@ class OfCells:
                 **facts,
             )
 
-        return PreparedQuery(
+        return replace(
+            groups.prepared(own, plan, draw=partial(drawn, mechanism), result=result),
             detail={**groups.detail, **(detail or {})},
-            plan=plan,
-            context=own,
             columns=groups.columns(own, *(() if binned is None else cells)),
-            look=groups.counts,
             asserts=all_of(asserts, asserted(context, groups)),
-            draw=partial(drawn, mechanism),
-            result=result,
         )
 
 
@@ -226,6 +217,16 @@ class LinearQuery(OfCells):
     workload: Weights
     by: str | Sequence[str] = field(kw_only=True)
     keys: Keys = field(kw_only=True)
+    epsilon: Number = field(kw_only=True)
+    strategy: Strategy = field(default=None, kw_only=True)
+    non_negative: bool = field(default=False, kw_only=True)
+    confidence: Number = field(default=CONFIDENCE, kw_only=True)
+    simultaneous: bool = field(default=False, kw_only=True)
+    where: Condition = field(default=None, kw_only=True)
+    unknown: IfUnknown = field(default="recorded", kw_only=True)
+    id: str | None = field(default=None, kw_only=True)
+    again: bool = field(default=False, kw_only=True)
+    title: str = field(default="", kw_only=True)
 
     work: ClassVar = 6  # as many counts may take
 

@@ -11,15 +11,16 @@ import narwhals as nw
 import numpy as np
 
 from onesided._english import many
-from onesided._numbers import exact, text
+from onesided._numbers import Number, exact, text
 from onesided.errors import DataError, ParameterError
 from onesided.fields import one_of
 from onesided.linear import Grid
 from onesided.linear import Ranges as Workload
 from onesided.linear import all_ranges as every_range
+from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
 from onesided.session._context import QueryContext, Taken
-from onesided.session._fields import Edges, EdgesOf
+from onesided.session._fields import Condition, Edges, EdgesOf, IfUnknown
 from onesided.session._groups import Grouped
 from onesided.session._question import PreparedQuery, all_of
 from onesided.session._release import Release
@@ -29,33 +30,17 @@ from onesided.session.histograms._binned import (
     _NOWHERE,
     BinEdges,
     Binned,
-    _below,
-    _search,
     bin_name,
     bins_of,
-    compared,
     with_bins,
 )
 from onesided.session.histograms._histogram import Histogram, Method
 from onesided.session.values._value import Missing
 from onesided.session.workloads._cells import Axis, moves_between
-from onesided.session.workloads._linear import Columns, OfCells
+from onesided.session.workloads._linear import Columns, OfCells, Strategy
 
 Outside = Literal["clamp", "refuse"]
 _MOST_LISTED: Final = 2**20
-
-
-class _Drawn(BinEdges):
-    """Bins whose end bins also hold what lies beyond them."""
-
-    __slots__ = ()
-
-    def expression(self, column: str, dtype: nw.dtypes.DType) -> nw.Expr:
-        given = compared(column, dtype)
-        edges = [_below(edge, dtype) for edge in self.edges[1:-1]]
-        found = _search(lambda edge: given < edge, edges, 0)
-        told = nw.when(~given.is_null()).then(found).otherwise(nw.lit(_NOWHERE))
-        return told.cast(nw.Int64())
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +75,18 @@ class RangeQuery(OfCells):
     ranges: object
     bins: Edges = field(default=None, kw_only=True)
     bounds: EdgesOf = field(default=None, kw_only=True)
+    epsilon: Number = field(kw_only=True)
+    strategy: Strategy = field(default=None, kw_only=True)
+    non_negative: bool = field(default=False, kw_only=True)
     outside: Outside = field(default="clamp", kw_only=True)
     missing: Missing = field(default="refuse", kw_only=True)
+    confidence: Number = field(default=CONFIDENCE, kw_only=True)
+    simultaneous: bool = field(default=False, kw_only=True)
+    where: Condition = field(default=None, kw_only=True)
+    unknown: IfUnknown = field(default="recorded", kw_only=True)
+    id: str | None = field(default=None, kw_only=True)
+    again: bool = field(default=False, kw_only=True)
+    title: str = field(default="", kw_only=True)
 
     work: ClassVar = 4  # as many counts may take
 
@@ -201,7 +196,7 @@ class RangeQuery(OfCells):
                 hint="Use histogram(...) for more.",
             )
         if self.outside == "clamp":
-            return {name: _Drawn(one.edges) for name, one in given.items()}
+            return {name: BinEdges(one.edges, drawn=True) for name, one in given.items()}
         return given
 
 

@@ -33,7 +33,7 @@ from onesided.linear.kit import FloatArray, MarginModel, cells_of
 from onesided.mechanism import GaussianSums
 from onesided.mechanism import Linear as Mechanism
 from onesided.mechanism.kit import Together, rates_over
-from onesided.noise import IntArray, Noise, TwoSidedGeometric
+from onesided.noise import IntArray, TwoSidedGeometric
 from onesided.policy import Edge, Shift
 from onesided.session._context import QueryContext, Taken, left_out
 from onesided.session._fields import Counted, Edges
@@ -45,7 +45,7 @@ from onesided.session._release import Release
 from onesided.session._sample import SampleRelease
 from onesided.session._statement import Nouns, Statement, statement_of
 from onesided.session.histograms._binned import BinEdges, bin_name, bins_of, context_with_bins
-from onesided.session.workloads._linear import SEVERAL, corners
+from onesided.session.workloads._linear import SEVERAL, corners, drawn
 from onesided.show import RoleTable
 from onesided.store import read_json
 
@@ -251,13 +251,9 @@ class Synthetic:
         groups = self._first(own, each[0], axes)
         deviation = (plan.margins[0].error or 0.0) * layout.weights[0]
         weights = layout.spread
-        joint = self._joint(context)
 
         def look(taken: Taken) -> IntArray:
             return np.concatenate([one.counts(taken) for one in each]) * weights
-
-        def draw(cells: IntArray, noise: Noise | None) -> Answer:
-            return {"noisy": mechanism.noisy(cells, noise=noise)}
 
         def result(answer: Answer, entry: int | None) -> Release:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
@@ -267,8 +263,8 @@ class Synthetic:
             cut = (SEVERAL * (groups.excess == "keep"), _LISTED, listed.cut(plan.certain))
             facts["cut"] = " ".join(filter(None, cut))
             made = _Made(
-                layout, layout.parts(measured), deviation, self, groups.query.counted, joint,
-                context, facts,
+                layout, layout.parts(measured), deviation, self, groups.query.counted, context,
+                facts,
             )  # fmt: skip
             return made.release({"mechanism": mechanism, "noisy": noisy})
 
@@ -284,7 +280,7 @@ class Synthetic:
             columns=tuple(dict.fromkeys(name for one in each for name in one.columns(own))),
             look=look,
             asserts=all_of(*(one.asserts for one in each)),
-            draw=draw,
+            draw=partial(drawn, mechanism),
             result=result,
         )
 
@@ -337,7 +333,7 @@ class Synthetic:
             ),
         )
 
-    def _joint(self, context: QueryContext) -> Statement:
+    def joint(self, context: QueryContext) -> Statement:
         """What rows are about of which some are true: everybody."""
         asked = statement_of(
             replace(self, counted=None),
@@ -542,7 +538,6 @@ class _Made:
     deviation: float
     question: Synthetic
     counted: frozenset[str] | None
-    joint: Statement
     context: QueryContext
     facts: Mapping[str, Any]
 
@@ -714,11 +709,11 @@ def _values(made: _Made, sample: SampleRelease) -> dict[str, Any]:
 
 def _joint(made: _Made, sample: SampleRelease) -> dict[str, Any]:
     """What rows of both answers are about, and what both lose together."""
-    promise = made.facts["guarantee"]
+    promise, asked = made.facts["guarantee"], made.question.joint(made.context)
     both = {edge: loss + sample.guarantee.epsilon[edge] for edge, loss in promise.epsilon.items()}
     about = promise.about.replace(_MADE, f"{_TRUE} {_TWO}")
-    promise = replace(promise, epsilon=both, about=about, asked=made.joint.title())
-    return {**made.facts, "guarantee": promise, "asked": made.joint}
+    promise = replace(promise, epsilon=both, about=about, asked=asked.title())
+    return {**made.facts, "guarantee": promise, "asked": asked}
 
 
 def _required(made: _Made, sample: SampleRelease) -> tuple[float, str]:

@@ -75,6 +75,7 @@ from onesided.store import read_json
 
 Outside = Literal["leave", "refuse"]
 Level = tuple[int, ...]
+Table = dict[str, Any]  # the columns of numbers, as results have them
 _MOST_AXES: Final = 4
 _MOST_NUMBERS: Final = 2**21
 _EXACT: Final = 2.0**53  # below which a float is any whole number
@@ -171,16 +172,16 @@ class CrossTable(Grouped):
         share = 1 - (1 - share) / 2 if self.proportions else share
 
         def result(answer: Answer, entry: int | None) -> Release:
-            told = _fitted(layout, mechanism, answer, share)
+            told, unbiased = _fitted(layout, mechanism, answer, share)
             facts = groups.published(context, plan, entry)
             if self.column is None and self.of is None and groups.excess == "keep":
                 facts["cut"] = f"{SEVERAL} {facts['cut']}".strip()
             return Release(
                 kind="TableRelease",
                 told=layout.told(told, counted.step, proportions=self.proportions),
-                summary=f"{many(told.estimate.size, 'number')} that add up, by {choice.name}.",
+                summary=f"{many(unbiased.size, 'number')} that add up, by {choice.name}.",
                 bound_words=sure.words,
-                own={"mechanism": mechanism, "noisy": told.noisy, "unbiased": told.unbiased,
+                own={"mechanism": mechanism, "noisy": measured(answer)[0], "unbiased": unbiased,
                      "strategy": choice.name, **sure.facts},
                 **facts,
             )  # fmt: skip
@@ -429,16 +430,6 @@ class _Counted(NamedTuple):
     units: bool = False
 
 
-class _Told(NamedTuple):
-    estimate: Any
-    lower: Any
-    upper: Any
-    lower_certain: Any
-    upper_certain: Any
-    noisy: IntArray
-    unbiased: Any
-
-
 _PARENTS: Final = 'Such as hierarchy={"county": {"state": ["North", "North", "South"]}}.'
 _SUMS: Final = "Each margin is the sum of its cells."
 _NORMAL: Final = "discrete Gaussian noise, at what its sums move by in L2"
@@ -547,7 +538,7 @@ class Layout(NamedTuple):
                 )
         return tuple(told)
 
-    def told(self, told: _Told, step: Fraction, *, proportions: bool) -> Any:
+    def told(self, told: Table, step: Fraction, *, proportions: bool) -> Any:
         """The table: a row for each number of each margin asked for; null is the sum over all."""
         columns: dict[str, Any] = {name: [] for axis in self.names for name in axis}
         keep = []
@@ -580,32 +571,32 @@ class Layout(NamedTuple):
             columns[name] += [values[k] for k in parent[places].tolist()]
 
 
-def _parts(told: _Told) -> dict[str, Any]:
+def _parts(told: Table) -> Table:
     """As parts of the total, the first number: within 0 and 1, and all of it where it may be 0."""
-    total, low, high = told.estimate[0], float(told.lower[0]), float(told.upper[0])
+    estimate, least, most, least_sure, most_sure = told.values()
+    total, low, high = estimate[0], float(least[0]), float(most[0])
     with np.errstate(divide="ignore", invalid="ignore"):
-        lower = np.nextafter(np.nan_to_num(np.clip(told.lower / high, 0, 1)), 0)
-        upper = np.clip(told.upper / low, 0, 1) if low > 0 else np.ones(told.upper.size)
-        upper = np.where(told.upper > 0, np.nextafter(upper, 1), 0)  # a division rounds: outwards
-        estimate = told.estimate / total if total else np.zeros(told.estimate.size)
+        lower = np.nextafter(np.nan_to_num(np.clip(least / high, 0, 1)), 0)
+        upper = np.clip(most / low, 0, 1) if low > 0 else np.ones(most.size)
+        upper = np.where(most > 0, np.nextafter(upper, 1), 0)  # a division rounds: outwards
+        estimate = estimate / total if total else np.zeros(estimate.size)
     return {
         "estimate": estimate,
         "lower": np.minimum(lower, estimate),
         "upper": np.maximum(upper, estimate),
-        "lower_certain": told.lower_certain & told.upper_certain[0],
-        "upper_certain": (told.upper_certain & told.lower_certain[0]) | (upper >= 1),
+        "lower_certain": least_sure & most_sure[0],
+        "upper_certain": (most_sure & least_sure[0]) | (upper >= 1),
     }
 
 
-def _steps(told: _Told, step: Fraction) -> dict[str, Any]:
+def _steps(told: Table, step: Fraction) -> Table:
     """In the column's own unit; whole numbers of a whole step stay whole, bounds go outwards."""
-    estimate = told.estimate * step.numerator
+    estimate = told["estimate"] * step.numerator
     return {
+        **told,
         "estimate": estimate if step.denominator == 1 else estimate / step.denominator,
-        "lower": _outward(told.lower, step, -np.inf),
-        "upper": _outward(told.upper, step, np.inf),
-        "lower_certain": told.lower_certain,
-        "upper_certain": told.upper_certain,
+        "lower": _outward(told["lower"], step, -np.inf),
+        "upper": _outward(told["upper"], step, np.inf),
     }
 
 
@@ -619,8 +610,13 @@ def _outward(steps: Any, step: Fraction, way: float) -> Any:
     return np.where(known, told, np.nextafter(np.nextafter(told, way), way))
 
 
-def _fitted(layout: Layout, mechanism: Mechanism, answer: Answer, share: Fraction) -> _Told:
-    """Certain bounds from what was measured, whole cells between them, and intervals."""
+def _fitted(
+    layout: Layout, mechanism: Mechanism, answer: Answer, share: Fraction
+) -> tuple[Table, Any]:
+    """Certain bounds from what was measured, whole cells between them, and intervals.
+
+    And the answers that nothing was fitted to.
+    """
     noisy, totals = measured(answer)
     unbiased = mechanism.estimate(noisy, totals).estimate
     table, low, high = _certain(layout, mechanism, noisy, totals)
@@ -645,7 +641,8 @@ def _fitted(layout: Layout, mechanism: Mechanism, answer: Answer, share: Fractio
     upper = np.where(upper_sure, most, likely)
     if np.isfinite(upper).all():
         upper = upper.astype(np.int64)
-    return _Told(estimate, lower.astype(np.int64), upper, lower_sure, upper_sure, noisy, unbiased)
+    told = (estimate, lower.astype(np.int64), upper, lower_sure, upper_sure)
+    return dict(zip(RESULT_COLUMNS, told, strict=False)), unbiased
 
 
 def _measured(strategy: Operator, table: Margins) -> list[tuple[Level, int, IntArray]]:
