@@ -121,6 +121,11 @@ def comes_or_goes(policy: Policy) -> bool:
     return all(ABSENT in way for edge in policy.edges for way in policy.ways(edge))
 
 
+def drops(policy: Policy) -> bool:
+    """Whether a move takes groups away and changes nothing else."""
+    return policy.other_values == "dropped" and len(policy.parts) == 1
+
+
 def charged_apart(
     context: QueryContext, plans: Sequence[Plan], column: str
 ) -> tuple[dict[str, Steps], dict[str, Fraction], str]:
@@ -137,14 +142,13 @@ def charged_apart(
         why = "a move may change the kinds of a whole group"
     elif not context.row_each:
         why = "one unit may have rows in several"
-    drops = policy.other_values == "dropped" and len(policy.parts) == 1
     largest = {edge: _one_of(some) for edge, some in known.items()}
-    if drops and why and all(in_proportion(policy, one, column) for one in plans):
+    if drops(policy) and why and all(in_proportion(policy, one, column) for one in plans):
         return largest, most_of(1), _DROPS.format(column=column)
     if why:
         added: dict[str, Steps] = {edge: Together(tuple(some)) for edge, some in known.items()}
         return added, most_of(len(plans)), _SUM.format(column=column, why=why)
-    if drops or comes_or_goes(policy):
+    if drops(policy) or comes_or_goes(policy):
         return largest, most_of(1), _ONE.format(column=column)
     ends = [ends_of(policy, plan) for plan in plans]
     for edge in policy.edges:

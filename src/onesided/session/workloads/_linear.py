@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -469,28 +470,22 @@ def choose(
     found: list[Choice] = []
     slow: dict[str, Operator] = {}
     for name, make in makers.items():
-        try:
+        with suppress(OnesidedError):  # cannot be worked out at this size: another will do
             strategy = make()
             if strategy.solvable or moves.cells <= _SMALL:
                 found.append(sized(name, strategy, moves, workload, most=most))
             elif holds_cells(strategy):
                 slow[name] = strategy
-        except OnesidedError:  # cannot be worked out at this size: another will do
-            continue
     # Those that are slow to predict: by few queries, as a multiple of the best of the others.
     few = thinned(workload, _probes(moves.cells))
     best = min(found, key=lambda one: one.error, default=None)
-    made: list[Choice] = []
+    every = some = 1.0
+    if slow and best is not None and best.error and few is not workload:
+        every, some = best.error, sized(best.name, best.strategy, moves, few).error
     for name, strategy in slow.items():
-        try:
+        with suppress(OnesidedError):
             own = sized(name, strategy, moves, few)
-            if best is not None and best.error and few is not workload:
-                beside = sized(best.name, best.strategy, moves, few).error
-                own = replace(own, error=own.error * best.error / beside)
-            made.append(replace(own, workload=workload))
-        except OnesidedError:
-            continue
-    found.extend(made)
+            found.append(replace(own, workload=workload, error=own.error * every / some))
     if not found:
         raise ParameterError(
             "No standard strategy can be worked out for this many cells and this policy.",

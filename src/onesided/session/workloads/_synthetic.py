@@ -152,9 +152,9 @@ class Layout(NamedTuple):
 
     def parts(self, numbers: Any) -> list[Any]:
         """One array for each margin."""
-        each = [math.prod(self.shape(one)) for one in self.margins]
-        found = np.split(np.asarray(numbers), np.cumsum(each)[:-1])
-        return [p.reshape(self.shape(one)) for p, one in zip(found, self.margins, strict=True)]
+        sizes = [self.shape(one) for one in self.margins]
+        found = np.split(np.asarray(numbers), np.cumsum([*map(math.prod, sizes)])[:-1])
+        return [part.reshape(size) for part, size in zip(found, sizes, strict=True)]
 
     def counts(self, rows: IntArray) -> list[FloatArray]:
         """Margins of rows that are given by their values' places."""

@@ -496,16 +496,11 @@ class Layout(NamedTuple):
             found["margins"] = lambda: table.with_margins(wanted)
             found["weighted margins"] = lambda: best_weights(table, self.asked, known=known)
         else:
-            found["levels"] = (
-                lambda: kron(  # along each axis all of its levels
-                    *(
-                        Margins(
-                            [axis[1:-1]], [(k,) for k in range(len(axis))], grid=[axis[-1].size]
-                        )
-                        for axis in table.levels
-                    )
-                )
-            )
+            along = [  # of each axis all of its levels
+                Margins([axis[1:-1]], [(k,) for k in range(len(axis))], grid=[axis[-1].size])
+                for axis in table.levels
+            ]
+            found["levels"] = lambda: kron(*along)
         return found
 
     def name(self, one: Level) -> str:
@@ -542,14 +537,12 @@ class Layout(NamedTuple):
         """The table: a row for each number of each margin asked for; null is the sum over all."""
         columns: dict[str, Any] = {name: [] for axis in self.names for name in axis}
         keep = []
-        ends = [0, *self.full.ends]
-        for place, one in enumerate(self.full.chosen):
-            if one not in self.asked.chosen:
-                continue
-            keep.append(np.arange(ends[place], ends[place + 1]))
-            places = np.indices(self.full.groups(one)).reshape(len(one), -1)
-            for axis, k in enumerate(one):
-                self._named(columns, axis, k, places[axis])
+        parts = self.full.parts(np.arange(self.full.shape[0]))
+        for one, part in zip(self.full.chosen, parts, strict=True):
+            if one in self.asked.chosen:
+                keep.append(part.reshape(-1))
+                for axis, places in enumerate(np.indices(part.shape)):
+                    self._named(columns, axis, one[axis], places.reshape(-1))
         rows = np.concatenate(keep)
         roles: dict[str, Any] = dict.fromkeys(columns, "key")
         numbers = _parts(told) if proportions else _steps(told, step)
