@@ -521,11 +521,10 @@ def _noted(margins: Sequence[Moved], upper: Loss, lower: Loss) -> dict[str, obje
     told = {}
     for edge in margins[0][0]:
         alike = Counter((tuple(dict.fromkeys(shifts[edge])), w) for shifts, w in margins)
-        each = []
-        for (some, w), number in alike.items():
-            shifts = [Shift(rise=w * s.rise, fall=w * s.fall) for s in some]
-            each.append(Together((corners(shifts, upper, lower),), number))
-        told[edge.name] = Together(tuple(each))
+        wide = [[Shift(rise=w * s.rise, fall=w * s.fall) for s in some] for some, w in alike]
+        laws = [corners(shifts, upper, lower) for shifts in wide]
+        each = zip(laws, alike.values(), strict=True)
+        told[edge.name] = Together(tuple(Together((law,), number) for law, number in each))
     return steps_note(told)
 
 

@@ -203,7 +203,7 @@ class CrossTable(Grouped):
     ) -> tuple[Choice, Plan]:
         """What is measured, with which noise."""
         epsilon, groups = positive(self.epsilon, name="epsilon"), counted.groups
-        pure, moves = self._choice(context, counted, layout, epsilon)
+        pure = self._choice(context, counted, layout, epsilon)
 
         def plan(choice: Choice) -> Plan:
             made, said = replace(choice, workload=layout.full), f"{groups.sentence} {_SUMS}"
@@ -212,17 +212,40 @@ class CrossTable(Grouped):
 
         def squares(strategy: Operator) -> dict[Edge, int]:
             if counted.shifts is None:
-                return square_shifts(strategy, moves)
+                return square_shifts(strategy, pure.moves)
             if counted.units and not context.policy.between_values:
                 with suppress(PolicyError):  # a move that takes several, and brings several
-                    among = moves_of(context.policy, moves.cells, query=groups.query)
+                    among = moves_of(context.policy, pure.moves.cells, query=groups.query)
                     # Under a view several units may move in one cell.
                     return square_shifts(strategy, among, apart=context.policy.view is None)
             return {edge: square_most(strategy, on) for edge, on in counted.shifts.items()}
 
         @cache
         def normal() -> Choice:
-            return _normal(self.strategy, layout, pure, squares, counted.most)
+            """The strategy of least error at an L2 price, by what each edge loses; at σ = 1."""
+            known = pure.public is not None and pure.public.of_all
+            lost = {edge: step.epsilon for edge, step in pure.steps.items()}
+            makers = [*layout.makers(known=known).items()]
+            if layout.full.balanced:
+                own = partial(residuals, layout.full, layout.asked, known=known)
+                makers[-1:] = [(makers[-1][0], partial(own, pairs=one)) for one in (False, True)]
+            found: list[tuple[float, Choice]] = []
+            for name, make in makers:
+                if self.strategy not in (None, name):
+                    continue
+                strategy = make()
+                # Sums that would not fit 62 bits are passed over, unless named.
+                large = strategy.largest * MOST_ROWS * counted.most > MAX_COUNT
+                if large and self.strategy is None and name != "cells":
+                    continue
+                moved = squares(strategy)
+                factor = float(np.mean(held_factors(strategy, layout.asked, pure.public)))
+                given_up = ((one, lost[edge.name]) for edge, one in moved.items())
+                costs = [float(one / e**2) for one, e in given_up if isinstance(e, Fraction) and e]
+                one = replace(pure, name=name, strategy=strategy, squares=moved, why=_NORMAL)
+                price = factor * max(costs, default=1.0)
+                found.append((price, replace(one, error=math.sqrt(factor))))
+            return min(found, key=lambda pair: pair[0])[1]
 
         def widened(made: GaussianSums) -> Plan:
             return plan(_of_variance(normal(), made.variance))
@@ -331,8 +354,8 @@ class CrossTable(Grouped):
 
     def _choice(
         self, context: QueryContext, counted: _Counted, layout: Layout, epsilon: Fraction
-    ) -> tuple[Choice, Moves]:
-        """What is measured at ε, and the moves that it was chosen for."""
+    ) -> Choice:
+        """What is measured at ε."""
         groups, cells = counted.groups, layout.full.shape[1]
         public, moves = None, Moves(cells, context.policy.edges, (), ())
         if counted.shifts is None:
@@ -354,7 +377,7 @@ class CrossTable(Grouped):
                 for edge, some in (counted.shifts or {}).items()
             }
 
-        choice = choose(
+        return choose(
             self.strategy,
             moves,
             layout.asked,
@@ -364,7 +387,6 @@ class CrossTable(Grouped):
             makers=layout.makers(known=known),
             shifts=None if counted.shifts is None else shifts,
         )
-        return choice, moves
 
 
 def _margins_of_a_cell(strategy: Operator) -> int:
@@ -372,39 +394,6 @@ def _margins_of_a_cell(strategy: Operator) -> int:
     first = np.zeros(1, dtype=np.int64)
     meets = strategy.meets(first, first)
     return 0 if meets is None else int(np.max(meets.plus_plus))
-
-
-def _normal(
-    given: str | None,
-    layout: Layout,
-    pure: Choice,
-    squares: Callable[[Operator], Mapping[Edge, int]],
-    most: int,
-) -> Choice:
-    """The strategy of least error at an L2 price, by what each edge loses in ``pure``; at σ = 1.
-
-    most: what a row adds to a cell; sums that would not fit 62 bits are passed over, unless named.
-    """
-    known = pure.public is not None and pure.public.of_all
-    lost = {edge: step.epsilon for edge, step in pure.steps.items()}
-    makers = [*layout.makers(known=known).items()]
-    if layout.full.balanced:
-        own = partial(residuals, layout.full, layout.asked, known=known)
-        makers[-1:] = [(makers[-1][0], partial(own, pairs=pairs)) for pairs in (False, True)]
-    found: list[tuple[float, Choice]] = []
-    for name, make in makers:
-        strategy = make() if given in (None, name) else None
-        large = strategy is not None and strategy.largest * MOST_ROWS * most > MAX_COUNT
-        if strategy is None or (large and given is None and name != "cells"):
-            continue
-        moved = squares(strategy)
-        factor = float(np.mean(held_factors(strategy, layout.asked, pure.public)))
-        given_up = ((one, lost[edge.name]) for edge, one in moved.items())
-        costs = [float(one / e**2) for one, e in given_up if isinstance(e, Fraction) and e]
-        one = replace(pure, name=name, strategy=strategy, squares=moved, why=_NORMAL)
-        error = math.sqrt(factor)
-        found.append((factor * max(costs, default=1.0), replace(one, error=error)))
-    return min(found, key=lambda pair: pair[0])[1]
 
 
 def _of_variance(choice: Choice, variance: Fraction) -> Choice:
