@@ -18,7 +18,7 @@ from onesided.errors import DataError, ParameterError, PolicyError
 from onesided.fields import Field, Rate
 from onesided.mechanism._fit import variance
 from onesided.mechanism._steps import Counted, Steps, beside
-from onesided.mechanism.histograms._two_phase import MAX_TOTAL, histogram_of
+from onesided.mechanism.histograms._two_phase import MAX_TOTAL, histogram_of, together
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import ABSENT, Edge, GroupCount, Policy, Shift
 
@@ -55,11 +55,10 @@ class Parts:
             )
         return cls(hidden, free)
 
-    def shifts(self, policy: Policy) -> dict[Edge, tuple[tuple[Shift, Shift], ...]]:
+    def shifts(self, policy: Policy) -> dict[Edge, list[tuple[Shift, ...]]]:
         """Per edge, how far the two histograms can move together, each unit in one cell."""
-        hidden = policy.shifts(GroupCount(max_groups=1, counted=self.sensitive))
-        free = policy.shifts(GroupCount(max_groups=1, counted=self.open))
-        return {edge: tuple(product(hidden[edge], free[edge])) for edge in policy.edges}
+        parts = (self.sensitive, self.open)
+        return together(policy, *(GroupCount(max_groups=1, counted=one) for one in parts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -292,9 +292,11 @@ class Zeroed:
 
         query: how units are counted; None is one group per unit, or presence's own bound.
         """
+        count = GroupCount() if query is None else query
+        opened = replace(count, counted=frozenset(open_kinds))
         return {
             edge: max(self.loss(*both) for both in pairs)
-            for edge, pairs in _both_shifts(policy, open_kinds, query).items()
+            for edge, pairs in together(policy, count, opened).items()
         }
 
     def steps(self, all_shift: Shift, open_shift: Shift) -> Steps:
@@ -313,14 +315,15 @@ class Zeroed:
         return beside(lost, told(all_shift))
 
 
-def _both_shifts(
-    policy: Policy, open_kinds: Iterable[str], query: GroupCount | None
-) -> dict[Edge, list[tuple[Shift, Shift]]]:
-    """Per edge how all counts may move, with how those of open units may."""
-    count = GroupCount() if query is None else query
-    opened = policy.shifts(replace(count, counted=frozenset(open_kinds)))
-    shifts = policy.shifts(count).items()
-    return {edge: list(product(many, opened[edge])) for edge, many in shifts}
+def together(policy: Policy, *queries: GroupCount) -> dict[Edge, list[tuple[Shift, ...]]]:
+    """Per edge how the histograms that these ask for may move together.
+
+    >>> from onesided.policy import addition_only
+    >>> [len(some) for some in together(addition_only(), GroupCount(), GroupCount()).values()]
+    [1]
+    """
+    each = [policy.shifts(one) for one in queries]
+    return {edge: list(product(*(shifts[edge] for shifts in each))) for edge in policy.edges}
 
 
 @dataclass(frozen=True, slots=True)

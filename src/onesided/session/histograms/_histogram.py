@@ -6,13 +6,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
-from itertools import product
 from numbers import Integral
 from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 
-from onesided._numbers import INFINITE, Number
+from onesided._numbers import INFINITE, Loss, Number
 from onesided.accounting import steps_note
 from onesided.errors import DataError, ParameterError, PolicyError
 from onesided.fields import one_of
@@ -27,8 +26,8 @@ from onesided.mechanism.histograms import (
     SplitHistogram,
     zeros,
 )
-from onesided.mechanism.histograms.kit import Parts, histogram_of, pooled, z_order
-from onesided.mechanism.kit import OneOf
+from onesided.mechanism.histograms.kit import Parts, histogram_of, pooled, together, z_order
+from onesided.mechanism.kit import OneOf, Steps
 from onesided.noise import IntArray, Noise, NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import GroupCount, Policy
 from onesided.session._context import QueryContext, Taken
@@ -165,7 +164,7 @@ class Histogram(Count):
             )
         if self.method not in _BY_CELLS:
             groups = binned.question.groups(binned.context)
-            return _Whole.of(self, binned, groups).prepared()
+            return _Whole.built(self, binned, groups).prepared()
         shared = {part.name: getattr(self, part.name) for part in fields(Count)}
         cells = {part.name: getattr(binned.question, part.name) for part in fields(Grouped)}
         if self.method == "best":
@@ -289,7 +288,7 @@ def _others(binned: Binned, groups: Groups, asked: Histogram) -> list[PlanOption
     for method in METHODS[len(_BY_CELLS) :]:
         tried = replace(asked, method=method)  # type: ignore[arg-type] # of METHODS
         with suppress(ParameterError, PolicyError):  # this policy has no such histogram
-            found.append(_Whole.of(tried, binned, groups).option)
+            found.append(_Whole.built(tried, binned, groups).option)
     return found
 
 
@@ -333,13 +332,13 @@ class _Whole:
     """
 
     asked: Histogram
-    binned: Binned
+    cells: Binned
     groups: Groups
     mechanism: Any
     kinds: tuple[frozenset[str] | None, ...] = (None,)
 
     @classmethod
-    def of(cls, asked: Histogram, binned: Binned, groups: Groups) -> _Whole:
+    def built(cls, asked: Histogram, binned: Binned, groups: Groups) -> _Whole:
         """Errors: ParameterError for groups, or a unit in several cells; PolicyError."""
         policy, method = binned.context.policy, asked.method
         _refuse_unfit(groups, binned.bins, method)
@@ -354,7 +353,7 @@ class _Whole:
     @property
     def sizes(self) -> tuple[int, ...]:
         """How many bins each column has."""
-        return tuple(one.number for one in self.binned.bins.values())
+        return tuple(one.number for one in self.cells.bins.values())
 
     @property
     def error(self) -> float | None:
@@ -386,19 +385,16 @@ class _Whole:
 
     def plan(self) -> Plan:
         """What it costs: along each edge the worst of how all that is counted may move together."""
-        context, option, told = self.binned.context, self.option, {}
+        context, option = self.cells.context, self.option
+        told: dict[str, Steps] = {}
         query = self.groups.query if len(self.kinds) == 1 else _ONE_CELL
-        each = [context.policy.shifts(replace(query, counted=one)) for one in self.kinds]
-        moves = {
-            edge.name: list(product(*(shifts[edge] for shifts in each)))
-            for edge in context.policy.edges
-        }
-        charge = {edge: max(self.mechanism.loss(*m) for m in some) for edge, some in moves.items()}
-        if steps := getattr(self.mechanism, "steps", None):
-            told = {
-                edge: OneOf(tuple(dict.fromkeys(steps(*one) for one in some)))
-                for edge, some in moves.items()
-            }
+        asked = (replace(query, counted=one) for one in self.kinds)
+        loss, steps = self.mechanism.loss, getattr(self.mechanism, "steps", None)
+        charge: dict[str, Loss] = {}
+        for edge, some in together(context.policy, *asked).items():
+            charge[edge.name] = max(loss(*one) for one in some)
+            if steps is not None:
+                told[edge.name] = OneOf(tuple(dict.fromkeys(steps(*one) for one in some)))
         return Plan(
             mechanism=self.mechanism,
             charge=charge,
@@ -433,7 +429,7 @@ class _Whole:
 
     def prepared(self) -> PreparedQuery[Histograms, Release]:
         """The question in its steps."""
-        context, groups, bins = self.binned.context, self.groups, self.binned.bins
+        context, groups, bins = self.cells.context, self.groups, self.cells.bins
         plan, sizes, method = self.plan(), self.sizes, self.asked.method
         query = groups.query
         parts = [replace(groups, query=replace(query, counted=one)) for one in self.kinds]
@@ -467,14 +463,14 @@ class _Whole:
             )
 
         return PreparedQuery(
-            detail={**groups.detail, **self.binned.detail, "method": method},
+            detail={**groups.detail, **self.cells.detail, "method": method},
             plan=plan,
             context=context,
-            columns=tuple(dict.fromkeys(n for one in parts for n in self.binned.columns(one))),
+            columns=tuple(dict.fromkeys(n for one in parts for n in self.cells.columns(one))),
             look=look,
             draw=self.draw,
             result=result,
-            asserts=all_of(self.binned.asserts, *(part.asserts for part in parts)),
+            asserts=all_of(self.cells.asserts, *(part.asserts for part in parts)),
         )
 
 

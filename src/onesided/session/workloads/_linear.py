@@ -104,19 +104,18 @@ class OfCells:
         groups: Groups,
         asked: Operator,
         moves: Moves,
-        grid: Grid,
+        makers: Callable[[], Makers],
         *,
         queries: Columns,
         apart: Apart,
-        tree: tuple[Policy, Sequence[Any]] | None = None,
         binned: Binned | None = None,
         asserts: Check | None = None,
         detail: Mapping[str, object] | None = None,
         said: str = "",
     ) -> PreparedQuery[IntArray, Release]:
-        """The steps of linear queries on cells that are laid out so, of which moves join some.
+        """The steps of linear queries on cells of which moves join some.
 
-        said: what there is to say of the cells.
+        makers: the strategies, see :func:`choose`. said: what there is to say of the cells.
         """
         cells, own = groups.by, context
         if binned is not None:
@@ -127,12 +126,11 @@ class OfCells:
             moves,
             asked,
             positive(self.epsilon, name="epsilon"),
-            grid,
-            tree=tree,
+            makers,
             public=public_totals(moves, context, groups, cells),
         )
         confidence = Confidence(self.confidence, self.simultaneous)
-        share, mechanism = confidence.of_each(asked.shape[0]), choice.mechanism(self.non_negative)
+        share, mechanism = confidence.of_each(asked.shape[0]), choice.as_noise(self.non_negative)
         rises = asked.is_non_negative
         groups = replace(groups, left_out=replace(groups.left_out, rises=rises))
         plan = plan_of(own, groups, choice, mechanism, f"{groups.sentence} {said}".strip())
@@ -145,26 +143,14 @@ class OfCells:
             answers = mechanism.estimate(noisy, totals)
             near, variance = answers.estimate, answers.variance
             bounds = mechanism.interval(noisy, totals, confidence=share, estimate=near)
-            size, known = near.size, False if bounds.known is None else bounds.known
-            rates = {"lower_certain": mechanism.upper_rate, "upper_certain": mechanism.lower_rate}
-            columns = {
-                **queries,
-                "estimate": near,
-                "lower": np.minimum(np.ceil(bounds.lower), np.floor(near)) + 0.0,  # whole
-                "upper": np.maximum(np.floor(bounds.upper), np.ceil(near)) + 0.0,
-                **{
-                    name: np.full(size, bounds.certain and isinstance(rate, Infinite)) | known
-                    for name, rate in rates.items()
-                },
-                "standard_deviation": np.sqrt(
-                    np.full(size, np.nan) if variance is None else variance
-                ),
-            }
             held = ((_HELD, totals is not None), (_CUT, not answers.fitted))
             return Release(
                 kind="LinearRelease",
-                told=RoleTable.of(columns, roles=dict.fromkeys(queries, "key")),
-                summary=f"{many(size, 'query')} by {choice.name}.",
+                told=RoleTable.of(
+                    {**queries, **_numbers(mechanism, near, variance, bounds)},
+                    roles=dict.fromkeys(queries, "key"),
+                ),
+                summary=f"{many(near.size, 'query')} by {choice.name}.",
                 bound_words=confidence.words,
                 notes=(*notes_of(choice.moves), *(words for words, holds in held if holds)),
                 own={
@@ -250,10 +236,9 @@ class LinearQuery(OfCells):
             groups,
             asked,
             moves_of_places(context.policy, names, groups.query),
-            Grid(len(names)),
+            partial(_makers, context.policy, names),
             queries={"query": list(range(asked.shape[0]))},
             apart=context.policy.moves_between_places,
-            tree=(context.policy, names),
         )
 
 
@@ -283,6 +268,24 @@ def measured(answer: Answer) -> tuple[IntArray, IntArray | None]:
     kept = answer.get("totals")
     totals = None if kept is None else np.asarray(kept, dtype=np.int64)
     return np.asarray(answer["noisy"], dtype=np.int64), totals
+
+
+def _numbers(
+    mechanism: Mechanism, near: Floats, variance: Floats | None, bounds: Any
+) -> dict[str, Any]:
+    """The columns of a release, their bounds whole."""
+    size, known = near.size, False if bounds.known is None else bounds.known
+    rates = {"lower_certain": mechanism.upper_rate, "upper_certain": mechanism.lower_rate}
+    return {
+        "estimate": near,
+        "lower": np.minimum(np.ceil(bounds.lower), np.floor(near)) + 0.0,
+        "upper": np.maximum(np.floor(bounds.upper), np.ceil(near)) + 0.0,
+        **{
+            name: np.full(size, bounds.certain and isinstance(rate, Infinite)) | known
+            for name, rate in rates.items()
+        },
+        "standard_deviation": np.sqrt(np.full(size, np.nan) if variance is None else variance),
+    }
 
 
 def asserted(context: QueryContext, groups: Groups) -> Check | None:
@@ -365,6 +368,7 @@ def corners(shifts: Sequence[Shift], upper: Loss, lower: Loss) -> Steps:
     return found[0] if len(found) == 1 else both
 
 
+Makers: TypeAlias = Mapping[str, Callable[[], Operator]]
 ShiftsOf: TypeAlias = Callable[[Operator], Mapping[Edge, tuple[Shift, ...]]]
 _PROBED: Final = 256
 _SMALL: Final = 256
@@ -410,7 +414,7 @@ class Choice:
         upper, lower = self.upper_rate, self.lower_rate
         return {edge.name: corners(some, upper, lower) for edge, some in self.shifts.items()}
 
-    def mechanism(self, non_negative: bool = False) -> Mechanism:  # noqa: FBT001, FBT002
+    def as_noise(self, non_negative: bool = False) -> Mechanism:  # noqa: FBT001, FBT002
         """Noise on its sums. Errors: ParameterError where these would not fit 64 bits."""
         if self.strategy.largest * MOST_ROWS > MAX_COUNT:
             raise ParameterError(
@@ -435,17 +439,15 @@ def choose(
     moves: Moves,
     workload: Operator,
     epsilon: Fraction,
-    grid: Grid,
+    makers: Callable[[], Makers],
     *,
-    tree: tuple[Policy, Sequence[Any]] | None = None,
     public: Totals | None = None,
-    makers: Mapping[str, Callable[[], Operator]] | None = None,
     shifts: ShiftsOf | None = None,
 ) -> Choice:
     """The strategy that was given or named, or else the one of least predicted error.
 
-    makers: what is compared, by name; by default what fits the grid. shifts: how far a strategy's
-    sums move, where that is not what moves of one record among the cells do.
+    makers: gives what is compared, by name. shifts: how far a strategy's sums move, where that is
+    not what moves of one record among the cells do.
 
     Where moves join all cells, those that need more than 2^22 pairs are left out.
     Above 256 cells those without a closed form, such as "staggered", are compared with the best of
@@ -457,19 +459,19 @@ def choose(
     if given is not None and not isinstance(given, str):
         strategy = given if isinstance(given, Operator) else Dense(given)
         return sized("given", strategy, moves, workload)
-    makers = _makers(grid, tree) if makers is None else makers
+    every = makers()
     if isinstance(given, str):
-        if given not in makers:
+        if given not in every:
             raise ParameterError(
                 f"There is no strategy {given!r} for these cells.",
-                hint=f"Use one of {', '.join(makers)}, an operator, or a matrix.",
+                hint=f"Use one of {', '.join(every)}, an operator, or a matrix.",
                 value=given,
             )
-        return sized(given, makers[given](), moves, workload)
+        return sized(given, every[given](), moves, workload)
     most = _WHOLE_PAIRS if moves.whole else MOST_PAIRS
     found: list[Choice] = []
     slow: dict[str, Operator] = {}
-    for name, make in makers.items():
+    for name, make in every.items():
         with suppress(OnesidedError):  # cannot be worked out at this size: another will do
             strategy = make()
             if strategy.solvable or moves.cells <= _SMALL:
@@ -479,13 +481,13 @@ def choose(
     # Those that are slow to predict: by few queries, as a multiple of the best of the others.
     few = thinned(workload, _probes(moves.cells))
     best = min(found, key=lambda one: one.error, default=None)
-    every = some = 1.0
+    whole = beside = 1.0
     if slow and best is not None and best.error and few is not workload:
-        every, some = best.error, sized(best.name, best.strategy, moves, few).error
+        whole, beside = best.error, sized(best.name, best.strategy, moves, few).error
     for name, strategy in slow.items():
         with suppress(OnesidedError):
             own = sized(name, strategy, moves, few)
-            found.append(replace(own, workload=workload, error=own.error * every / some))
+            found.append(replace(own, workload=workload, error=own.error * whole / beside))
     if not found:
         raise ParameterError(
             "No standard strategy can be worked out for this many cells and this policy.",
@@ -536,17 +538,12 @@ def _noise(choice: Choice) -> str:
     return f"a move changes its sums by {sensitivity(choice.shifts)} at most"
 
 
-def _makers(
-    grid: Grid, tree: tuple[Policy, Sequence[Any]] | None
-) -> dict[str, Callable[[], Operator]]:
-    makers = dict(candidates(grid))
-    policy, names = tree or (None, ())
-    if policy is not None and policy.between_values and not policy.by_distance:
-        try:
+def _makers(policy: Policy, names: Sequence[Any]) -> Makers:
+    makers = dict(candidates(Grid(len(names))))
+    if policy.between_values and not policy.by_distance:
+        with suppress(PolicyError):  # the graph has circles
             counts = edge_counts(policy, names)
-        except PolicyError:  # the graph has circles
-            return makers
-        makers["edge counts"] = lambda: counts
+            makers["edge counts"] = lambda: counts
     return makers
 
 

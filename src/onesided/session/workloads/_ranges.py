@@ -14,7 +14,7 @@ from onesided._english import many
 from onesided._numbers import Number, exact, text
 from onesided.errors import DataError, ParameterError
 from onesided.fields import one_of
-from onesided.linear import Grid
+from onesided.linear import Grid, candidates
 from onesided.linear import Ranges as Workload
 from onesided.linear import all_ranges as every_range
 from onesided.mechanism.kit import CONFIDENCE
@@ -101,7 +101,6 @@ class RangeQuery(OfCells):
         groups = binned.question.groups(binned.context)
         asked = workload_of(self.ranges, bins)
         axes = [Axis.of(name, one, context.schema[name]) for name, one in bins.items()]
-        held = None if clamped else partial(_refuse_outside, bins=bins)
         return self.answered(
             context,
             groups,
@@ -113,11 +112,13 @@ class RangeQuery(OfCells):
                 partition=self.missing == "refuse",
                 query=groups.query,
             ),
-            Grid(asked.grid),
+            partial(candidates, Grid(asked.grid)),
             queries=_told(asked, bins),
             apart=partial(context.policy.moves_along, whole=[axis.whole for axis in axes]),
             binned=binned,
-            asserts=all_of(binned.asserts, held),
+            asserts=all_of(
+                binned.asserts, None if clamped else partial(_refuse_outside, bins=bins)
+            ),
             detail={**binned.detail, "outside": self.outside},
             said="Values beyond the bins count in the nearest bin."
             if clamped

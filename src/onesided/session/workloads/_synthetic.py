@@ -250,7 +250,7 @@ class Synthetic:
         mechanism, each = plan.mechanism, list(map(counts, layout.margins))
         groups = self._first(own, each[0], axes)
         deviation = (plan.margins[0].error or 0.0) * layout.weights[0]
-        weights = layout.spread
+        weights, joint = layout.spread, self._joint(context)
 
         def look(taken: Taken) -> IntArray:
             return np.concatenate([one.counts(taken) for one in each]) * weights
@@ -263,8 +263,8 @@ class Synthetic:
             cut = (SEVERAL * (groups.excess == "keep"), _LISTED, listed.cut(plan.certain))
             facts["cut"] = " ".join(filter(None, cut))
             made = _Made(
-                layout, layout.parts(measured), deviation, self, groups.query.counted, context,
-                facts,
+                layout, layout.parts(measured), deviation, self, groups.query.counted, joint,
+                context, facts,
             )  # fmt: skip
             return made.release({"mechanism": mechanism, "noisy": noisy})
 
@@ -333,7 +333,7 @@ class Synthetic:
             ),
         )
 
-    def joint(self, context: QueryContext) -> Statement:
+    def _joint(self, context: QueryContext) -> Statement:
         """What rows are about of which some are true: everybody."""
         asked = statement_of(
             replace(self, counted=None),
@@ -537,6 +537,7 @@ class _Made:
     deviation: float
     question: Synthetic
     counted: frozenset[str] | None
+    joint: Statement
     context: QueryContext
     facts: Mapping[str, Any]
 
@@ -708,11 +709,11 @@ def _values(made: _Made, sample: SampleRelease) -> dict[str, Any]:
 
 def _joint(made: _Made, sample: SampleRelease) -> dict[str, Any]:
     """What rows of both answers are about, and what both lose together."""
-    promise, asked = made.facts["guarantee"], made.question.joint(made.context)
+    promise = made.facts["guarantee"]
     both = {edge: loss + sample.guarantee.epsilon[edge] for edge, loss in promise.epsilon.items()}
     about = promise.about.replace(_MADE, f"{_TRUE} {_TWO}")
-    promise = replace(promise, epsilon=both, about=about, asked=asked.title())
-    return {**made.facts, "guarantee": promise, "asked": asked}
+    promise = replace(promise, epsilon=both, about=about, asked=made.joint.title())
+    return {**made.facts, "guarantee": promise, "asked": made.joint}
 
 
 def _required(made: _Made, sample: SampleRelease) -> tuple[float, str]:

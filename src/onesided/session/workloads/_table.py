@@ -27,7 +27,7 @@ from onesided._numbers import MAX_COUNT, Infinite, Number, positive, rough
 from onesided.engine.kit import MOST_ROWS
 from onesided.errors import DataError, KeysError, ParameterError, PolicyError
 from onesided.fields import one_of
-from onesided.linear import Grid, Identity, Kron, Moves, Operator, kron, moves_of
+from onesided.linear import Identity, Kron, Moves, Operator, kron, moves_of
 from onesided.linear.kit import (
     Margins,
     best_weights,
@@ -207,7 +207,7 @@ class CrossTable(Grouped):
 
         def plan(choice: Choice) -> Plan:
             made, said = replace(choice, workload=layout.full), f"{groups.sentence} {_SUMS}"
-            told = plan_of(context, groups, choice, mechanism := made.mechanism(), said, sums=True)
+            told = plan_of(context, groups, choice, mechanism := made.as_noise(), said, sums=True)
             return replace(told, margins=layout.priced(mechanism, choice, epsilon))
 
         def squares(strategy: Operator) -> dict[Edge, int]:
@@ -382,9 +382,8 @@ class CrossTable(Grouped):
             moves,
             layout.asked,
             epsilon,
-            Grid(cells),
+            partial(layout.makers, known=known),
             public=public,
-            makers=layout.makers(known=known),
             shifts=None if counted.shifts is None else shifts,
         )
 
