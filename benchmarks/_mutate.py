@@ -210,6 +210,7 @@ PRICED = {
         "Zeroed.loss",
         "Zeroed.losses",
         "Zeros.for_policy",
+        "together",
     ),
     "onesided.mechanism.law": (
         "ALap.fit",
@@ -243,13 +244,8 @@ PRICED = {
         "value_shifts",
     ),
     "onesided.session.values._sum": ("Sum.shifts", "SumNoise.for_shifts"),
-    "onesided.session.workloads._cells": (
-        "_Laid.of_points",
-        "_of_globe",
-        "_of_points",
-        "_of_values",
-    ),
-    "onesided.session.workloads._ranges": ("RangeQuery._moves",),
+    "onesided.session.workloads._cells": ("_Laid._on_globe", "_Laid.of_graph", "_Laid.of_points"),
+    "onesided.session.workloads._ranges": ("RangeQuery.prepare",),
 }
 DRAWS = ("geometric", "two_sided", "bernoulli", "bernoulli_exp", "uniform")
 TEXT = ("__repr__", "__str__", "_repr_html_", "__reduce__")

@@ -217,7 +217,6 @@ PUBLIC = {
         "path",
         "paths_from",
         "possible_pairs",
-        "relaxed_before",
         "together",
     ],
     "onesided.mechanism": [

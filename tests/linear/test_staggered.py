@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -66,15 +67,16 @@ def test_sampled_factors_are_unbiased_and_seldom_as_much_too_small_as_is_said():
 def test_the_default_is_the_best_that_is_known_above_256_cells():
     policy, grid = od.policy.neighbourhood(radius=1), Grid((48, 48))
     moves, asked = linear.moves_of(policy, grid), some_ranges(48, 20)
-    best = choose(None, moves, asked, Fraction(1), grid)
+    makers = partial(linear.candidates, grid)
+    best = choose(None, moves, asked, Fraction(1), makers)
     named = {
-        name: choose(name, moves, asked, Fraction(1), grid).error
+        name: choose(name, moves, asked, Fraction(1), makers).error
         for name in ("staggered", "identity", "quadtree 4", "summed area")
     }
     assert best.name == "staggered"
     assert best.error == pytest.approx(named["staggered"])
     assert best.error == min(named.values())
-    many = choose(None, moves, some_ranges(48, 900), Fraction(1), grid)
+    many = choose(None, moves, some_ranges(48, 900), Fraction(1), makers)
     assert many.name == "staggered"
 
 

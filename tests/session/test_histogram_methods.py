@@ -57,6 +57,25 @@ def test_edges_are_charged_apart():
     assert asked.histogram("age", **ASK, method="split").guarantee.epsilon == {SS: 1, SO: 1}
 
 
+@pytest.mark.parametrize("method", SPLIT)
+@pytest.mark.parametrize(
+    "policy",
+    [
+        od.policy.sensitive("not opted_in"),
+        od.policy.tiers(
+            {"strict": ("1/2", "age < 18"), "mild": (1, "not opted_in"), "open": od.INFINITE}
+        ),
+    ],
+)
+def test_a_histogram_of_parts_is_charged_as_its_mechanism_says(policy, method):
+    plan = session(policy).plan(od.Histogram("age", **ASK, method=method))
+    asked = (
+        {} if method in ("split", "open_shape") else {"query": od.policy.GroupCount(max_groups=1)}
+    )
+    losses = plan.mechanism.losses(policy, **asked)
+    assert plan.charge == {edge.name: loss for edge, loss in losses.items()}
+
+
 def test_a_split_histogram_has_certain_lower_bounds():
     asked = session()
     for _ in range(10):

@@ -321,3 +321,10 @@ def test_accounts_together_are_tight_where_all_protect_the_move_and_nothing_else
     assert asked.tight.headline == asked.plain.headline == INFINITE
     nothing = od.session.ledger_total(ledger, MINORS, delta=0)
     assert nothing.tight.epsilon == nothing.plain.epsilon
+
+
+def test_a_total_that_promises_nothing_names_what_may_be_accepted(ledger):
+    for policy in (od.policy.presence(max_groups=1), od.policy.bounded()):
+        account(ledger, policy)
+    assert "accept_unprotected=True" in total_guarantee(ledger).about
+    assert "accept_unprotected" not in total_guarantee(ledger, accept_unprotected=True).about

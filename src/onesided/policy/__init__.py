@@ -38,15 +38,7 @@ from onesided.policy._presence import (
     sensitive_presence,
     view,
 )
-from onesided.policy._shift import (
-    ABSENT,
-    Addition,
-    Edge,
-    Record,
-    Shift,
-    implied_places,
-    relaxed_before,
-)
+from onesided.policy._shift import ABSENT, Addition, Edge, Record, Shift, implied_places
 
 __all__ = [
     "ABSENT", "EARTH_RADIUS", "Addition", "Attributes", "CellMoves", "Cells", "Edge", "Family",
@@ -55,6 +47,6 @@ __all__ = [
     "SensitivePresence", "Shift", "View", "Widened", "addition_only", "attributes", "bounded",
     "custom", "data_distance", "extended_sensitive", "families", "from_toml", "graph",
     "implied_places", "joint_records", "local", "neighbourhood", "path", "paths_from",
-    "possible_pairs", "presence", "proposition", "relaxed_before", "removal_only", "sensitive",
+    "possible_pairs", "presence", "proposition", "removal_only", "sensitive",
     "sensitive_presence", "tiers", "together", "unbounded", "view",
 ]  # fmt: skip

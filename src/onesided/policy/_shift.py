@@ -274,23 +274,6 @@ def within_kinds(first: Policy, second: Policy) -> bool | None:
     )
 
 
-def relaxed_before(first: Policy, second: Policy) -> bool:
-    """Whether earlier versions took ``first`` to relax ``second`` although units may leave.
-
-    They forgot that a move of a policy without absent records may take somebody out of the table.
-    Totals say so where they promised too much.
-
-    >>> from onesided import policy
-    >>> relaxed_before(policy.presence(max_groups=2), policy.bounded())
-    True
-    """
-    ways = [(edge, way) for edge in first.edges for way in first.ways(edge)]
-    stay = [(edge, way) for edge, way in ways if ABSENT not in way]
-    if not second.of_kinds or ABSENT in first.kinds or len(stay) == len(ways):
-        return False
-    return all(_spanned(second, way[0], way[1], edge.weight) for edge, way in stay)
-
-
 def all_of(verdicts: Iterable[bool | None]) -> bool | None:
     """False if one is False, else None if one is unknown."""
     seen = set(verdicts)

@@ -17,6 +17,7 @@ from fractions import Fraction
 from functools import reduce
 from importlib.util import find_spec
 from itertools import accumulate, chain, count, permutations, product
+from operator import ge, gt, le, lt
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from onesided._numbers import Number, exact, readable, round_down, round_up
@@ -49,10 +50,8 @@ class Interval:
         return self.times(Fraction(-1))
 
     def __add__(self, other: Interval) -> Interval:
-        return Interval(
-            None if self.lower is None or other.lower is None else self.lower + other.lower,
-            None if self.upper is None or other.upper is None else self.upper + other.upper,
-        )
+        pairs = ((self.lower, other.lower), (self.upper, other.upper))
+        return Interval(*(None if a is None or b is None else a + b for a, b in pairs))
 
     def times(self, factor: Fraction) -> Interval:
         """Each bound times a public number; a negative one turns the sides."""
@@ -81,6 +80,11 @@ class Interval:
         lower = [end for end in (self.lower, other.lower) if end is not None]
         upper = [end for end in (self.upper, other.upper) if end is not None]
         return Interval(max(lower, default=None), min(upper, default=None))
+
+    def holds(self, sign: str, limit: Fraction) -> bool:
+        """Whether it is certain of the number that it is <, <=, > or >= the limit."""
+        end = self.upper if "<" in sign else self.lower
+        return end is not None and _SIGNS[sign](end, limit)
 
     @property
     def crossed(self) -> bool:
@@ -112,6 +116,7 @@ def _end(
 # y may come from a linear programme in floats: it is made a fraction, and the bound computed from
 # it is exact and rests on what it used alone.
 
+_SIGNS: Final = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _ROUNDS: Final = 100
 _SMALL: Final = 200  # numbers, for a programme for each side of each
 _FINE: Final = 10**6
@@ -304,7 +309,7 @@ class Bounds:
         return self._with(other, "-", lambda one, two: one + -two)
 
     def __rsub__(self, other: Number) -> Bounds:
-        return Bounds.of(other)._with(self, "-", lambda one, two: one + -two)
+        return Bounds.of(other) - self
 
     def __mul__(self, factor: Number) -> Bounds:
         given: object = factor
@@ -421,20 +426,18 @@ class Bounds:
 
     def at_most(self, threshold: Number) -> list[Any]:
         """The keys whose number is certainly at most ``threshold``; the others are unknown."""
-        most = exact(threshold, name="threshold")
-        return self._where(lambda one: _told(one.upper, lambda x: x <= most))
+        return self._where("<=", exact(threshold, name="threshold"))
 
     def at_least(self, threshold: Number) -> list[Any]:
         """The keys whose number is certainly at least ``threshold``; the others are unknown."""
-        least = exact(threshold, name="threshold")
-        return self._where(lambda one: _told(one.lower, lambda x: x >= least))
+        return self._where(">=", exact(threshold, name="threshold"))
 
     def repeated(self, other: Bounds) -> Bounds:
         """One number, standing in each row of another one's keys."""
         if self.by or not other.by:
             return self
-        (one,) = self.rows.values()
-        return replace(self, by=other.by, rows=dict.fromkeys(other.rows, one), whole=other.whole)
+        rows = {label: one for label in other.rows for one in self.rows.values()}
+        return replace(self, by=other.by, rows=rows, whole=other.whole)
 
     def ordered(self, by: tuple[str, ...]) -> Bounds:
         """The same with its columns of keys in another order."""
@@ -454,13 +457,12 @@ class Bounds:
                 f"them has {', '.join(other.by)}.",
                 hint="Compare numbers by the same keys.",
             )
-        turned = other if "<" in sign else -other
-        reached = (lambda x: x <= 0) if "=" in sign else (lambda x: x < 0)
-        rows = {}
-        for label, one in self.rows.items():
-            chosen = turned.rows.get(label if other.by else ())
-            if chosen is not None and _told(chosen.sure.upper, reached):
-                rows[label] = one
+        rows = {
+            label: one
+            for label, one in self.rows.items()
+            if (chosen := other.rows.get(label if other.by else ())) is not None
+            and chosen.sure.holds(sign, Fraction(0))
+        }
         about = f"{self.about}, where certainly {_part(other)} {sign} 0"
         rests = self._joined(other)
         return replace(self, about=about, rows=rows, whole=False, asked=None, **rests)
@@ -476,10 +478,7 @@ class Bounds:
 
     def certainly_less(self, other: Bounds | Number) -> list[Any]:
         """The keys whose number is certainly less than the other's; the others are unknown."""
-        less = self - other
-        return less._where(  # noqa: SLF001 - one of these
-            lambda one: _told(one.upper, lambda x: x < 0)
-        )
+        return (self - other)._where("<", Fraction(0))  # noqa: SLF001 - one of these
 
     @property
     def miss(self) -> Fraction:
@@ -565,8 +564,8 @@ class Bounds:
         rows = {label: Row.of(made, one) for label, one in self.rows.items()}
         return replace(self, about=about, rows=rows, asked=None, turned=turned or self.turned)
 
-    def _where(self, holds: Callable[[Interval], bool]) -> list[Any]:
-        found = [label for label, one in self.rows.items() if holds(one.sure)]
+    def _where(self, sign: str, limit: Fraction) -> list[Any]:
+        found = [label for label, one in self.rows.items() if one.sure.holds(sign, limit)]
         return [label[0] if len(label) == 1 else label for label in found]
 
     def _with(
@@ -577,24 +576,17 @@ class Bounds:
         about, rests = f"{_part(self)} {sign} {_part(two)}", self._joined(two)
         rests["turned"] |= sign == "-" and two.number is None
         rests["turned"] |= sign == "/" and (two.number is None or two.number < 0)
-        if not two.by or not self.by:
-            keyed = self if self.by else two
-            mine, its = (next(iter(one.rows.values()), None) for one in (self, two))
-            if mine is None or its is None:  # of no row, nothing follows
-                return Bounds(about=about, by=keyed.by, rows={}, whole=False, **rests)
-            rows = {
-                label: Row.of(made, one if self.by else mine, its if self.by else one)
-                for label, one in keyed.rows.items()
-            }
-            return Bounds(about=about, by=keyed.by, rows=rows, whole=keyed.whole, **rests)
-        if self.by != two.by or self.rows.keys() != two.rows.keys():
+        keyed = [one for one in (self, two) if one.by] or [two]
+        if len(keyed) > 1 and (self.by != two.by or self.rows.keys() != two.rows.keys()):
             raise ParameterError(
                 f"The rows do not match: keys {', '.join(self.by)} ({len(self.rows)} rows) and "
                 f"{', '.join(two.by)} ({len(two.rows)} rows).",
                 hint="Ask both by the same keys, or sum one down to them: .sum(by=...).",
             )
-        rows = {label: Row.of(made, one, two.rows[label]) for label, one in self.rows.items()}
-        return Bounds(about=about, by=self.by, rows=rows, whole=self.whole and two.whole, **rests)
+        mine, its = (one.repeated(keyed[0]).rows for one in (self, two))
+        rows = {at: Row.of(made, one, its[at]) for at, one in mine.items() if at in its}
+        whole = bool(rows) and all(one.whole for one in keyed)
+        return Bounds(about=about, by=keyed[0].by, rows=rows, whole=whole, **rests)
 
 
 _CUT: Final = "may have been cut"
@@ -763,10 +755,6 @@ def _total(*parts: Interval) -> Interval:
 def _part(one: Bounds) -> str:
     """What it is, as a part of more; a number stands alone."""
     return f"({one.about})" if one.sources else one.about
-
-
-def _told(value: Fraction | None, holds: Callable[[Fraction], bool]) -> bool:
-    return value is not None and holds(value)
 
 
 def _outward(values: Sequence[Fraction | None], side: _Side) -> list[int | float | None]:

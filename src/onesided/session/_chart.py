@@ -60,17 +60,14 @@ def shape_of(
     names = [name for name in keys if name not in sides]
     # Of several grouping columns many rows would stand in one spot.
     placed = len(names) <= 1 or not set(sides) <= set(beside)
-    drawn = positions is not False and (placed or positions is not None)
-    where = _positions(columns, positions) if drawn else None
+    mapped = positions is not False and (placed or positions is not None)
+    where = _positions(columns, positions) if mapped else None
     if where is None:
         names = keys
-    estimate = _numbers(table.column("estimate"), len(table))
-    lower, upper = (_bound(table, side, confidence) for side in SIDES)
-    called = next((name for name in _NAMES if name in beside), "")
-    none = _none(table)
-    labels = [_label(columns, names, row, called, none) for row in range(len(table))]
+    drawn = _drawn(table, names, confidence)
+    labels, estimate = drawn["labels"], drawn["estimate"]
     if where is not None:
-        bound = lower if upper is None else upper
+        bound = drawn["lower"] if drawn["upper"] is None else drawn["upper"]
         values = estimate if bound is None or not np.isnan(estimate).all() else bound.values
         certified = table.column("certified")
         rows = np.flatnonzero(np.isfinite(where[0]) & np.isfinite(where[1]))
@@ -84,23 +81,14 @@ def shape_of(
         )
     if _is_bins(names, columns):
         left, right = (np.array(columns[name], dtype=float) for name in names)
-        called = _called(table, names[:1])[0]
-        return Bars(
-            left=left, right=right, estimate=estimate, lower=lower, upper=upper, x_name=called
-        )
+        del drawn["labels"]
+        return Bars(left=left, right=right, x_name=_called(table, names[:1])[0], **drawn)
     said = _called(table, [name for name in names if not name.endswith("_to")])
     told = _limits(table, limits)
-    heat = None if told else _heat(columns, names, estimate, said, none)
+    heat = None if told else _heat(columns, names, estimate, said, _none(table))
     decided, apart = _decided(table)
     return heat or Dots(
-        labels=labels,
-        estimate=estimate,
-        lower=lower,
-        upper=upper,
-        label_name=" · ".join(said),
-        limits=told,
-        decided=decided,
-        apart=apart,
+        **drawn, label_name=" · ".join(said), limits=told, decided=decided, apart=apart
     )
 
 
@@ -108,19 +96,23 @@ def panels_of(
     table: RoleTable, times: Sequence[str], confidence: str, *, limits: Mapping[str, int]
 ) -> Panels:
     """The picture of the same groups time after time; the last key says which time it is."""
-    columns, (*names, time) = table.columns(), table.names("key")
-    called = next((name for name in _NAMES if name in table.names("beside")), "")
-    none = _none(table)
-    labels = [_label(columns, names, row, called, none) for row in range(len(table))]
-    lower, upper = (_bound(table, side, confidence) for side in SIDES)
-    dots = Dots(
-        labels=[f"{label} · {name}" for label, name in zip(labels, columns[time], strict=True)],
-        estimate=_numbers(table.column("estimate"), len(table)),
-        lower=lower,
-        upper=upper,
-        limits=_limits(table, limits),
-    )
+    *names, time = table.names("key")
+    drawn = _drawn(table, names, confidence)
+    labels, called = drawn.pop("labels"), table.columns()[time]
+    every = [f"{label} · {name}" for label, name in zip(labels, called, strict=True)]
+    dots = Dots(labels=every, limits=_limits(table, limits), **drawn)
     return Panels(labels=labels[: len(table) // len(times)], times=times, dots=dots)
+
+
+def _drawn(table: RoleTable, names: Sequence[str], confidence: str) -> dict[str, Any]:
+    """Of each row its label, by these columns, its estimate and its bounds."""
+    columns, none = table.columns(), _none(table)
+    called = next((name for name in _NAMES if name in table.names("beside")), "")
+    return {
+        "labels": [_label(columns, names, row, called, none) for row in range(len(table))],
+        "estimate": _numbers(table.column("estimate"), len(table)),
+        **{side: _bound(table, side, confidence) for side in SIDES},
+    }
 
 
 def left_out(shape: Shape) -> tuple[str, ...]:
@@ -271,9 +263,7 @@ def _positions(columns: Columns, given: object) -> tuple[Numbers, Numbers] | Non
     """Latitude and longitude of each row, where the caller or the keys have them."""
     size = len(next(iter(columns.values()), ()))
     sides = position_columns(columns)
-    if given is not None or sides is None:
-        if given is None:
-            return None
+    if given is not None:
         pairs = list(given) if isinstance(given, Sequence) else []
         if len(pairs) != size or any(len(pair) != 2 for pair in pairs):
             raise ParameterError(
@@ -282,6 +272,8 @@ def _positions(columns: Columns, given: object) -> tuple[Numbers, Numbers] | Non
             )
         latitude, longitude = (np.array([float(pair[side]) for pair in pairs]) for side in (0, 1))
         return _on_earth(latitude, longitude)
+    if sides is None:
+        return None
     latitude, longitude = (np.array(columns[name], dtype=float) for name in sides)
     located = np.isfinite(latitude) & np.isfinite(longitude)
     return _on_earth(latitude, longitude) if located.any() else None

@@ -37,6 +37,7 @@ from onesided.session._plan import Plan
 from onesided.session.several._several import (
     Several,
     comes_or_goes,
+    drops,
     ends_of,
     in_proportion,
     types_in,
@@ -79,7 +80,7 @@ def calendar_for(
             raise ParameterError(
                 "Each row is a unit of its own here, and has one date.", hint="Leave max_cohorts."
             )
-        stays = goes or _drops(policy)
+        stays = goes or drops(policy)
         return replace(calendar, times=1, may_move=not stays and policy.view is None)
     if most is not None:
         _require_whole(policy, cut=isinstance(most, int))
@@ -101,11 +102,6 @@ def _calendar(given: Any) -> Calendar | None:
     if given is None or isinstance(given, Calendar):
         return given
     return Calendar(**given) if isinstance(given, Mapping) else Calendar(given)
-
-
-def _drops(policy: Policy) -> bool:
-    """Whether a move takes groups away and changes nothing else."""
-    return policy.other_values == "dropped" and len(policy.parts) == 1
 
 
 def dated(table: Table, calendar: Calendar, unit: str | None) -> Table:
@@ -164,13 +160,12 @@ def paid_by(context: QueryContext, question: Any, plan: Plan) -> tuple[Cohorts, 
     unknown = any(one.unknown for one, _ in found if one is not None)
     ends = {}
     if calendar.may_move:
-        told = {edge.name: (plan.charge[edge.name],) * 2 for edge in context.policy.edges}
-        if plan is plans[0]:
-            single = ends_of(context.policy, plan)
-            two = {edge.name: single(edge) for edge in context.policy.edges}
-            told = {edge: (left.epsilon, into.epsilon) for edge, (left, into) in two.items()}
+        of = ends_of(context.policy, plan) if plan is plans[0] else None
         ends = {
-            name: {edge: pair[place] for edge, pair in told.items()}
+            name: {
+                edge.name: plan.charge[edge.name] if of is None else of(edge)[place].epsilon
+                for edge in context.policy.edges
+            }
             for place, name in enumerate(("left", "entered"))
         }
     return Cohorts(days=tuple(days), unknown=unknown, **ends), _paying(calendar)
@@ -201,9 +196,7 @@ def _dates(
         return None, "these rows were made of units"
     one = context.unit is None or (calendar is not None and calendar.max_cohorts is not None)
     shared = (
-        _drops(policy)
-        and context.account.accounting == PURE
-        and in_proportion(policy, plan, column)
+        drops(policy) and context.account.accounting == PURE and in_proportion(policy, plan, column)
     )
     return (found, "") if one or shared else (None, _MANY)
 

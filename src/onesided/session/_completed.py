@@ -46,19 +46,9 @@ class Completer:
             more |= self._domains(question)
         column = getattr(question, "column", None)
         known = self._columns.get(column) if isinstance(column, str) else None
-        listed = "candidates" in names
-        if known is not None and listed:
-            more |= _candidates(question, known)
-        if known is not None and "step" in names and not listed and question.step is None:
-            more["step"] = known.step
-        if (
-            known is not None
-            and not listed
-            and known.bounds is not None
-            and known.type in ("integer", "number")
-            and not ("total_bounds" in names and question.of == "units")
-        ):
-            more |= _of_bounds(question, names, known, *known.bounds)
+        if known is not None:
+            of_column = _candidates if "candidates" in names else _of_column
+            more |= of_column(question, names, known)
         more |= self._of(question, names, known)
         step = more.get("step") or getattr(question, "step", None)
         if "step" in names and step is not None and exact(step, name="step") == 1:
@@ -75,11 +65,11 @@ class Completer:
             known = self._columns.get(name)
             if known is None or name in keys or name in bins:
                 continue
-            step = known.step or (Fraction(1) if known.type == "integer" else None)
+            step, ends = _grid_of(known)
             if known.keys is not None:
                 keys[name] = self.values(name)
-            elif known.bounds is not None and step and known.type in ("integer", "number"):
-                low, high = known.bounds
+            elif ends is not None and step:
+                low, high = ends
                 wide = step * ceil((floor((high - low) / step) + 1) / Fraction(_MOST_MADE))
                 bins[name] = (*(_grid(low, high, wide) or ()), high + step)
         return {"keys": keys or question.keys, "bins": bins or question.bins}
@@ -114,35 +104,40 @@ class Completer:
         return self._files[name]
 
 
-def _candidates(question: Any, known: Column) -> dict[str, Any]:
+def _grid_of(known: Column) -> tuple[Fraction | None, tuple[Fraction, Fraction] | None]:
+    """The step and the bounds of a column of numbers; None of other columns."""
+    if known.type not in ("integer", "number"):
+        return None, None
+    return known.step or (Fraction(1) if known.type == "integer" else None), known.bounds
+
+
+def _candidates(question: Any, _: set[str], known: Column) -> dict[str, Any]:
     """The bounds and the grid for a noisy maximum, or each value of the grid as a candidate."""
     if question.candidates is not None or known.type not in ("integer", "number"):
         return {}
-    bounds, grid = known.bounds, known.step
+    step, bounds = _grid_of(known)
     if question.chosen_method == "noisy_max":
-        step = grid if question.step is None else question.step
         ends = bounds if question.bounds is None else question.bounds
-        return {"bounds": ends, "step": step}
-    step = grid or (Fraction(1) if known.type == "integer" else None)
+        return {"bounds": ends, "step": known.step if question.step is None else question.step}
     points = None if bounds is None or step is None else _grid(*bounds, step)
     return {} if points is None else {"candidates": points}
 
 
-def _of_bounds(
-    question: Any, names: set[str], known: Column, low: Fraction, high: Fraction
-) -> dict[str, Any]:
-    """What the bounds and the grid of a column of numbers say of a question about it."""
-    step = known.step or (Fraction(1) if known.type == "integer" else None)
-    if "bounds" not in names or question.bounds is not None:
-        return {}
+def _of_column(question: Any, names: set[str], known: Column) -> dict[str, Any]:
+    """What the bounds and the grid of a column say of a question about it."""
+    found = {"step": known.step} if "step" in names and question.step is None else {}
+    (step, ends), units = _grid_of(known), "total_bounds" in names and question.of == "units"
+    if ends is None or units or "bounds" not in names or question.bounds is not None:
+        return found
     if "bins" not in names:
-        return {"bounds": (low, high)}
+        return {**found, "bounds": ends}
     # A bin does not hold its upper edge, and the highest value is to be in one.
+    low, high = ends
     end = high if step is None else high + step
     if question.bins is None:
         grid = None if step is None else _grid(low, end, step)
-        return {} if grid is None else {"bins": grid}
-    return {"bounds": (low, end)} if isinstance(question.bins, int) else {}
+        return found if grid is None else {**found, "bins": grid}
+    return {**found, "bounds": (low, end)} if isinstance(question.bins, int) else found
 
 
 def _grid(low: Fraction, high: Fraction, step: Fraction) -> tuple[Fraction, ...] | None:

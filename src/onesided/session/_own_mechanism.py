@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -22,12 +22,14 @@ from onesided.session._count import short_share
 from onesided.session._fields import OwnCode
 from onesided.session._groups import Grouped, Groups
 from onesided.session._plan import Plan, priced
-from onesided.session._question import Answer, Check, PreparedQuery
+from onesided.session._question import Answer, PreparedQuery
 from onesided.session._release import Release, of_groups
 from onesided.session._statement import Nouns
 from onesided.session.values._moments import asserted, moments
 from onesided.session.values._sum import Sum, words_of_totals
 from onesided.session.values._value import Missing, Value, settle_grid
+
+Shifts = Mapping[Edge, tuple[Shift, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +85,26 @@ class OwnMechanism(Grouped):
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
         one_of(self.statistic, name="statistic", words=("count", "sum"))
-        groups = self.groups(context)
-        given = self._given(context, groups)
-        assurance = self._assurance(context, groups, given)
-        plan = self._priced(context, groups, given, assurance)
+        groups, asked, value = self.groups(context), self._sums(), None
+        shifts, each = context.policy.shifts(groups.query), 1
+        if asked is not None:
+            value = asked.value(context)
+            shifts = asked.shifts(context, groups, value)
+            each = max(value.high, 0) + max(-value.low, 0)
+        self._refuse_further_moves(context, groups, per_key=each)
+        assurance = self._assurance(context, groups, value, shifts)
+        plan = self._priced(context, groups, value, shifts, assurance)
         # On made-up numbers: an answer of another form is refused before anything is charged.
         self._answer(np.zeros(groups.keys.size, dtype=np.int64), None)
+
+        def look(taken: Taken) -> IntArray:
+            return groups.counts(taken) if value is None else moments(taken, groups, value).total
 
         def draw(numbers: IntArray, noise: Noise | None) -> Answer:
             return {"values": self._answer(numbers, noise)}
 
         def result(answer: Answer, entry: int | None) -> Release:
-            values = given.in_units(np.asarray(answer["values"]))
+            values = _in_units(np.asarray(answer["values"]), value)
             return Release(
                 kind="OwnRelease",
                 told=of_groups(groups.keys, {"estimate": values}),
@@ -103,29 +113,26 @@ class OwnMechanism(Grouped):
             )
 
         return PreparedQuery(
-            detail={**groups.detail, **given.detail},
+            detail=groups.detail if value is None else {**groups.detail, **value.detail},
             plan=plan,
             context=context,
-            columns=given.columns,
-            look=given.look,
+            columns=groups.columns(context, *(() if value is None else value.columns)),
+            look=look,
             draw=draw,
             result=result,
             noise=source_of(self.mechanism),
-            asserts=given.asserts,
+            asserts=groups.asserts if value is None else asserted(groups, value),
         )
 
-    def _given(self, context: QueryContext, groups: Groups) -> Given:
-        """What the mechanism is given. Errors: ParameterError, DataError."""
+    def _sums(self) -> Sum | None:
+        """The sums that the mechanism is given; None for counts. Errors: ParameterError."""
         if self.statistic == "count":
             if (self.column, self.bounds, self.step) != (None, None, None):
                 raise ParameterError(
                     "column, bounds and step have no meaning for counts.",
                     hint='Leave them out, or ask for statistic="sum".',
                 )
-            shifts = context.policy.shifts(groups.query)
-            self._refuse_further_moves(context, groups, per_key=1)
-            columns = groups.columns(context)
-            return Given(shifts, columns, groups.counts, groups.asserts)
+            return None
         if self.column is None:
             raise ParameterError("Sums of which column?", hint='Pass column="hours", for example.')
         if self.bounds is None:
@@ -133,7 +140,7 @@ class OwnMechanism(Grouped):
                 "Within which bounds is the total of one unit?",
                 hint="Pass bounds=(lowest, highest) from public knowledge.",
             )
-        asked = Sum(
+        return Sum(
             self.column,
             of="units",
             total_bounds=self.bounds,
@@ -141,16 +148,6 @@ class OwnMechanism(Grouped):
             missing=self.missing,
             epsilon=self.epsilon,
             by=self.by,
-        )
-        value = asked.value(context)
-        each = max(value.high, 0) + max(-value.low, 0)
-        self._refuse_further_moves(context, groups, per_key=each)
-        return Given(
-            asked.shifts(context, groups, value),
-            groups.columns(context, *value.columns),
-            lambda taken: moments(taken, groups, value).total,
-            asserted(groups, value),
-            value,
         )
 
     def _refuse_further_moves(self, context: QueryContext, groups: Groups, *, per_key: int) -> None:
@@ -181,7 +178,9 @@ class OwnMechanism(Grouped):
                     most=most,
                 )
 
-    def _assurance(self, context: QueryContext, groups: Groups, given: Given) -> str:
+    def _assurance(
+        self, context: QueryContext, groups: Groups, value: Value | None, shifts: Shifts
+    ) -> str:
         """What the guarantee rests on. Errors: ParameterError without a record that fits."""
         epsilon = Fraction(positive(self.epsilon, name="epsilon"))
         why = "there is no record of a check"
@@ -191,7 +190,7 @@ class OwnMechanism(Grouped):
                 policy=context.policy,
                 epsilon=epsilon,
                 query=groups.query,
-                sums=given.sums,
+                sums=None if value is None else shifts,
             )
         if not why and self.check is not None:
             return (
@@ -200,21 +199,32 @@ class OwnMechanism(Grouped):
             )
         if self.unverified is True:
             return "Not checked: the loss is what the mechanism says of itself."
+        world = f"query={groups.query!r}"
+        if value is not None:
+            ends, sums = (value.low, value.high), 2 if groups.by else 1
+            world = f"universe=SumUniverse(bounds={ends}, groups={sums}, {world})"
         raise ParameterError(
             f"{type(self.mechanism).__name__} may not be used: {why}.",
             hint="Run onesided.verify.Case(mechanism, policy, epsilon, universe=...).run() with "
-            f"{given.world(groups)} and pass its record as check=; unverified=True goes without. "
+            f"{world} and pass its record as check=; unverified=True goes without. "
             "Nothing was drawn and nothing was recorded.",
         )
 
-    def _priced(self, context: QueryContext, groups: Groups, given: Given, assurance: str) -> Plan:
+    def _priced(
+        self,
+        context: QueryContext,
+        groups: Groups,
+        value: Value | None,
+        shifts: Shifts,
+        assurance: str,
+    ) -> Plan:
         """The plan at the mechanism's own loss. Errors: ParameterError above ε."""
-        if given.value is None:
+        if value is None:
             plan = groups.plan(context, self.mechanism, why=assurance)
         else:
-            about = replace(groups, words=words_of_totals(context, given.value)).sentence
-            plan = priced(context, self.mechanism, given.shifts, about=about, why=assurance)
-        delta, told = self._deltas(given.shifts), f"{plan.guarantee.about} {assurance}"
+            about = replace(groups, words=words_of_totals(context, value)).sentence
+            plan = priced(context, self.mechanism, shifts, about=about, why=assurance)
+        delta, told = self._deltas(shifts), f"{plan.guarantee.about} {assurance}"
         plan = replace(
             plan,
             guarantee=replace(plan.guarantee, about=told, delta=delta),
@@ -231,7 +241,7 @@ class OwnMechanism(Grouped):
                 )
         return plan
 
-    def _deltas(self, shifts: Mapping[Edge, tuple[Shift, ...]]) -> dict[str, Fraction]:
+    def _deltas(self, shifts: Shifts) -> dict[str, Fraction]:
         """Per edge, how likely the loss may fail, by the mechanism's own word."""
         own = getattr(self.mechanism, "delta", None)
         if own is None:
@@ -258,35 +268,8 @@ class OwnMechanism(Grouped):
         return values
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
-    """The numbers that the mechanism is given, how far they move, and, of sums, their column."""
-
-    shifts: Mapping[Edge, tuple[Shift, ...]]
-    columns: tuple[str, ...]
-    look: Callable[[Taken], IntArray]
-    asserts: Check | None
-    value: Value | None = None
-
-    @property
-    def sums(self) -> Mapping[Edge, tuple[Shift, ...]] | None:
-        """How far sums move; None for counts."""
-        return None if self.value is None else self.shifts
-
-    @property
-    def detail(self) -> Mapping[str, object]:
-        """The column and its grid, for the ledger."""
-        return {} if self.value is None else self.value.detail
-
-    def world(self, groups: Groups) -> str:
-        """What a check must be given to speak for these numbers."""
-        if self.value is None:
-            return f"query={groups.query!r}"
-        ends, sums = (self.value.low, self.value.high), 2 if groups.by else 1
-        return f"universe=SumUniverse(bounds={ends}, groups={sums}, query={groups.query!r})"
-
-    def in_units(self, values: NDArray[Any]) -> NDArray[Any]:
-        """The answers in the column's unit."""
-        if self.value is None or self.value.step == 1:
-            return values
-        return np.asarray(values * float(self.value.step), dtype=np.float64)
+def _in_units(values: NDArray[Any], value: Value | None) -> NDArray[Any]:
+    """The answers in the column's unit."""
+    if value is None or value.step == 1:
+        return values
+    return np.asarray(values * float(value.step), dtype=np.float64)

@@ -25,15 +25,7 @@ from onesided.accounting import (
 from onesided.errors import LedgerError, PolicyError, PolicyMismatchError
 from onesided.fields import one_of
 from onesided.ledger import PURE, Balance, Entry, Ledger
-from onesided.policy import (
-    ABSENT,
-    Edge,
-    Guarantee,
-    Policy,
-    from_toml,
-    possible_pairs,
-    relaxed_before,
-)
+from onesided.policy import Edge, Guarantee, Policy, from_toml, possible_pairs
 from onesided.session._sample import seen_changes
 
 Of: TypeAlias = Literal["spent", "budget"]
@@ -115,10 +107,11 @@ def total_guarantee(
             delta.get(edge.name, Fraction(0)), sum((loss for _, loss in losses), Fraction(0))
         )
     accounts = [own for own, _ in held]
-    mended = _mended(asked, accounts, accepted=accept_unprotected)
     renyi = any(one.accounting != PURE for _, one in held)
     about = _about(accounts, epsilon, of=of) + (_BY_RENYI if renyi and spent else "")
-    about += mended + unknown + _seen(ledger, accounts)
+    endless = (edge for edge in asked.edges if isinstance(epsilon[edge.name], Infinite))
+    left = not accept_unprotected and any(map(asked.wider, endless))
+    about += f"{_LEFT if left else ''}{unknown}{_seen(ledger, accounts)}"
     return Guarantee(asked.name, epsilon, delta, about, made_for=asked)
 
 
@@ -237,6 +230,7 @@ def _seen(ledger: Ledger, accounts: Iterable[Policy]) -> str:
     return seen_changes(one for name in ids for one in ledger.entries(kind="spend", policy_id=name))
 
 
+_LEFT: Final = " accept_unprotected=True states what holds for those who stay in the table."
 _BY_RENYI: Final = (
     " Of renyi accounts this is for charges that were fixed beforehand; where they were chosen "
     "from earlier answers, their whole budget (ε, δ) is what holds."
@@ -368,47 +362,3 @@ def _about(accounts: Sequence[Policy], epsilon: Mapping[str, Loss], *, of: Of) -
     if open_edges:
         limit = f" Nothing is promised along {', '.join(open_edges)}."
     return f"{what} {where}.{limit}"
-
-
-def _mended(asked: Policy, accounts: Sequence[Policy], *, accepted: bool) -> str:
-    """What must be said where earlier versions promised a finite ε though somebody may leave.
-
-    They took the moves of presence for moves between units that stay in the table.
-    """
-    exposed = [
-        own
-        for own in accounts
-        if ABSENT not in own.kinds and _forgot(asked, own, accepted=accepted)
-    ]
-    if not exposed:
-        return ""
-    names = " and ".join(sorted({f"'{own.name}'" for own in exposed}))
-    do = "does" if len(exposed) == 1 else "do"
-    way_out = (
-        " accept_unprotected=True states what holds for those who stay."
-        if any(map(asked.wider, asked.edges))
-        else ""
-    )
-    return (
-        " Earlier versions stated a finite ε here, which was wrong: whoever drops her last group "
-        f"leaves the table, and {names} {do} not hide that.{way_out}"
-    )
-
-
-def _forgot(asked: Policy, own: Policy, *, accepted: bool) -> bool:
-    """Whether ``own`` was taken to hide all moves along some edge, and does not."""
-    if asked.identity == own.identity:
-        return False
-    for edge in asked.edges:
-        wider = () if accepted else asked.wider(edge)
-        steps = list(zip(asked.parts, asked.joins[edge], strict=True))
-        taken = all(
-            any(
-                _compare(part, step, one) is not None or relaxed_before(part, one)
-                for part, step in steps
-            )
-            for one in own.parts
-        )
-        if taken and _along(asked, edge, own, wider) is None:
-            return True
-    return False

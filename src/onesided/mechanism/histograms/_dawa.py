@@ -313,8 +313,6 @@ class Hierarchical(TwoRates, TwoPhase):
 
     @staticmethod
     def _partition(shape: tuple[int, ...]) -> Partition:
-        if len(shape) == 1:
-            return Partition.of_cells(shape)
         cells = math.prod(shape)
         place = np.empty(cells, dtype=np.int64)
         place[z_order(shape)] = np.arange(cells)
@@ -489,16 +487,14 @@ class Dawa(TwoPhase):
             raise DataError(
                 f"The histogram has {counts.size} cells, more than 2^26.", hint="Use coarser cells."
             )
-        order = None if counts.ndim == 1 else z_order(counts.shape)
-        line = counts if order is None else counts.ravel()[order]
+        order = z_order(counts.shape)
+        line = counts.ravel()[order]
         if self.look is not None and not self.alike(line, noise=noise):
             return _Unlearnt(Partition.of_cells(counts.shape).labels)
         cells = -_drawn(noise, self.learn_rate, line.size)
         half = self.learn_rate * Fraction(1, 2)
         noisy = (cost - _drawn(noise, half, cost.size) for cost in deviations(line))
         labels = np.cumsum(cheapest(cells, noisy, self._prices())) - 1
-        if order is None:
-            return Partition(labels)
         placed = np.empty_like(labels)
         placed[order] = labels
         return Partition(placed.reshape(counts.shape))

@@ -544,8 +544,6 @@ class OpenShape:
         """
         found = self.estimate(self.measure(sensitive, open_, noise=noise))
         shape = np.shape(sensitive)
-        if len(shape) == 1:
-            return found
         placed = np.empty_like(found)
         placed[z_order(shape)] = found
         return placed.reshape(shape)
@@ -557,10 +555,8 @@ class OpenShape:
 
         What is made of it by :meth:`estimate` is free, and in the same order.
         """
-        hidden, free = two_histograms(sensitive, open_)
-        if hidden.ndim == 2:
-            order = z_order(hidden.shape)
-            hidden, free = hidden.ravel()[order], free.ravel()[order]
+        both = two_histograms(sensitive, open_)
+        hidden, free = (one.ravel()[z_order(one.shape)] for one in both)
         source = SecureNoise() if noise is None else noise
         lower = free - source.geometric(self.look.open, free.size)
         blocks = np.add.reduceat(hidden, np.arange(0, hidden.size, self.block))

@@ -17,8 +17,8 @@ from onesided._numbers import INFINITE, Infinite, Loss, Number, positive, rate
 from onesided.errors import DataError, ParameterError, PolicyError
 from onesided.fields import Field, Rate
 from onesided.mechanism._fit import variance
-from onesided.mechanism._steps import Counted, OneOf, Steps, beside
-from onesided.mechanism.histograms._two_phase import MAX_TOTAL, histogram_of
+from onesided.mechanism._steps import Counted, Steps, beside
+from onesided.mechanism.histograms._two_phase import MAX_TOTAL, histogram_of, together
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
 from onesided.policy import ABSENT, Edge, GroupCount, Policy, Shift
 
@@ -55,11 +55,10 @@ class Parts:
             )
         return cls(hidden, free)
 
-    def shifts(self, policy: Policy) -> dict[Edge, tuple[tuple[Shift, Shift], ...]]:
+    def shifts(self, policy: Policy) -> dict[Edge, list[tuple[Shift, ...]]]:
         """Per edge, how far the two histograms can move together, each unit in one cell."""
-        hidden = policy.shifts(GroupCount(max_groups=1, counted=self.sensitive))
-        free = policy.shifts(GroupCount(max_groups=1, counted=self.open))
-        return {edge: tuple(product(hidden[edge], free[edge])) for edge in policy.edges}
+        parts = (self.sensitive, self.open)
+        return together(policy, *(GroupCount(max_groups=1, counted=one) for one in parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,13 +275,6 @@ class SplitHistogram:
         """Noise on both sides of the sensitive counts, and on one side of the open ones."""
         lost = self.open_rate * open_.rise + INFINITE * open_.fall
         return beside(lost, Counted(self.upper_rate, self.lower_rate, sensitive))
-
-    def steps_along(self, policy: Policy) -> dict[str, Steps]:
-        """By name of an edge what moves along it lose, as :meth:`losses` has it."""
-        return {
-            edge.name: OneOf(tuple(dict.fromkeys(self.steps(*pair) for pair in pairs)))
-            for edge, pairs in Parts.of(policy).shifts(policy).items()
-        }
 
     def _cells(
         self, hidden: IntArray, free: IntArray

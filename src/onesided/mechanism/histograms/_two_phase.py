@@ -17,7 +17,7 @@ from onesided._numbers import INFINITE, Loss, Number, positive, rate, regular, s
 from onesided.errors import DataError, ParameterError, UnprotectableError
 from onesided.fields import Field, Rate, settle
 from onesided.mechanism._fit import Fitted, count_moves, counts_of, largest_rate
-from onesided.mechanism._steps import OneOf, Steps, beside
+from onesided.mechanism._steps import Steps, beside
 from onesided.noise import BoolArray, IntArray, Noise, SecureNoise
 from onesided.policy import Edge, GroupCount, Policy, Shift
 
@@ -182,7 +182,7 @@ def histogram_of(values: ArrayLike, *, dimensions: tuple[int, ...] = (1, 2)) -> 
 
 
 def z_order(shape: tuple[int, ...]) -> IntArray:
-    """Flat positions of the cells in the order of interleaved row and column bits.
+    """Flat positions of the cells in the order of interleaved row and column bits, or of a line.
 
     Every 2^k by 2^k square at multiples of 2^k, and every two such side by side in one larger
     square, is one run of the curve if it lies inside the table.
@@ -190,6 +190,8 @@ def z_order(shape: tuple[int, ...]) -> IntArray:
     >>> z_order((2, 2)).tolist()
     [0, 1, 2, 3]
     """
+    if len(shape) == 1:
+        return np.arange(shape[0], dtype=np.int64)
     rows, columns = np.indices(shape, dtype=np.int64)
     code = np.zeros(shape, dtype=np.int64)
     for bit in range(max(shape).bit_length()):
@@ -259,7 +261,7 @@ class Zeroed:
 
     def _of_cells(self, counts: IntArray, kept: BoolArray, noise: Noise) -> FloatArray:
         """The algorithm's estimates of the kept cells, as if there were no others."""
-        order = np.arange(counts.size) if counts.ndim == 1 else z_order(counts.shape)
+        order = z_order(counts.shape)
         asked = order[kept.ravel()[order]]
         cells: FloatArray = np.zeros(counts.size)
         if asked.size:
@@ -290,9 +292,11 @@ class Zeroed:
 
         query: how units are counted; None is one group per unit, or presence's own bound.
         """
+        count = GroupCount() if query is None else query
+        opened = replace(count, counted=frozenset(open_kinds))
         return {
             edge: max(self.loss(*both) for both in pairs)
-            for edge, pairs in _both_shifts(policy, open_kinds, query).items()
+            for edge, pairs in together(policy, count, opened).items()
         }
 
     def steps(self, all_shift: Shift, open_shift: Shift) -> Steps:
@@ -310,24 +314,16 @@ class Zeroed:
         lost = self.open_rate * open_shift.rise + INFINITE * open_shift.fall
         return beside(lost, told(all_shift))
 
-    def steps_along(
-        self, policy: Policy, *, open_kinds: Iterable[str], query: GroupCount
-    ) -> dict[str, Steps]:
-        """By name of an edge what moves along it lose, as :meth:`losses` has it."""
-        return {
-            edge.name: OneOf(tuple(dict.fromkeys(self.steps(*both) for both in pairs)))
-            for edge, pairs in _both_shifts(policy, open_kinds, query).items()
-        }
 
+def together(policy: Policy, *queries: GroupCount) -> dict[Edge, list[tuple[Shift, ...]]]:
+    """Per edge how the histograms that these ask for may move together.
 
-def _both_shifts(
-    policy: Policy, open_kinds: Iterable[str], query: GroupCount | None
-) -> dict[Edge, list[tuple[Shift, Shift]]]:
-    """Per edge how all counts may move, with how those of open units may."""
-    count = GroupCount() if query is None else query
-    opened = policy.shifts(replace(count, counted=frozenset(open_kinds)))
-    shifts = policy.shifts(count).items()
-    return {edge: list(product(many, opened[edge])) for edge, many in shifts}
+    >>> from onesided.policy import addition_only
+    >>> [len(some) for some in together(addition_only(), GroupCount(), GroupCount()).values()]
+    [1]
+    """
+    each = [policy.shifts(one) for one in queries]
+    return {edge: list(product(*(shifts[edge] for shifts in each))) for edge in policy.edges}
 
 
 @dataclass(frozen=True, slots=True)

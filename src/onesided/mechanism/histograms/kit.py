@@ -5,9 +5,9 @@ from onesided.mechanism.histograms._grids import GridPartition, coarse_cells, re
 from onesided.mechanism.histograms._marginals import Edges
 from onesided.mechanism.histograms._pooled import pooled
 from onesided.mechanism.histograms._split import Parts
-from onesided.mechanism.histograms._two_phase import histogram_of, z_order
+from onesided.mechanism.histograms._two_phase import histogram_of, together, z_order
 
 __all__ = [
     "Edges", "GridPartition", "Parts", "Prices", "cheapest", "coarse_cells", "deviations",
-    "histogram_of", "least", "pooled", "refine", "z_order",
+    "histogram_of", "least", "pooled", "refine", "together", "z_order",
 ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise, product
 from math import prod
@@ -40,11 +40,13 @@ class BinEdges:
     bin; with ``open_ends`` bin 0 holds what is at or below the first edge, bin ``i`` what is above
     edge ``i - 1`` and at or below edge ``i``, and the last bin what is above the last edge.
     closed: the last bin holds its upper edge as well, as bins between a lowest and a highest do.
+    drawn: the end bins also hold what lies beyond them.
     """
 
     edges: tuple[Fraction, ...]
     open_ends: bool = False
     closed: bool = False
+    drawn: bool = False
 
     @property
     def number(self) -> int:
@@ -70,7 +72,7 @@ class BinEdges:
 
     def beyond(self, column: str, dtype: nw.dtypes.DType) -> nw.Expr:
         """Whether each row's value lies outside all bins; null where there is none."""
-        if self.open_ends:
+        if self.open_ends or self.drawn:
             return nw.lit(value=False)
         given, last = compared(column, dtype), self.edges[-1]
         above = given > _at_most(last, dtype) if self.closed else given >= _below(last, dtype)
@@ -220,12 +222,12 @@ def with_bins(
             hint="Leave it out of the keys, or rename it.",
             column=taken[0],
         )
-    shared = {part.name: getattr(question, part.name) for part in fields(Grouped)}
+    most = question.max_groups
     if context.unit is not None and not by and "keep" not in context.policy.excess_modes:
         # One value per unit is what bins of a column mean, unless something else is said.
-        shared["max_groups"] = 1 if question.max_groups is None else question.max_groups
+        most = 1 if most is None else most
     over_by = (*by, *map(bin_name, bins))
-    over = {**shared, "by": over_by, "keys": _cells(groups, bins, over_by)}
+    over = question.shared(by=over_by, keys=_cells(groups, bins, over_by), max_groups=most)
     edges = {name: [*map(text, one.edges), one.ends] for name, one in bins.items()}
     return Binned(
         binned,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
 from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 
-from onesided._numbers import INFINITE, Number
-from onesided.accounting import noise_note, steps_note
+from onesided._numbers import INFINITE, Loss, Number
+from onesided.accounting import steps_note
 from onesided.errors import DataError, ParameterError, PolicyError
 from onesided.fields import one_of
 from onesided.mechanism import Counts, GaussianCounts
@@ -23,10 +24,10 @@ from onesided.mechanism.histograms import (
     OpenShape,
     SplitCounts,
     SplitHistogram,
-    Zeroed,
     zeros,
 )
-from onesided.mechanism.histograms.kit import Parts, histogram_of, pooled, z_order
+from onesided.mechanism.histograms.kit import Parts, histogram_of, pooled, together, z_order
+from onesided.mechanism.kit import OneOf, Steps
 from onesided.noise import IntArray, Noise, NotPrivateSeededNoise, TwoSidedGeometric
 from onesided.policy import GroupCount, Policy
 from onesided.session._context import QueryContext, Taken
@@ -162,7 +163,8 @@ class Histogram(Count):
                 hint="Leave one of them out.",
             )
         if self.method not in _BY_CELLS:
-            return _shaped(binned, bins, self)
+            groups = binned.question.groups(binned.context)
+            return _Whole.built(self, binned, groups).prepared()
         shared = {part.name: getattr(self, part.name) for part in fields(Count)}
         cells = {part.name: getattr(binned.question, part.name) for part in fields(Grouped)}
         if self.method == "best":
@@ -176,7 +178,7 @@ class Histogram(Count):
             drawn = self.method == "counts" and not _unpooled(prepared.plan, groups)
             sure = prepared.plan.certain
             same = PlanOption(name='method="best"', certain=sure, note=_BEST)
-            others = _others(binned, groups, self, bins)
+            others = _others(binned, groups, self)
             return (*prepared.plan.others, *((same,) if drawn else ()), *others)
 
         plan = replace(prepared.plan, alternatives=others)
@@ -188,13 +190,11 @@ class Histogram(Count):
         def result(answer: Answer, entry: int | None) -> Release:
             return _in_bins(prepared.result(answer, entry), bins, self.method)
 
-        return PreparedQuery(
+        return replace(
+            prepared,
             detail={**prepared.detail, **binned.detail},
             plan=plan,
-            context=binned.context,
             columns=binned.columns(groups),
-            look=prepared.look,
-            draw=prepared.draw,
             result=result,
             asserts=all_of(binned.asserts, prepared.asserts),
         )
@@ -282,81 +282,13 @@ def _pooled(counts: Release, bins: Mapping[str, BinEdges]) -> IntArray:
     return told
 
 
-def _shaped(
-    binned: Binned, bins: Mapping[str, BinEdges], asked: Histogram
-) -> PreparedQuery[Histograms, Release]:
-    """The question about one histogram over everybody, by another mechanism than counts.
-
-    Errors: ParameterError where it is about groups, or a unit may be in several cells.
-    """
-    context = binned.context
-    groups = binned.question.groups(context)
-    _refuse_unfit(groups, bins, asked.method)
-    _refuse_apart(groups, context.policy, asked.method)
-    mechanism = _mechanism(asked, context.policy)
-    sizes = tuple(one.number for one in bins.values())
-    tried = _error(asked, mechanism, sizes)
-    plan = _plan(binned, groups, mechanism, asked.method, tried)
-    parts = _parts(groups, context.policy, asked.method)
-
-    def look(taken: Taken) -> Histograms:
-        return tuple(part.counts(taken).reshape(sizes) for part in parts)
-
-    def result(answer: Answer, entry: int | None) -> Release:
-        lower, parts = answer.get("lower"), []
-        estimate = np.asarray(answer["estimate"], dtype=np.float64).reshape(sizes)
-        places = np.indices(sizes).reshape(len(sizes), -1)
-        for (column, one), place in zip(bins.items(), places, strict=True):
-            parts += ends_of(column, one, place)
-        told = RoleTable(tuple(parts)).plus("estimate", estimate.ravel(), "estimate")
-        if lower is not None:
-            told = told.plus("lower", np.asarray(lower, dtype=np.int64).ravel(), "lower")
-            told = told.plus(
-                "lower_certain", np.full(estimate.size, fill_value=True), "lower_certain"
-            )
-        fitted = _fitting(mechanism) or (lambda found: np.maximum(found, 0))
-        return Release(
-            kind="HistogramRelease",
-            told=told,
-            summary=f"By {asked.method}.",
-            own={
-                "method": asked.method,
-                "bins": bins,
-                "counts": None,
-                "non_negative": fitted(estimate),
-            },
-            **groups.published(context, plan, entry),
-        )
-
-    return PreparedQuery(
-        detail={**groups.detail, **binned.detail, "method": asked.method},
-        plan=plan,
-        context=context,
-        columns=tuple(dict.fromkeys(name for one in parts for name in binned.columns(one))),
-        look=look,
-        draw=_drawing(mechanism),
-        result=result,
-        asserts=all_of(binned.asserts, *(part.asserts for part in parts)),
-    )
-
-
-def _others(
-    binned: Binned, groups: Groups, asked: Histogram, bins: Mapping[str, BinEdges]
-) -> list[PlanOption]:
+def _others(binned: Binned, groups: Groups, asked: Histogram) -> list[PlanOption]:
     """What else could make this histogram at the same ε; for plans."""
     found = []
     for method in METHODS[len(_BY_CELLS) :]:
-        if method.startswith("agrid") and (len(bins) != 2 or asked.records is None):
-            continue
-        try:
-            _refuse_unfit(groups, bins, method)
-            _refuse_apart(groups, binned.context.policy, method)
-            tried = replace(asked, method=method)  # type: ignore[arg-type] # of METHODS
-            mechanism = _mechanism(tried, binned.context.policy)
-        except (ParameterError, PolicyError):
-            continue  # this policy has no such histogram
-        sizes = tuple(one.number for one in bins.values())
-        found.append(_option(mechanism, method, _error(tried, mechanism, sizes)))
+        tried = replace(asked, method=method)  # type: ignore[arg-type] # of METHODS
+        with suppress(ParameterError, PolicyError):  # this policy has no such histogram
+            found.append(_Whole.built(tried, binned, groups).option)
     return found
 
 
@@ -378,16 +310,6 @@ def _guessed(like: object, method: str, sizes: tuple[int, ...]) -> Histograms | 
     return tuple(given) if method in _TWO_PARTS else (np.sum(given, axis=0), given[1])
 
 
-def _option(mechanism: Any, method: str, tried: float | None = None) -> PlanOption:
-    name = f'method="{method}"'
-    if not isinstance(mechanism, SplitHistogram):
-        return PlanOption(name=name, error=tried, note=_NOTES[method])
-    hidden = TwoSidedGeometric(mechanism.upper_rate, mechanism.lower_rate)
-    free = TwoSidedGeometric(INFINITE, mechanism.open_rate)
-    error = float((hidden.variance() + free.variance()) ** 0.5)
-    return PlanOption(name=name, error=error, certain=("lower",), note=_NOTES[method])
-
-
 _NOTES: Final = {
     "split": "open and sensitive records counted apart",
     "open_shape": "the open records' shape lent to the sensitive ones",
@@ -402,79 +324,162 @@ _NOTES: Final = {
 }
 
 
-def _plan(binned: Binned, groups: Groups, mechanism: Any, method: str, tried: float | None) -> Plan:
-    policy = binned.context.policy
-    noise: Mapping[str, object] = {}
-    if method in _TWO_PHASE:
-        shifts = policy.shifts(groups.query)
-        noise = noise_note(mechanism, {edge.name: many for edge, many in shifts.items()})
-        losses = {edge: max(mechanism.loss(s) for s in many) for edge, many in shifts.items()}
-    elif method in _TWO_PARTS:
-        losses = mechanism.losses(policy)
-        if method == "split":
-            noise = steps_note(mechanism.steps_along(policy))
-    else:
-        kinds = sorted(Parts.of(policy).open)
-        losses = mechanism.losses(policy, open_kinds=kinds, query=_ONE_CELL)
-        noise = steps_note(mechanism.steps_along(policy, open_kinds=kinds, query=_ONE_CELL))
-    charge = {edge.name: loss for edge, loss in losses.items()}
-    option = _option(mechanism, method, tried)
-    return Plan(
-        mechanism=mechanism,
-        charge=charge,
-        account=binned.context.account,
-        guarantee=promised(
-            binned.context,
-            charge,
-            about=groups.sentence,
-            scope=groups.left_out.scope(option.certain),
-        ),
-        certain=option.certain,
-        standard_deviation=option.error,
-        why=option.note,
-        noise=noise,
-    )
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """One histogram over everybody, by another mechanism than counts.
 
+    kinds: what is counted for it, each by itself: these kinds, or all.
+    """
 
-def _parts(groups: Groups, policy: Policy, method: str) -> tuple[Groups, ...]:
-    """What is counted apart for the method."""
-    if method in _TWO_PHASE:
-        return (groups,)
-    parts = Parts.of(policy)
-    kinds = (parts.sensitive, parts.open) if method in _TWO_PARTS else (None, parts.open)
-    return tuple(replace(groups, query=replace(groups.query, counted=one)) for one in kinds)
+    asked: Histogram
+    cells: Binned
+    groups: Groups
+    mechanism: Any
+    kinds: tuple[frozenset[str] | None, ...] = (None,)
 
+    @classmethod
+    def built(cls, asked: Histogram, binned: Binned, groups: Groups) -> _Whole:
+        """Errors: ParameterError for groups, or a unit in several cells; PolicyError."""
+        policy, method = binned.context.policy, asked.method
+        _refuse_unfit(groups, binned.bins, method)
+        if method in _TWO_PHASE:
+            return cls(asked, binned, groups, _mechanism(asked, policy))
+        parts = Parts.of(policy)
+        _refuse_apart(groups, policy, method, parts)
+        first = parts.sensitive if method in _TWO_PARTS else None
+        made = _mechanism(asked, policy, open_kinds=sorted(parts.open))
+        return cls(asked, binned, groups, made, (first, parts.open))
 
-def _drawing(mechanism: Any) -> Callable[[Histograms, Noise | None], Answer]:
-    def draw(histograms: Histograms, noise: Noise | None) -> Answer:
-        made = mechanism.release(*histograms, noise=noise)
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many bins each column has."""
+        return tuple(one.number for one in self.cells.bins.values())
+
+    @property
+    def error(self) -> float | None:
+        """The root mean square error per bin, worked out or on the guess; None without one.
+
+        Errors: DataError for a guess that is no histogram over these bins.
+        """
+        parts = _guessed(self.asked.like, self.asked.method, self.sizes)
+        if isinstance(self.mechanism, Hierarchical):
+            return float(np.sqrt(np.mean(self.mechanism.variance(self.sizes))))
+        if parts is None:
+            return None
+        truth = np.sum(parts, axis=0) if self.asked.method in _TWO_PARTS else parts[0]
+        noise = NotPrivateSeededNoise(0)  # nothing secret is in it
+        drawn = [self.draw(parts, noise)["estimate"] for _ in range(_TRIES)]
+        missed = np.asarray(drawn, dtype=np.float64) - truth.ravel()
+        return float(np.sqrt(np.mean(missed**2)))
+
+    @property
+    def option(self) -> PlanOption:
+        """What a plan says of it."""
+        name, note = f'method="{self.asked.method}"', _NOTES[self.asked.method]
+        if not isinstance(self.mechanism, SplitHistogram):
+            return PlanOption(name=name, error=self.error, note=note)
+        hidden = TwoSidedGeometric(self.mechanism.upper_rate, self.mechanism.lower_rate)
+        free = TwoSidedGeometric(INFINITE, self.mechanism.open_rate)
+        error = float((hidden.variance() + free.variance()) ** 0.5)
+        return PlanOption(name=name, error=error, certain=("lower",), note=note)
+
+    def plan(self) -> Plan:
+        """What it costs: along each edge the worst of how all that is counted may move together."""
+        context, option = self.cells.context, self.option
+        told: dict[str, Steps] = {}
+        query = self.groups.query if len(self.kinds) == 1 else _ONE_CELL
+        asked = (replace(query, counted=one) for one in self.kinds)
+        loss, steps = self.mechanism.loss, getattr(self.mechanism, "steps", None)
+        charge: dict[str, Loss] = {}
+        for edge, some in together(context.policy, *asked).items():
+            charge[edge.name] = max(loss(*one) for one in some)
+            if steps is not None:
+                told[edge.name] = OneOf(tuple(dict.fromkeys(steps(*one) for one in some)))
+        return Plan(
+            mechanism=self.mechanism,
+            charge=charge,
+            account=context.account,
+            guarantee=promised(
+                context,
+                charge,
+                about=self.groups.sentence,
+                scope=self.groups.left_out.scope(option.certain),
+            ),
+            certain=option.certain,
+            standard_deviation=option.error,
+            why=option.note,
+            noise=steps_note(told) if told else {},
+        )
+
+    def draw(self, histograms: Histograms, noise: Noise | None) -> Answer:
+        """The histogram, and where open records are counted apart how many there are at least."""
+        made = self.mechanism.release(*histograms, noise=noise)
         if isinstance(made, SplitCounts):
-            estimate = mechanism.estimate(made).ravel()
+            estimate = self.mechanism.estimate(made).ravel()
             return {"estimate": estimate, "lower": np.maximum(made.open, 0).ravel()}
         return {"estimate": np.asarray(made).ravel()}
 
-    return draw
+    def fitted(self, estimate: Floats) -> Floats:
+        """A histogram of at least 0 of unbiased estimates; zeros that were found stay."""
+        tree = getattr(self.mechanism, "algorithm", self.mechanism)
+        if not isinstance(tree, Hierarchical):
+            return np.maximum(estimate, 0)
+        found = tree.non_negative(estimate)
+        return found if tree is self.mechanism else np.where(estimate == 0, 0.0, found)
+
+    def prepared(self) -> PreparedQuery[Histograms, Release]:
+        """The question in its steps."""
+        context, groups, bins = self.cells.context, self.groups, self.cells.bins
+        plan, sizes, method = self.plan(), self.sizes, self.asked.method
+        query = groups.query
+        parts = [replace(groups, query=replace(query, counted=one)) for one in self.kinds]
+
+        def look(taken: Taken) -> Histograms:
+            return tuple(part.counts(taken).reshape(sizes) for part in parts)
+
+        def result(answer: Answer, entry: int | None) -> Release:
+            lower, ends = answer.get("lower"), []
+            estimate = np.asarray(answer["estimate"], dtype=np.float64).reshape(sizes)
+            places = np.indices(sizes).reshape(len(sizes), -1)
+            for (column, one), place in zip(bins.items(), places, strict=True):
+                ends += ends_of(column, one, place)
+            told = RoleTable(tuple(ends)).plus("estimate", estimate.ravel(), "estimate")
+            if lower is not None:
+                told = told.plus("lower", np.asarray(lower, dtype=np.int64).ravel(), "lower")
+                told = told.plus(
+                    "lower_certain", np.full(estimate.size, fill_value=True), "lower_certain"
+                )
+            return Release(
+                kind="HistogramRelease",
+                told=told,
+                summary=f"By {method}.",
+                own={
+                    "method": method,
+                    "bins": bins,
+                    "counts": None,
+                    "non_negative": self.fitted(estimate),
+                },
+                **groups.published(context, plan, entry),
+            )
+
+        return PreparedQuery(
+            detail={**groups.detail, **self.cells.detail, "method": method},
+            plan=plan,
+            context=context,
+            columns=tuple(dict.fromkeys(n for one in parts for n in self.cells.columns(one))),
+            look=look,
+            draw=self.draw,
+            result=result,
+            asserts=all_of(self.cells.asserts, *(part.asserts for part in parts)),
+        )
 
 
-def _fitting(mechanism: Any) -> Callable[[Any], Any] | None:
-    """What makes a histogram of at least 0 of unbiased estimates; zeros that were found stay."""
-    if isinstance(mechanism, Hierarchical):
-        return mechanism.non_negative
-    if not isinstance(mechanism, Zeroed) or not isinstance(mechanism.algorithm, Hierarchical):
-        return None
-    tree = mechanism.algorithm
-    return lambda estimate: np.where(estimate == 0, 0.0, tree.non_negative(estimate))
-
-
-def _refuse_apart(groups: Groups, policy: Policy, method: str) -> None:
+def _refuse_apart(groups: Groups, policy: Policy, method: str, parts: Parts) -> None:
     """Refuse parts that the table cannot tell apart, and units whose kept cell a move may swap.
 
     Without rules everybody would be in both parts. And the parts' charges know no truncation:
     where dropping a kept cell brings a cut one back, a count rises that they take to fall only.
     """
-    if method in _TWO_PHASE:
-        return
-    parts = Parts.of(policy)
     kinds_of(sorted(parts.sensitive | parts.open), policy)
     if policy.shifts(groups.query) != policy.shifts(replace(groups.query, truncated=False)):
         raise ParameterError(
@@ -504,25 +509,11 @@ def _refuse_unfit(groups: Groups, bins: Mapping[str, BinEdges], method: str) -> 
         )
 
 
-def _error(asked: Histogram, mechanism: Any, sizes: tuple[int, ...]) -> float | None:
-    """The root mean square error per bin, worked out or on the public guess; None without one.
+def _mechanism(asked: Histogram, policy: Policy, **parts: Any) -> Any:
+    """The mechanism of the method, at this ε; parts: its open kinds, where it has such.
 
-    Errors: DataError for a guess that is no histogram over these bins.
+    Errors: ParameterError, PolicyError.
     """
-    parts = _guessed(asked.like, asked.method, sizes)
-    if isinstance(mechanism, Hierarchical):
-        return float(np.sqrt(np.mean(mechanism.variance(sizes))))
-    if parts is None:
-        return None
-    truth = np.sum(parts, axis=0) if asked.method in _TWO_PARTS else parts[0]
-    noise = NotPrivateSeededNoise(0)  # nothing secret is in it
-    drawn = [_drawing(mechanism)(parts, noise)["estimate"] for _ in range(_TRIES)]
-    missed = np.asarray(drawn, dtype=np.float64) - truth.ravel()
-    return float(np.sqrt(np.mean(missed**2)))
-
-
-def _mechanism(asked: Histogram, policy: Policy) -> Any:
-    """The mechanism of the method, at this ε. Errors: ParameterError, PolicyError."""
     if asked.method in _TWO_PARTS:
         return _TWO_PARTS[asked.method].for_policy(policy, epsilon=asked.epsilon)
     name = asked.method.removesuffix("z")
@@ -539,6 +530,4 @@ def _mechanism(asked: Histogram, policy: Policy) -> Any:
     if "keep" not in policy.excess_modes:
         options["query"] = _ONE_CELL
     maker: Any = zeros(_TWO_PHASE[name]) if asked.method != name else _TWO_PHASE[name]
-    if asked.method != name:
-        options["open_kinds"] = sorted(Parts.of(policy).open)
-    return maker.for_policy(policy, epsilon=asked.epsilon, **options)
+    return maker.for_policy(policy, epsilon=asked.epsilon, **options, **parts)

@@ -83,7 +83,6 @@ _DROPS: Final = (
     "These are parts of {column!r}, whose groups a move drops, and their prices are in proportion "
     "to how many: the charge is the largest of one part."
 )
-Table = Mapping[str, Any]
 _MOST_PRICES: Final = 8
 
 
@@ -122,31 +121,35 @@ def comes_or_goes(policy: Policy) -> bool:
     return all(ABSENT in way for edge in policy.edges for way in policy.ways(edge))
 
 
+def drops(policy: Policy) -> bool:
+    """Whether a move takes groups away and changes nothing else."""
+    return policy.other_values == "dropped" and len(policy.parts) == 1
+
+
 def charged_apart(
     context: QueryContext, plans: Sequence[Plan], column: str
 ) -> tuple[dict[str, Steps], dict[str, Fraction], str]:
     """What each edge loses, its δ, and why that is no less. column: what tells the parts apart."""
     policy, edges = context.policy, [edge.name for edge in context.policy.edges]
-    delta = [one.delta for one in plans]
+    delta = {e: sorted(one.delta.get(e, Fraction(0)) for one in plans) for e in edges}
     known = {edge: [known_along(one, edge) for one in plans] for edge in edges}
 
-    def on_each(how: Callable[[Iterable[Any]], Any], tables: Sequence[Table]) -> dict[str, Any]:
-        return {e: how([table.get(e, Fraction(0)) for table in tables]) for e in edges}
+    def most_of(parts: int) -> dict[str, Fraction]:
+        return {edge: sum(some[-parts:], Fraction(0)) for edge, some in delta.items()}
 
     why = ""  # one move may change several parts
     if policy.view is not None:
         why = "a move may change the kinds of a whole group"
     elif not context.row_each:
         why = "one unit may have rows in several"
-    drops = policy.other_values == "dropped" and len(policy.parts) == 1
     largest = {edge: _one_of(some) for edge, some in known.items()}
-    if drops and why and all(in_proportion(policy, one, column) for one in plans):
-        return largest, on_each(max, delta), _DROPS.format(column=column)
+    if drops(policy) and why and all(in_proportion(policy, one, column) for one in plans):
+        return largest, most_of(1), _DROPS.format(column=column)
     if why:
         added: dict[str, Steps] = {edge: Together(tuple(some)) for edge, some in known.items()}
-        return added, on_each(_sum_of, delta), _SUM.format(column=column, why=why)
-    if drops or comes_or_goes(policy):
-        return largest, on_each(max, delta), _ONE.format(column=column)
+        return added, most_of(len(plans)), _SUM.format(column=column, why=why)
+    if drops(policy) or comes_or_goes(policy):
+        return largest, most_of(1), _ONE.format(column=column)
     ends = [ends_of(policy, plan) for plan in plans]
     for edge in policy.edges:
         if any(ABSENT not in way for way in policy.ways(edge)):
@@ -161,12 +164,7 @@ def charged_apart(
                 each = Together(tuple(known[edge.name]))
                 worst = each if worst.epsilon == INFINITE else Chosen(worst.epsilon, INFINITE)
             largest[edge.name] = worst
-    two = on_each(lambda many: _sum_of(sorted(many)[-2:]), delta)
-    return largest, two, _TWO.format(column=column)
-
-
-def _sum_of(losses: Iterable[Any]) -> Any:
-    return sum(losses, Fraction(0))
+    return largest, most_of(2), _TWO.format(column=column)
 
 
 def _one_of(steps: Iterable[Steps]) -> Steps:
@@ -471,9 +469,7 @@ class Several:
         if any(any(part.plan.delta.values()) for part in parts):  # beside a δ, ε counts
             kept = map(kept_pure, questions)
             parts = tuple(stated(one, one.prepare(context), context) for one in kept)
-        plan = _plan(context, parts)
-        if column:
-            plan = _apart(context, plan, column)
+        plan = _plan(context, parts, column)
 
         def draw(secrets: Sequence[Any], noise: Noise | None) -> Answer:
             return {"answers": [p.draw(s, noise) for p, s in zip(parts, secrets, strict=True)]}
@@ -591,8 +587,8 @@ def _checked(questions: object) -> tuple[Any, ...]:
     return tuple(questions)
 
 
-def _plan(context: QueryContext, parts: Sequence[Prepared]) -> PlanOfSeveral:
-    """What all cost together: the sum on each edge."""
+def _plan(context: QueryContext, parts: Sequence[Prepared], column: str) -> PlanOfSeveral:
+    """What all cost together: the sum on each edge, or less of parts by the values of a column."""
     plans = tuple(part.plan for part in parts)
     edges = [edge.name for edge in context.policy.edges]
     promises = [plan.guarantee for plan in plans]
@@ -606,6 +602,13 @@ def _plan(context: QueryContext, parts: Sequence[Prepared]) -> PlanOfSeveral:
             hint='Ask them one by one, or with law="pure".',
         )
     noise = {} if any(delta.values()) else several_note((p.noise, p.charge) for p in plans)
+    about, why = _about([one.about for one in promises]), ""
+    if column:
+        steps, lost, why = charged_apart(context, plans, column)
+        told = {edge: one.epsilon for edge, one in steps.items()}
+        if (told, lost) != (charge, delta) or INFINITE in told.values():  # no sum
+            noise = {} if any(lost.values()) else steps_note(steps)
+        charge, delta = told, lost
     epsilon, at = alone_at_delta(context.account, charge, noise)
     return PlanOfSeveral(
         mechanism=tuple(plan.mechanism for plan in plans),
@@ -615,11 +618,12 @@ def _plan(context: QueryContext, parts: Sequence[Prepared]) -> PlanOfSeveral:
             context.policy.name,
             epsilon,
             {edge: delta[edge] + at[edge] for edge in edges},
-            _about([one.about for one in promises]),
+            f"{about} {why}".strip(),
             "; ".join(dict.fromkeys(one.scope for one in promises if one.scope)),
             context.policy,
         ),
         certain=tuple(side for side in ("upper", "lower") if all(side in some for some in sides)),
+        why=why,
         noise=noise,
         parts=plans,
     )
@@ -667,21 +671,6 @@ def parts_of(question: Any, by: object, keys: object = None) -> list[Any]:
         )
         for name, part in chosen
     ]
-
-
-def _apart(context: QueryContext, plan: PlanOfSeveral, column: str) -> PlanOfSeveral:
-    """The same of disjoint parts, and why it costs what it does."""
-    steps, delta, why = charged_apart(context, plan.parts, column)
-    charge = {edge: one.epsilon for edge, one in steps.items()}
-    promise = plan.guarantee
-    about = f"{promise.about} {why}".strip()
-    note: Mapping[str, object] = {} if any(delta.values()) else steps_note(steps)
-    if (charge, delta) == (plan.charge, plan.delta) and INFINITE not in charge.values():
-        note = plan.noise  # of the sum
-    epsilon, at = alone_at_delta(context.account, charge, note)
-    joint = {edge: delta.get(edge, Fraction(0)) + one for edge, one in at.items()}
-    told = replace(promise, epsilon=epsilon, delta=joint, about=about)
-    return replace(plan, charge=charge, guarantee=told, noise=note, why=why)
 
 
 def _added(tables: Iterable[Mapping[str, Any]], edge: str) -> Any:

@@ -12,6 +12,7 @@ those cells longer outwards and changes no distance between cells.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -69,10 +70,6 @@ class Axis:
         """How many there are."""
         return len(self.edges) - 1
 
-    def cell(self, value: int) -> int:
-        """The cell of a whole number, those beyond the ends drawn in."""
-        return min(max(sum(edge <= value for edge in self.edges) - 1, 0), self.cells - 1)
-
     def least_gaps(self) -> list[Fraction]:
         """For cells 0, 1, 2, ... apart, the least distance between values of such cells."""
         one = 1 if self.whole else 0
@@ -126,12 +123,90 @@ class _Laid:
         return moves_of(policy, Grid(shape), partition=self.partition, query=self.query)
 
     def of_graph(self, policy: Graph) -> Moves:
-        return _of_values(policy, self.axes, clamped=self.clamped)
+        """A graph over whole numbers, each in the cell of its number."""
+        values, axis = [v for v in policy.arrows.values if v != ABSENT], self.axes[0]
+        if len(self.axes) > 1 or not axis.whole or not all(isinstance(v, int) for v in values):
+            raise PolicyError(
+                "Ranges under a graph need one column of whole numbers, and a graph over them.",
+                hint="Use linear(by=..., keys=...) for named values, or a neighbourhood for "
+                "points.",
+            )
+        pairs: dict[Edge, list[tuple[int, int]]] = defaultdict(list)
+        for source, target, _ in policy.arrows.listed:
+            ends = [self._cell(value) for value in (source, target)]
+            records = (
+                Record(ABSENT) if value == ABSENT else Record("value", frozenset({value}))
+                for value in (source, target)
+            )
+            edge = policy.edge_between(*records)
+            if edge is not None:
+                pairs[edge].append((ends[0], ends[1]))
+        return listed_moves(axis.cells, policy, pairs)
 
     def of_points(self, policy: Neighbourhood) -> Moves:
+        """Points on a line or in a plane. Of unequal bins, as near as the nearest such bins are."""
         if policy.metric == "haversine":
-            return _of_globe(policy, self.axes, clamped=self.clamped)
-        return _of_points(policy, self.axes)
+            return self._on_globe(policy)
+        axes = self.axes
+        if policy.metric == "grid" and not all(axis.whole for axis in axes):
+            raise PolicyError(
+                "The metric 'grid' is about whole numbers, but a column holds floats.",
+                hint='Cast the columns to whole numbers, or use metric="euclidean".',
+            )
+        if policy.metric == "time" and len(axes) > 1:
+            raise PolicyError("Times are one column.", hint='Use metric="euclidean" for two.')
+        rows, columns = (1, axes[0].cells) if len(axes) == 1 else (axes[0].cells, axes[1].cells)
+        across = axes[-1].least_gaps()
+        down = axes[0].least_gaps() if len(axes) == 2 else [Fraction(0)]
+        strict = (not axes[0].whole, not axes[-1].whole)
+        widths: list[int] = []
+        for gap in down:
+            near = [k for k, wide in enumerate(across) if _near(policy, (gap, wide), strict)]
+            if not near:
+                break
+            widths.append(max(near))
+        uneven = _uneven(policy, axes[0], widths[0]) if len(axes) == 1 else None
+        sweep: Sweep = uneven or Window(rows, columns, widths)
+        near_edge = next(edge for edge in policy.edges if ABSENT not in (edge.source, edge.target))
+        beside = _by_sources(policy, axes)
+        borders = [
+            (edge, Border(beside, enter=edge.source == ABSENT))
+            for edge in policy.edges
+            if edge != near_edge
+        ]
+        return Moves(rows * columns, policy.edges, ((near_edge, sweep),), tuple(borders))
+
+    def _cell(self, value: object) -> int:
+        if not isinstance(value, int):
+            return -1
+        (axis,) = self.axes
+        cell = min(max(bisect_right(axis.edges, value) - 1, 0), axis.cells - 1)
+        last = value < axis.edges[-1] or (axis.closed and value == axis.edges[-1])
+        return cell if self.clamped or (axis.edges[0] <= value and last) else -1
+
+    def _on_globe(self, policy: Neighbourhood) -> Moves:
+        """Latitude and longitude, in equal bins."""
+        if self.clamped or len(self.axes) != 2:
+            raise PolicyError(
+                "Places on the globe need two columns, latitude first, and a grid that holds them "
+                "all: drawing places in to its border may bring them nearer or farther.",
+                hint='Pass outside="refuse" and bins for latitude and longitude.',
+            )
+        steps = [(axis.edges[-1] - axis.edges[0]) / axis.cells for axis in self.axes]
+        for axis, step in zip(self.axes, steps, strict=True):
+            # The margins of what is near on the globe are wider than this.
+            if any(
+                abs(edge - axis.edges[0] - i * step) > Fraction(1, 10**12)
+                for i, edge in enumerate(axis.edges)
+            ):
+                raise ParameterError(
+                    f"Bins of {axis.column!r} are not equally wide.",
+                    hint="On the globe, give a number of bins and bounds.",
+                    column=axis.column,
+                )
+        shape = (self.axes[0].cells, self.axes[1].cells)
+        origin = (self.axes[0].edges[0], self.axes[1].edges[0])
+        return moves_of(policy, Grid(shape, origin=origin, spacing=tuple(steps), box=True))
 
 
 def moves_of_places(
@@ -189,67 +264,6 @@ def public_totals(
     return Totals(labels) if public else None
 
 
-def _of_values(policy: Graph, axes: Sequence[Axis], *, clamped: bool) -> Moves:
-    """A graph over whole numbers, each in the cell of its number."""
-    values = [value for value in policy.arrows.values if value != ABSENT]
-    if len(axes) > 1 or not axes[0].whole or not all(isinstance(v, int) for v in values):
-        raise PolicyError(
-            "Ranges under a graph need one column of whole numbers, and a graph over them.",
-            hint="Use linear(by=..., keys=...) for named values, or a neighbourhood for points.",
-        )
-    axis = axes[0]
-    pairs: dict[Edge, list[tuple[int, int]]] = defaultdict(list)
-    for source, target, _ in policy.arrows.listed:
-        ends = [_cell_of(axis, value, clamped=clamped) for value in (source, target)]
-        records = (
-            Record(ABSENT) if value == ABSENT else Record("value", frozenset({value}))
-            for value in (source, target)
-        )
-        edge = policy.edge_between(*records)
-        if edge is not None:
-            pairs[edge].append((ends[0], ends[1]))
-    return listed_moves(axis.cells, policy, pairs)
-
-
-def _cell_of(axis: Axis, value: object, *, clamped: bool) -> int:
-    if not isinstance(value, int):
-        return -1
-    inside = axis.edges[0] <= value < axis.edges[-1]
-    last = axis.closed and value == axis.edges[-1]
-    return axis.cell(value) if inside or last or clamped else -1
-
-
-def _of_points(policy: Neighbourhood, axes: Sequence[Axis]) -> Moves:
-    """Points on a line or in a plane. With unequal bins, as near as the nearest such bins are."""
-    if policy.metric == "grid" and not all(axis.whole for axis in axes):
-        raise PolicyError(
-            "The metric 'grid' is about whole numbers, but a column holds floats.",
-            hint='Cast the columns to whole numbers, or use metric="euclidean".',
-        )
-    if policy.metric == "time" and len(axes) > 1:
-        raise PolicyError("Times are one column.", hint='Use metric="euclidean" for two.')
-    rows, columns = (1, axes[0].cells) if len(axes) == 1 else (axes[0].cells, axes[1].cells)
-    across = axes[-1].least_gaps()
-    down = axes[0].least_gaps() if len(axes) == 2 else [Fraction(0)]
-    strict = (not axes[0].whole, not axes[-1].whole)
-    widths: list[int] = []
-    for gap in down:
-        near = [k for k, wide in enumerate(across) if _near(policy, (gap, wide), strict)]
-        if not near:
-            break
-        widths.append(max(near))
-    uneven = _uneven(policy, axes[0], widths[0]) if len(axes) == 1 else None
-    sweep: Sweep = uneven or Window(rows, columns, widths)
-    near_edge = next(edge for edge in policy.edges if ABSENT not in (edge.source, edge.target))
-    beside = _by_sources(policy, axes)
-    borders = [
-        (edge, Border(beside, enter=edge.source == ABSENT))
-        for edge in policy.edges
-        if edge != near_edge
-    ]
-    return Moves(rows * columns, policy.edges, ((near_edge, sweep),), tuple(borders))
-
-
 def _uneven(policy: Neighbourhood, axis: Axis, width: int) -> Listed | None:
     """Each pair of cells by itself, where bins differ in length; None where all are alike."""
     one, strict = (1 if axis.whole else 0), (not axis.whole, not axis.whole)
@@ -300,28 +314,3 @@ def _by_sources(policy: Neighbourhood, axes: Sequence[Axis]) -> Places:
         for row, apart in enumerate(rows):
             near[row] |= (along <= policy.radius**power - apart**power).astype(bool)
     return np.flatnonzero(near.ravel())
-
-
-def _of_globe(policy: Neighbourhood, axes: Sequence[Axis], *, clamped: bool) -> Moves:
-    """Latitude and longitude, in equal bins."""
-    if clamped or len(axes) != 2:
-        raise PolicyError(
-            "Places on the globe need two columns, latitude first, and a grid that holds them "
-            "all: drawing places in to its border may bring them nearer or farther.",
-            hint='Pass outside="refuse" and bins for latitude and longitude.',
-        )
-    steps = [(axis.edges[-1] - axis.edges[0]) / axis.cells for axis in axes]
-    for axis, step in zip(axes, steps, strict=True):
-        # The margins of what is near on the globe are wider than this.
-        if any(
-            abs(edge - axis.edges[0] - i * step) > Fraction(1, 10**12)
-            for i, edge in enumerate(axis.edges)
-        ):
-            raise ParameterError(
-                f"Bins of {axis.column!r} are not equally wide.",
-                hint="On the globe, give a number of bins and bounds.",
-                column=axis.column,
-            )
-    shape = (axes[0].cells, axes[1].cells)
-    origin = (axes[0].edges[0], axes[1].edges[0])
-    return moves_of(policy, Grid(shape, origin=origin, spacing=tuple(steps), box=True))

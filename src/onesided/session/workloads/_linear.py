@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -50,6 +51,7 @@ from onesided.session._plan import Plan, PlanOption, priced
 from onesided.session._question import Answer, Check, PreparedQuery, all_of
 from onesided.session._release import Release
 from onesided.session._statement import Nouns
+from onesided.session.histograms._binned import Binned
 from onesided.session.workloads._cells import moves_of_places, public_totals
 from onesided.show import RoleTable
 
@@ -86,8 +88,93 @@ Strategy = str | Operator | ArrayLike | None
 Columns = Mapping[str, list[Any]]
 
 
+class OfCells:
+    """A question about sums of many cells; see :class:`LinearQuery` for what it is asked with."""
+
+    __slots__ = ()
+    epsilon: Number
+    strategy: Strategy
+    non_negative: bool
+    confidence: Number
+    simultaneous: bool
+
+    def answered(
+        self,
+        context: QueryContext,
+        groups: Groups,
+        asked: Operator,
+        moves: Moves,
+        makers: Callable[[], Makers],
+        *,
+        queries: Columns,
+        apart: Apart,
+        binned: Binned | None = None,
+        asserts: Check | None = None,
+        detail: Mapping[str, object] | None = None,
+        said: str = "",
+    ) -> PreparedQuery[IntArray, Release]:
+        """The steps of linear queries on cells of which moves join some.
+
+        makers: the strategies, see :func:`choose`. said: what there is to say of the cells.
+        """
+        cells, own = groups.by, context
+        if binned is not None:
+            cells, own = tuple(binned.bins), binned.context
+        moves = moves if groups.where is None else moves.conditioned()
+        choice = choose(
+            self.strategy,
+            moves,
+            asked,
+            positive(self.epsilon, name="epsilon"),
+            makers,
+            public=public_totals(moves, context, groups, cells),
+        )
+        confidence = Confidence(self.confidence, self.simultaneous)
+        share, mechanism = confidence.of_each(asked.shape[0]), choice.as_noise(self.non_negative)
+        rises = asked.is_non_negative
+        groups = replace(groups, left_out=replace(groups.left_out, rises=rises))
+        plan = plan_of(own, groups, choice, mechanism, f"{groups.sentence} {said}".strip())
+
+        def result(answer: Answer, entry: int | None) -> Release:
+            facts = groups.published(own, plan, entry)
+            twice = _COUNTED_TWICE if context.unit is not None and groups.excess == "keep" else ""
+            facts["cut"] = " ".join(filter(None, (said, twice, facts["cut"])))
+            noisy, totals = measured(answer)
+            answers = mechanism.estimate(noisy, totals)
+            near, variance = answers.estimate, answers.variance
+            bounds = mechanism.interval(noisy, totals, confidence=share, estimate=near)
+            held = ((_HELD, totals is not None), (_CUT, not answers.fitted))
+            return Release(
+                kind="LinearRelease",
+                told=RoleTable.of(
+                    {**queries, **_numbers(mechanism, near, variance, bounds)},
+                    roles=dict.fromkeys(queries, "key"),
+                ),
+                summary=f"{many(near.size, 'query')} by {choice.name}.",
+                bound_words=confidence.words,
+                notes=(*notes_of(choice.moves), *(words for words, holds in held if holds)),
+                own={
+                    "variance": variance,
+                    "strategy": choice.name,
+                    "noisy": noisy,
+                    "mechanism": mechanism,
+                    "policy": context.policy,
+                    **confidence.facts,
+                    "assurance": partial(_assurances, apart, plan.guarantee.headline),
+                },
+                **facts,
+            )
+
+        return replace(
+            groups.prepared(own, plan, draw=partial(drawn, mechanism), result=result),
+            detail={**groups.detail, **(detail or {})},
+            columns=groups.columns(own, *(() if binned is None else cells)),
+            asserts=all_of(asserts, asserted(context, groups)),
+        )
+
+
 @dataclass(frozen=True, slots=True)
-class LinearQuery:
+class LinearQuery(OfCells):
     """Sums of units over public groups, each query with its own weights.
 
     workload: whole numbers, one row per query and one column per key in the order of ``keys``; or
@@ -136,7 +223,7 @@ class LinearQuery:
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
-        groups = self.cells(context)
+        groups = single_cells(context, self)
         names = groups.keys.labels()
         asked = self.workload if isinstance(self.workload, Operator) else Dense(self.workload)
         if asked.shape[1] != len(names):
@@ -144,42 +231,61 @@ class LinearQuery:
                 f"The workload has {many(asked.shape[1], 'column')} for {many(len(names), 'key')}.",
                 hint="Give one weight per key, in the order of keys.",
             )
-        moves = moves_of_places(context.policy, names, groups.query)
-        moves = moves if groups.where is None else moves.conditioned()
-        choice = choose(
-            self.strategy,
-            moves,
-            asked,
-            positive(self.epsilon, name="epsilon"),
-            Grid(len(names)),
-            tree=(context.policy, names),
-            public=public_totals(moves, context, groups, groups.by),
-        )
-        return answered(
+        return self.answered(
             context,
             groups,
-            choice,
+            asked,
+            moves_of_places(context.policy, names, groups.query),
+            partial(_makers, context.policy, names),
             queries={"query": list(range(asked.shape[0]))},
-            non_negative=self.non_negative,
-            confidence=Confidence(self.confidence, self.simultaneous),
-            columns=groups.columns(context),
-            asserts=asserted(context, groups),
             apart=context.policy.moves_between_places,
         )
 
-    def cells(self, context: QueryContext) -> Groups:
-        """Units in one group each, or as the presence policy bounds them."""
-        one_value = context.policy.single_valued or "keep" not in context.policy.excess_modes
-        by_unit = context.unit is not None and one_value
-        return Grouped(
-            epsilon=self.epsilon,
-            by=self.by,
-            keys=self.keys,
-            max_groups=1 if by_unit else None,
-            on_excess="error" if by_unit else None,
-            where=self.where,
-            unknown=self.unknown,
-        ).groups(context)
+
+def single_cells(context: QueryContext, asked: Any) -> Groups:
+    """Groups by keys, of units in one each or as the presence policy bounds them."""
+    one_value = context.policy.single_valued or "keep" not in context.policy.excess_modes
+    by_unit = context.unit is not None and one_value
+    return Grouped(
+        epsilon=asked.epsilon,
+        by=asked.by,
+        keys=asked.keys,
+        max_groups=1 if by_unit else None,
+        on_excess="error" if by_unit else None,
+        where=asked.where,
+        unknown=asked.unknown,
+    ).groups(context)
+
+
+def drawn(mechanism: Mechanism, cells: IntArray, noise: Noise | None) -> Answer:
+    """What was measured, with the totals that are public."""
+    totals, noisy = mechanism.totals(cells), mechanism.noisy(cells, noise=noise)
+    return {"noisy": noisy} if totals is None else {"noisy": noisy, "totals": totals}
+
+
+def measured(answer: Answer) -> tuple[IntArray, IntArray | None]:
+    """What :func:`drawn` gave, drawn or stored."""
+    kept = answer.get("totals")
+    totals = None if kept is None else np.asarray(kept, dtype=np.int64)
+    return np.asarray(answer["noisy"], dtype=np.int64), totals
+
+
+def _numbers(
+    mechanism: Mechanism, near: Floats, variance: Floats | None, bounds: Any
+) -> dict[str, Any]:
+    """The columns of a release, their bounds whole."""
+    size, known = near.size, False if bounds.known is None else bounds.known
+    rates = {"lower_certain": mechanism.upper_rate, "upper_certain": mechanism.lower_rate}
+    return {
+        "estimate": near,
+        "lower": np.minimum(np.ceil(bounds.lower), np.floor(near)) + 0.0,
+        "upper": np.maximum(np.floor(bounds.upper), np.ceil(near)) + 0.0,
+        **{
+            name: np.full(size, bounds.certain and isinstance(rate, Infinite)) | known
+            for name, rate in rates.items()
+        },
+        "standard_deviation": np.sqrt(np.full(size, np.nan) if variance is None else variance),
+    }
 
 
 def asserted(context: QueryContext, groups: Groups) -> Check | None:
@@ -190,83 +296,6 @@ def asserted(context: QueryContext, groups: Groups) -> Check | None:
     if groups.where is None or not context.policy.between_values:
         return groups.asserts
     return all_of(replace(groups, where=None).asserts, groups.asserts)
-
-
-def answered(
-    context: QueryContext,
-    groups: Groups,
-    choice: Choice,
-    *,
-    queries: Columns,
-    non_negative: bool,
-    confidence: Confidence,
-    columns: tuple[str, ...],
-    asserts: Check | None,
-    apart: Apart,
-    detail: Mapping[str, object] | None = None,
-    said: str = "",
-) -> PreparedQuery[IntArray, Release]:
-    """The steps of a question about linear queries. said: what there is to say of the cells."""
-    share, mechanism = confidence.of_each(choice.workload.shape[0]), choice.mechanism(non_negative)
-    rises = choice.workload.is_non_negative
-    groups = replace(groups, left_out=replace(groups.left_out, rises=rises))
-    plan = plan_of(context, groups, choice, mechanism, f"{groups.sentence} {said}".strip())
-
-    def draw(counts: IntArray, noise: Noise | None) -> Answer:
-        totals, noisy = mechanism.totals(counts), mechanism.noisy(counts, noise=noise)
-        return {"noisy": noisy} if totals is None else {"noisy": noisy, "totals": totals}
-
-    def result(answer: Answer, entry: int | None) -> Release:
-        facts = groups.published(context, plan, entry)
-        twice = _COUNTED_TWICE if context.unit is not None and groups.excess == "keep" else ""
-        facts["cut"] = " ".join(filter(None, (said, twice, facts["cut"])))
-        noisy, kept = np.asarray(answer["noisy"], dtype=np.int64), answer.get("totals")
-        totals = None if kept is None else np.asarray(kept, dtype=np.int64)
-        answers = mechanism.estimate(noisy, totals)
-        near, variance = answers.estimate, answers.variance
-        bounds = mechanism.interval(noisy, totals, confidence=share, estimate=near)
-        size, known = near.size, False if bounds.known is None else bounds.known
-        rates = {"lower_certain": mechanism.upper_rate, "upper_certain": mechanism.lower_rate}
-        columns = {
-            **queries,
-            "estimate": near,
-            "lower": np.minimum(np.ceil(bounds.lower), np.floor(near)) + 0.0,  # whole
-            "upper": np.maximum(np.floor(bounds.upper), np.ceil(near)) + 0.0,
-            **{
-                name: np.full(size, bounds.certain and isinstance(rate, Infinite)) | known
-                for name, rate in rates.items()
-            },
-            "standard_deviation": np.sqrt(np.full(size, np.nan) if variance is None else variance),
-        }
-        held = ((_HELD, totals is not None), (_CUT, not answers.fitted))
-        return Release(
-            kind="LinearRelease",
-            told=RoleTable.of(columns, roles=dict.fromkeys(queries, "key")),
-            summary=f"{many(size, 'query')} by {choice.name}.",
-            bound_words=confidence.words,
-            notes=(*notes_of(choice.moves), *(words for words, holds in held if holds)),
-            own={
-                "variance": variance,
-                "strategy": choice.name,
-                "noisy": noisy,
-                "mechanism": mechanism,
-                "policy": context.policy,
-                **confidence.facts,
-                "assurance": partial(_assurances, apart, plan.guarantee.headline),
-            },
-            **facts,
-        )
-
-    return PreparedQuery(
-        detail={**groups.detail, **(detail or {})},
-        plan=plan,
-        context=context,
-        columns=columns,
-        look=groups.counts,
-        asserts=asserts,
-        draw=draw,
-        result=result,
-    )
 
 
 _COUNTED_TWICE: Final = "Who is in several of the groups that are added up counts in each."
@@ -339,6 +368,7 @@ def corners(shifts: Sequence[Shift], upper: Loss, lower: Loss) -> Steps:
     return found[0] if len(found) == 1 else both
 
 
+Makers: TypeAlias = Mapping[str, Callable[[], Operator]]
 ShiftsOf: TypeAlias = Callable[[Operator], Mapping[Edge, tuple[Shift, ...]]]
 _PROBED: Final = 256
 _SMALL: Final = 256
@@ -384,7 +414,7 @@ class Choice:
         upper, lower = self.upper_rate, self.lower_rate
         return {edge.name: corners(some, upper, lower) for edge, some in self.shifts.items()}
 
-    def mechanism(self, non_negative: bool = False) -> Mechanism:  # noqa: FBT001, FBT002
+    def as_noise(self, non_negative: bool = False) -> Mechanism:  # noqa: FBT001, FBT002
         """Noise on its sums. Errors: ParameterError where these would not fit 64 bits."""
         if self.strategy.largest * MOST_ROWS > MAX_COUNT:
             raise ParameterError(
@@ -409,17 +439,15 @@ def choose(
     moves: Moves,
     workload: Operator,
     epsilon: Fraction,
-    grid: Grid,
+    makers: Callable[[], Makers],
     *,
-    tree: tuple[Policy, Sequence[Any]] | None = None,
     public: Totals | None = None,
-    makers: Mapping[str, Callable[[], Operator]] | None = None,
     shifts: ShiftsOf | None = None,
 ) -> Choice:
     """The strategy that was given or named, or else the one of least predicted error.
 
-    makers: what is compared, by name; by default what fits the grid. shifts: how far a strategy's
-    sums move, where that is not what moves of one record among the cells do.
+    makers: gives what is compared, by name. shifts: how far a strategy's sums move, where that is
+    not what moves of one record among the cells do.
 
     Where moves join all cells, those that need more than 2^22 pairs are left out.
     Above 256 cells those without a closed form, such as "staggered", are compared with the best of
@@ -431,41 +459,35 @@ def choose(
     if given is not None and not isinstance(given, str):
         strategy = given if isinstance(given, Operator) else Dense(given)
         return sized("given", strategy, moves, workload)
-    makers = _makers(grid, tree) if makers is None else makers
+    every = makers()
     if isinstance(given, str):
-        if given not in makers:
+        if given not in every:
             raise ParameterError(
                 f"There is no strategy {given!r} for these cells.",
-                hint=f"Use one of {', '.join(makers)}, an operator, or a matrix.",
+                hint=f"Use one of {', '.join(every)}, an operator, or a matrix.",
                 value=given,
             )
-        return sized(given, makers[given](), moves, workload)
+        return sized(given, every[given](), moves, workload)
     most = _WHOLE_PAIRS if moves.whole else MOST_PAIRS
     found: list[Choice] = []
     slow: dict[str, Operator] = {}
-    for name, make in makers.items():
-        try:
+    for name, make in every.items():
+        with suppress(OnesidedError):  # cannot be worked out at this size: another will do
             strategy = make()
             if strategy.solvable or moves.cells <= _SMALL:
                 found.append(sized(name, strategy, moves, workload, most=most))
             elif holds_cells(strategy):
                 slow[name] = strategy
-        except OnesidedError:  # cannot be worked out at this size: another will do
-            continue
     # Those that are slow to predict: by few queries, as a multiple of the best of the others.
     few = thinned(workload, _probes(moves.cells))
     best = min(found, key=lambda one: one.error, default=None)
-    made: list[Choice] = []
+    whole = beside = 1.0
+    if slow and best is not None and best.error and few is not workload:
+        whole, beside = best.error, sized(best.name, best.strategy, moves, few).error
     for name, strategy in slow.items():
-        try:
+        with suppress(OnesidedError):
             own = sized(name, strategy, moves, few)
-            if best is not None and best.error and few is not workload:
-                beside = sized(best.name, best.strategy, moves, few).error
-                own = replace(own, error=own.error * best.error / beside)
-            made.append(replace(own, workload=workload))
-        except OnesidedError:
-            continue
-    found.extend(made)
+            found.append(replace(own, workload=workload, error=own.error * whole / beside))
     if not found:
         raise ParameterError(
             "No standard strategy can be worked out for this many cells and this policy.",
@@ -516,17 +538,12 @@ def _noise(choice: Choice) -> str:
     return f"a move changes its sums by {sensitivity(choice.shifts)} at most"
 
 
-def _makers(
-    grid: Grid, tree: tuple[Policy, Sequence[Any]] | None
-) -> dict[str, Callable[[], Operator]]:
-    makers = dict(candidates(grid))
-    policy, names = tree or (None, ())
-    if policy is not None and policy.between_values and not policy.by_distance:
-        try:
+def _makers(policy: Policy, names: Sequence[Any]) -> Makers:
+    makers = dict(candidates(Grid(len(names))))
+    if policy.between_values and not policy.by_distance:
+        with suppress(PolicyError):  # the graph has circles
             counts = edge_counts(policy, names)
-        except PolicyError:  # the graph has circles
-            return makers
-        makers["edge counts"] = lambda: counts
+            makers["edge counts"] = lambda: counts
     return makers
 
 

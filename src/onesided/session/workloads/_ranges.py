@@ -11,18 +11,17 @@ import narwhals as nw
 import numpy as np
 
 from onesided._english import many
-from onesided._numbers import Number, exact, positive, text
+from onesided._numbers import Number, exact, text
 from onesided.errors import DataError, ParameterError
 from onesided.fields import one_of
-from onesided.linear import Grid, Moves
+from onesided.linear import Grid, candidates
 from onesided.linear import Ranges as Workload
 from onesided.linear import all_ranges as every_range
 from onesided.mechanism.kit import CONFIDENCE
 from onesided.noise import IntArray
-from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext, Taken
 from onesided.session._fields import Condition, Edges, EdgesOf, IfUnknown
-from onesided.session._groups import Grouped, Groups
+from onesided.session._groups import Grouped
 from onesided.session._question import PreparedQuery, all_of
 from onesided.session._release import Release
 from onesided.session._statement import Nouns
@@ -31,37 +30,21 @@ from onesided.session.histograms._binned import (
     _NOWHERE,
     BinEdges,
     Binned,
-    _below,
-    _search,
     bin_name,
     bins_of,
-    compared,
     with_bins,
 )
 from onesided.session.histograms._histogram import Histogram, Method
 from onesided.session.values._value import Missing
-from onesided.session.workloads._cells import Axis, moves_between, public_totals
-from onesided.session.workloads._linear import Columns, Strategy, answered, asserted, choose
+from onesided.session.workloads._cells import Axis, moves_between
+from onesided.session.workloads._linear import Columns, OfCells, Strategy
 
 Outside = Literal["clamp", "refuse"]
 _MOST_LISTED: Final = 2**20
 
 
-class _Drawn(BinEdges):
-    """Bins whose end bins also hold what lies beyond them."""
-
-    __slots__ = ()
-
-    def expression(self, column: str, dtype: nw.dtypes.DType) -> nw.Expr:
-        given = compared(column, dtype)
-        edges = [_below(edge, dtype) for edge in self.edges[1:-1]]
-        found = _search(lambda edge: given < edge, edges, 0)
-        told = nw.when(~given.is_null()).then(found).otherwise(nw.lit(_NOWHERE))
-        return told.cast(nw.Int64())
-
-
 @dataclass(frozen=True, slots=True)
-class RangeQuery:
+class RangeQuery(OfCells):
     """How many units (rows, if the session's unit is the row) lie in each range of a column?
 
     column: a column of numbers; two of them for rectangles (for the metric "haversine" latitude
@@ -114,33 +97,32 @@ class RangeQuery:
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
         binned = self.binned(context)
-        bins = binned.bins
+        bins, clamped = binned.bins, self.outside == "clamp"
         groups = binned.question.groups(binned.context)
         asked = workload_of(self.ranges, bins)
-        epsilon = positive(self.epsilon, name="epsilon")
         axes = [Axis.of(name, one, context.schema[name]) for name, one in bins.items()]
-        moves = self._moves(context, axes, groups)
-        public = public_totals(moves, context, groups, tuple(bins))
-        said = "About data that lie within the bins, all of them."
-        if self.outside == "clamp":
-            said = "Values beyond the bins count in the nearest bin."
-        choice = choose(self.strategy, moves, asked, epsilon, Grid(asked.grid), public=public)
-        return answered(
-            binned.context,
+        return self.answered(
+            context,
             groups,
-            choice,
-            queries=_told(asked, bins),
-            non_negative=self.non_negative,
-            confidence=Confidence(self.confidence, self.simultaneous),
-            columns=binned.columns(groups),
-            asserts=all_of(
-                binned.asserts,
-                partial(_refuse_outside, bins=bins) if self.outside == "refuse" else None,
-                asserted(context, groups),
+            asked,
+            moves_between(
+                context.policy,
+                axes,
+                clamped=clamped,
+                partition=self.missing == "refuse",
+                query=groups.query,
             ),
+            partial(candidates, Grid(asked.grid)),
+            queries=_told(asked, bins),
             apart=partial(context.policy.moves_along, whole=[axis.whole for axis in axes]),
+            binned=binned,
+            asserts=all_of(
+                binned.asserts, None if clamped else partial(_refuse_outside, bins=bins)
+            ),
             detail={**binned.detail, "outside": self.outside},
-            said=said,
+            said="Values beyond the bins count in the nearest bin."
+            if clamped
+            else "About data that lie within the bins, all of them.",
         )
 
     def ways(self, context: QueryContext) -> Iterator[Way]:
@@ -179,16 +161,6 @@ class RangeQuery:
         question = Grouped(epsilon=self.epsilon, where=self.where, unknown=self.unknown)
         return with_bins(context, question, self._bins(), missing=self.missing)
 
-    def _moves(self, context: QueryContext, axes: Sequence[Axis], groups: Groups) -> Moves:
-        moves = moves_between(
-            context.policy,
-            axes,
-            clamped=self.outside == "clamp",
-            partition=self.missing == "refuse",
-            query=groups.query,
-        )
-        return moves if self.where is None else moves.conditioned()
-
     def _bins(self) -> dict[str, BinEdges]:
         """Bins of one or two columns. Errors: ParameterError."""
         one_of(self.outside, name="outside", words=get_args(Outside))
@@ -225,7 +197,7 @@ class RangeQuery:
                 hint="Use histogram(...) for more.",
             )
         if self.outside == "clamp":
-            return {name: _Drawn(one.edges) for name, one in given.items()}
+            return {name: BinEdges(one.edges, drawn=True) for name, one in given.items()}
         return given
 
 

@@ -33,7 +33,7 @@ from onesided.linear.kit import FloatArray, MarginModel, cells_of
 from onesided.mechanism import GaussianSums
 from onesided.mechanism import Linear as Mechanism
 from onesided.mechanism.kit import Together, rates_over
-from onesided.noise import IntArray, Noise, TwoSidedGeometric
+from onesided.noise import IntArray, TwoSidedGeometric
 from onesided.policy import Edge, Shift
 from onesided.session._context import QueryContext, Taken, left_out
 from onesided.session._fields import Counted, Edges
@@ -45,7 +45,7 @@ from onesided.session._release import Release
 from onesided.session._sample import SampleRelease
 from onesided.session._statement import Nouns, Statement, statement_of
 from onesided.session.histograms._binned import BinEdges, bin_name, bins_of, context_with_bins
-from onesided.session.workloads._linear import SEVERAL, corners
+from onesided.session.workloads._linear import SEVERAL, corners, drawn
 from onesided.show import RoleTable
 from onesided.store import read_json
 
@@ -152,9 +152,9 @@ class Layout(NamedTuple):
 
     def parts(self, numbers: Any) -> list[Any]:
         """One array for each margin."""
-        each = [math.prod(self.shape(one)) for one in self.margins]
-        found = np.split(np.asarray(numbers), np.cumsum(each)[:-1])
-        return [p.reshape(self.shape(one)) for p, one in zip(found, self.margins, strict=True)]
+        sizes = [self.shape(one) for one in self.margins]
+        found = np.split(np.asarray(numbers), np.cumsum([*map(math.prod, sizes)])[:-1])
+        return [part.reshape(size) for part, size in zip(found, sizes, strict=True)]
 
     def counts(self, rows: IntArray) -> list[FloatArray]:
         """Margins of rows that are given by their values' places."""
@@ -250,14 +250,10 @@ class Synthetic:
         mechanism, each = plan.mechanism, list(map(counts, layout.margins))
         groups = self._first(own, each[0], axes)
         deviation = (plan.margins[0].error or 0.0) * layout.weights[0]
-        weights = layout.spread
-        joint = self._joint(context)
+        weights, joint = layout.spread, self._joint(context)
 
         def look(taken: Taken) -> IntArray:
             return np.concatenate([one.counts(taken) for one in each]) * weights
-
-        def draw(cells: IntArray, noise: Noise | None) -> Answer:
-            return {"noisy": mechanism.noisy(cells, noise=noise)}
 
         def result(answer: Answer, entry: int | None) -> Release:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
@@ -284,7 +280,7 @@ class Synthetic:
             columns=tuple(dict.fromkeys(name for one in each for name in one.columns(own))),
             look=look,
             asserts=all_of(*(one.asserts for one in each)),
-            draw=draw,
+            draw=partial(drawn, mechanism),
             result=result,
         )
 
@@ -525,11 +521,10 @@ def _noted(margins: Sequence[Moved], upper: Loss, lower: Loss) -> dict[str, obje
     told = {}
     for edge in margins[0][0]:
         alike = Counter((tuple(dict.fromkeys(shifts[edge])), w) for shifts, w in margins)
-        each = []
-        for (some, w), number in alike.items():
-            shifts = [Shift(rise=w * s.rise, fall=w * s.fall) for s in some]
-            each.append(Together((corners(shifts, upper, lower),), number))
-        told[edge.name] = Together(tuple(each))
+        wide = [[Shift(rise=w * s.rise, fall=w * s.fall) for s in some] for some, w in alike]
+        laws = [corners(shifts, upper, lower) for shifts in wide]
+        each = zip(laws, alike.values(), strict=True)
+        told[edge.name] = Together(tuple(Together((law,), number) for law, number in each))
     return steps_note(told)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
 from typing import Any, ClassVar, Final, Literal, NamedTuple
@@ -27,7 +27,7 @@ from onesided._numbers import MAX_COUNT, Infinite, Number, positive, rough
 from onesided.engine.kit import MOST_ROWS
 from onesided.errors import DataError, KeysError, ParameterError, PolicyError
 from onesided.fields import one_of
-from onesided.linear import Grid, Identity, Kron, Moves, Operator, kron, moves_of
+from onesided.linear import Identity, Kron, Moves, Operator, kron, moves_of
 from onesided.linear.kit import (
     Margins,
     best_weights,
@@ -42,7 +42,7 @@ from onesided.linear.kit import (
 from onesided.mechanism import GaussianSums
 from onesided.mechanism import Linear as Mechanism
 from onesided.mechanism.kit import CONFIDENCE
-from onesided.noise import DiscreteGaussian, IntArray, Noise
+from onesided.noise import DiscreteGaussian, IntArray
 from onesided.policy import Edge, Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext, Taken
@@ -63,16 +63,19 @@ from onesided.session.workloads._cells import moves_of_places, public_totals
 from onesided.session.workloads._linear import (
     SEVERAL,
     Choice,
-    LinearQuery,
     asserted,
     choose,
+    drawn,
+    measured,
     plan_of,
+    single_cells,
 )
 from onesided.show import RoleTable
 from onesided.store import read_json
 
 Outside = Literal["leave", "refuse"]
 Level = tuple[int, ...]
+Table = dict[str, Any]  # the columns of numbers, as results have them
 _MOST_AXES: Final = 4
 _MOST_NUMBERS: Final = 2**21
 _EXACT: Final = 2.0**53  # below which a float is any whole number
@@ -168,21 +171,17 @@ class CrossTable(Grouped):
         share = sure.of_each(layout.full.shape[0])
         share = 1 - (1 - share) / 2 if self.proportions else share
 
-        def draw(cells: IntArray, noise: Noise | None) -> Answer:
-            totals, noisy = mechanism.totals(cells), mechanism.noisy(cells, noise=noise)
-            return {"noisy": noisy} if totals is None else {"noisy": noisy, "totals": totals}
-
         def result(answer: Answer, entry: int | None) -> Release:
-            told = _fitted(layout, mechanism, answer, share)
+            told, unbiased = _fitted(layout, mechanism, answer, share)
             facts = groups.published(context, plan, entry)
             if self.column is None and self.of is None and groups.excess == "keep":
                 facts["cut"] = f"{SEVERAL} {facts['cut']}".strip()
             return Release(
                 kind="TableRelease",
                 told=layout.told(told, counted.step, proportions=self.proportions),
-                summary=f"{many(told.estimate.size, 'number')} that add up, by {choice.name}.",
+                summary=f"{many(unbiased.size, 'number')} that add up, by {choice.name}.",
                 bound_words=sure.words,
-                own={"mechanism": mechanism, "noisy": told.noisy, "unbiased": told.unbiased,
+                own={"mechanism": mechanism, "noisy": measured(answer)[0], "unbiased": unbiased,
                      "strategy": choice.name, **sure.facts},
                 **facts,
             )  # fmt: skip
@@ -195,7 +194,7 @@ class CrossTable(Grouped):
             columns=counted.columns,
             look=counted.look,
             asserts=all_of(counted.asserts, self._held(counted)),
-            draw=draw,
+            draw=partial(drawn, mechanism),
             result=result,
         )  # fmt: skip
 
@@ -204,26 +203,49 @@ class CrossTable(Grouped):
     ) -> tuple[Choice, Plan]:
         """What is measured, with which noise."""
         epsilon, groups = positive(self.epsilon, name="epsilon"), counted.groups
-        pure, moves = self._choice(context, counted, layout, epsilon)
+        pure = self._choice(context, counted, layout, epsilon)
 
         def plan(choice: Choice) -> Plan:
             made, said = replace(choice, workload=layout.full), f"{groups.sentence} {_SUMS}"
-            told = plan_of(context, groups, choice, mechanism := made.mechanism(), said, sums=True)
+            told = plan_of(context, groups, choice, mechanism := made.as_noise(), said, sums=True)
             return replace(told, margins=layout.priced(mechanism, choice, epsilon))
 
         def squares(strategy: Operator) -> dict[Edge, int]:
             if counted.shifts is None:
-                return square_shifts(strategy, moves)
+                return square_shifts(strategy, pure.moves)
             if counted.units and not context.policy.between_values:
                 with suppress(PolicyError):  # a move that takes several, and brings several
-                    among = moves_of(context.policy, moves.cells, query=groups.query)
+                    among = moves_of(context.policy, pure.moves.cells, query=groups.query)
                     # Under a view several units may move in one cell.
                     return square_shifts(strategy, among, apart=context.policy.view is None)
             return {edge: square_most(strategy, on) for edge, on in counted.shifts.items()}
 
         @cache
         def normal() -> Choice:
-            return _normal(self.strategy, layout, pure, squares, counted.most)
+            """The strategy of least error at an L2 price, by what each edge loses; at σ = 1."""
+            known = pure.public is not None and pure.public.of_all
+            lost = {edge: step.epsilon for edge, step in pure.steps.items()}
+            makers = [*layout.makers(known=known).items()]
+            if layout.full.balanced:
+                own = partial(residuals, layout.full, layout.asked, known=known)
+                makers[-1:] = [(makers[-1][0], partial(own, pairs=one)) for one in (False, True)]
+            found: list[tuple[float, Choice]] = []
+            for name, make in makers:
+                if self.strategy not in (None, name):
+                    continue
+                strategy = make()
+                # Sums that would not fit 62 bits are passed over, unless named.
+                large = strategy.largest * MOST_ROWS * counted.most > MAX_COUNT
+                if large and self.strategy is None and name != "cells":
+                    continue
+                moved = squares(strategy)
+                factor = float(np.mean(held_factors(strategy, layout.asked, pure.public)))
+                given_up = ((one, lost[edge.name]) for edge, one in moved.items())
+                costs = [float(one / e**2) for one, e in given_up if isinstance(e, Fraction) and e]
+                one = replace(pure, name=name, strategy=strategy, squares=moved, why=_NORMAL)
+                price = factor * max(costs, default=1.0)
+                found.append((price, replace(one, error=math.sqrt(factor))))
+            return min(found, key=lambda pair: pair[0])[1]
 
         def widened(made: GaussianSums) -> Plan:
             return plan(_of_variance(normal(), made.variance))
@@ -252,14 +274,13 @@ class CrossTable(Grouped):
         """What is in each cell: units, rows of units, or sums."""
         if self.column is None and not (self.of == "rows" and context.unit is not None):
             return self._units(context)
-        shared = {one.name: getattr(self, one.name) for one in fields(Grouped)}
-        given = {name: getattr(self, name) for name in _OF_SUM}
         if self.column is None:
             most = rows_of_unit(context, self.max_rows)
             ones_of = ones(most)
-            asked = Sum(ones_of.column, bounds=(0, ones_of.high), **shared)
+            asked = Sum(ones_of.column, bounds=(0, ones_of.high), **self.shared())
             return self._values(context, asked, ones_of, None, words_of_rows(context, most))
-        asked = Sum(self.column, **shared, **given)
+        given = {name: getattr(self, name) for name in _OF_SUM}
+        asked = Sum(self.column, **self.shared(**given))
         value = asked.value(context)
         if value.low < 0:
             raise ParameterError(
@@ -271,21 +292,18 @@ class CrossTable(Grouped):
         return self._values(context, asked, value, kept, asked.words(context, value, kept))
 
     def _units(self, context: QueryContext) -> _Counted:
-        own = LinearQuery([], by=self.by, keys=self.keys, epsilon=self.epsilon)
-        own = replace(own, where=self.where, unknown=self.unknown)
         if self.max_groups not in (None, 1, context.policy.covers):
             raise ParameterError(
                 f"max_groups={self.max_groups}: a unit in several cells counts once in a margin, "
                 "and such a table does not add up.",
                 hint='Leave max_groups out, or count rows: of="rows" with max_rows=.',
             )
-        groups = own.cells(context)
+        groups = single_cells(context, self)
         if self.counted is not None or self.on_excess is not None:
             single = groups.query.max_groups
-            asked = {one.name: getattr(self, one.name) for one in fields(Grouped)}
             excess = self.on_excess or (groups.excess if single and context.unit else None)
-            groups = Grouped(**{**asked, "max_groups": single if context.unit else None,
-                                "on_excess": excess}).groups(context)  # fmt: skip
+            most = single if context.unit else None
+            groups = Grouped(**self.shared(max_groups=most, on_excess=excess)).groups(context)
         if self.outside == "refuse":
             groups = replace(groups, left_out=replace(groups.left_out, keys=()))
         by_moves = context.policy.between_values and len(groups.by) == 1
@@ -336,8 +354,8 @@ class CrossTable(Grouped):
 
     def _choice(
         self, context: QueryContext, counted: _Counted, layout: Layout, epsilon: Fraction
-    ) -> tuple[Choice, Moves]:
-        """What is measured at ε, and the moves that it was chosen for."""
+    ) -> Choice:
+        """What is measured at ε."""
         groups, cells = counted.groups, layout.full.shape[1]
         public, moves = None, Moves(cells, context.policy.edges, (), ())
         if counted.shifts is None:
@@ -360,17 +378,15 @@ class CrossTable(Grouped):
                 for edge, some in (counted.shifts or {}).items()
             }
 
-        choice = choose(
+        return choose(
             self.strategy,
             moves,
             layout.asked,
             epsilon,
-            Grid(cells),
+            partial(layout.makers, known=known),
             public=public,
-            makers=layout.makers(known=known),
             shifts=None if counted.shifts is None else shifts,
         )
-        return choice, moves
 
 
 def _margins_of_a_cell(strategy: Operator) -> int:
@@ -378,39 +394,6 @@ def _margins_of_a_cell(strategy: Operator) -> int:
     first = np.zeros(1, dtype=np.int64)
     meets = strategy.meets(first, first)
     return 0 if meets is None else int(np.max(meets.plus_plus))
-
-
-def _normal(
-    given: str | None,
-    layout: Layout,
-    pure: Choice,
-    squares: Callable[[Operator], Mapping[Edge, int]],
-    most: int,
-) -> Choice:
-    """The strategy of least error at an L2 price, by what each edge loses in ``pure``; at σ = 1.
-
-    most: what a row adds to a cell; sums that would not fit 62 bits are passed over, unless named.
-    """
-    known = pure.public is not None and pure.public.of_all
-    lost = {edge: step.epsilon for edge, step in pure.steps.items()}
-    makers = [*layout.makers(known=known).items()]
-    if layout.full.balanced:
-        own = partial(residuals, layout.full, layout.asked, known=known)
-        makers[-1:] = [(makers[-1][0], partial(own, pairs=pairs)) for pairs in (False, True)]
-    found: list[tuple[float, Choice]] = []
-    for name, make in makers:
-        strategy = make() if given in (None, name) else None
-        large = strategy is not None and strategy.largest * MOST_ROWS * most > MAX_COUNT
-        if strategy is None or (large and given is None and name != "cells"):
-            continue
-        moved = squares(strategy)
-        factor = float(np.mean(held_factors(strategy, layout.asked, pure.public)))
-        given_up = ((one, lost[edge.name]) for edge, one in moved.items())
-        costs = [float(one / e**2) for one, e in given_up if isinstance(e, Fraction) and e]
-        one = replace(pure, name=name, strategy=strategy, squares=moved, why=_NORMAL)
-        error = math.sqrt(factor)
-        found.append((factor * max(costs, default=1.0), replace(one, error=error)))
-    return min(found, key=lambda pair: pair[0])[1]
 
 
 def _of_variance(choice: Choice, variance: Fraction) -> Choice:
@@ -434,16 +417,6 @@ class _Counted(NamedTuple):
     most: int = 1
     detail: Mapping[str, object] = {}
     units: bool = False
-
-
-class _Told(NamedTuple):
-    estimate: Any
-    lower: Any
-    upper: Any
-    lower_certain: Any
-    upper_certain: Any
-    noisy: IntArray
-    unbiased: Any
 
 
 _PARENTS: Final = 'Such as hierarchy={"county": {"state": ["North", "North", "South"]}}.'
@@ -512,16 +485,11 @@ class Layout(NamedTuple):
             found["margins"] = lambda: table.with_margins(wanted)
             found["weighted margins"] = lambda: best_weights(table, self.asked, known=known)
         else:
-            found["levels"] = (
-                lambda: kron(  # along each axis all of its levels
-                    *(
-                        Margins(
-                            [axis[1:-1]], [(k,) for k in range(len(axis))], grid=[axis[-1].size]
-                        )
-                        for axis in table.levels
-                    )
-                )
-            )
+            along = [  # of each axis all of its levels
+                Margins([axis[1:-1]], [(k,) for k in range(len(axis))], grid=[axis[-1].size])
+                for axis in table.levels
+            ]
+            found["levels"] = lambda: kron(*along)
         return found
 
     def name(self, one: Level) -> str:
@@ -537,7 +505,7 @@ class Layout(NamedTuple):
         if found is None:
             return ()
         spreads = self.full.parts(found)
-        weights = dict(_measured(choice.strategy, self.full))
+        weights = {one: w for one, w, _ in _measured(choice.strategy, self.full)}
         every = sum(weights.values())
         told = []
         for one, part in zip(self.full.chosen, spreads, strict=True):
@@ -554,18 +522,16 @@ class Layout(NamedTuple):
                 )
         return tuple(told)
 
-    def told(self, told: _Told, step: Fraction, *, proportions: bool) -> Any:
+    def told(self, told: Table, step: Fraction, *, proportions: bool) -> Any:
         """The table: a row for each number of each margin asked for; null is the sum over all."""
         columns: dict[str, Any] = {name: [] for axis in self.names for name in axis}
         keep = []
-        ends = [0, *self.full.ends]
-        for place, one in enumerate(self.full.chosen):
-            if one not in self.asked.chosen:
-                continue
-            keep.append(np.arange(ends[place], ends[place + 1]))
-            places = np.indices(self.full.groups(one)).reshape(len(one), -1)
-            for axis, k in enumerate(one):
-                self._named(columns, axis, k, places[axis])
+        parts = self.full.parts(np.arange(self.full.shape[0]))
+        for one, part in zip(self.full.chosen, parts, strict=True):
+            if one in self.asked.chosen:
+                keep.append(part.reshape(-1))
+                for axis, places in enumerate(np.indices(part.shape)):
+                    self._named(columns, axis, one[axis], places.reshape(-1))
         rows = np.concatenate(keep)
         roles: dict[str, Any] = dict.fromkeys(columns, "key")
         numbers = _parts(told) if proportions else _steps(told, step)
@@ -587,32 +553,32 @@ class Layout(NamedTuple):
             columns[name] += [values[k] for k in parent[places].tolist()]
 
 
-def _parts(told: _Told) -> dict[str, Any]:
+def _parts(told: Table) -> Table:
     """As parts of the total, the first number: within 0 and 1, and all of it where it may be 0."""
-    total, low, high = told.estimate[0], float(told.lower[0]), float(told.upper[0])
+    estimate, least, most, least_sure, most_sure = told.values()
+    total, low, high = estimate[0], float(least[0]), float(most[0])
     with np.errstate(divide="ignore", invalid="ignore"):
-        lower = np.nextafter(np.nan_to_num(np.clip(told.lower / high, 0, 1)), 0)
-        upper = np.clip(told.upper / low, 0, 1) if low > 0 else np.ones(told.upper.size)
-        upper = np.where(told.upper > 0, np.nextafter(upper, 1), 0)  # a division rounds: outwards
-        estimate = told.estimate / total if total else np.zeros(told.estimate.size)
+        lower = np.nextafter(np.nan_to_num(np.clip(least / high, 0, 1)), 0)
+        upper = np.clip(most / low, 0, 1) if low > 0 else np.ones(most.size)
+        upper = np.where(most > 0, np.nextafter(upper, 1), 0)  # a division rounds: outwards
+        estimate = estimate / total if total else np.zeros(estimate.size)
     return {
         "estimate": estimate,
         "lower": np.minimum(lower, estimate),
         "upper": np.maximum(upper, estimate),
-        "lower_certain": told.lower_certain & told.upper_certain[0],
-        "upper_certain": (told.upper_certain & told.lower_certain[0]) | (upper >= 1),
+        "lower_certain": least_sure & most_sure[0],
+        "upper_certain": (most_sure & least_sure[0]) | (upper >= 1),
     }
 
 
-def _steps(told: _Told, step: Fraction) -> dict[str, Any]:
+def _steps(told: Table, step: Fraction) -> Table:
     """In the column's own unit; whole numbers of a whole step stay whole, bounds go outwards."""
-    estimate = told.estimate * step.numerator
+    estimate = told["estimate"] * step.numerator
     return {
+        **told,
         "estimate": estimate if step.denominator == 1 else estimate / step.denominator,
-        "lower": _outward(told.lower, step, -np.inf),
-        "upper": _outward(told.upper, step, np.inf),
-        "lower_certain": told.lower_certain,
-        "upper_certain": told.upper_certain,
+        "lower": _outward(told["lower"], step, -np.inf),
+        "upper": _outward(told["upper"], step, np.inf),
     }
 
 
@@ -626,10 +592,14 @@ def _outward(steps: Any, step: Fraction, way: float) -> Any:
     return np.where(known, told, np.nextafter(np.nextafter(told, way), way))
 
 
-def _fitted(layout: Layout, mechanism: Mechanism, answer: Answer, share: Fraction) -> _Told:
-    """Certain bounds from what was measured, whole cells between them, and intervals."""
-    noisy, kept = np.asarray(answer["noisy"], dtype=np.int64), answer.get("totals")
-    totals = None if kept is None else np.asarray(kept, dtype=np.int64)
+def _fitted(
+    layout: Layout, mechanism: Mechanism, answer: Answer, share: Fraction
+) -> tuple[Table, Any]:
+    """Certain bounds from what was measured, whole cells between them, and intervals.
+
+    And the answers that nothing was fitted to.
+    """
+    noisy, totals = measured(answer)
     unbiased = mechanism.estimate(noisy, totals).estimate
     table, low, high = _certain(layout, mechanism, noisy, totals)
     whole = None if totals is None or totals.size > 1 else int(totals[0])
@@ -653,20 +623,27 @@ def _fitted(layout: Layout, mechanism: Mechanism, answer: Answer, share: Fractio
     upper = np.where(upper_sure, most, likely)
     if np.isfinite(upper).all():
         upper = upper.astype(np.int64)
-    return _Told(estimate, lower.astype(np.int64), upper, lower_sure, upper_sure, noisy, unbiased)
+    told = (estimate, lower.astype(np.int64), upper, lower_sure, upper_sure)
+    return dict(zip(RESULT_COLUMNS, told, strict=False)), unbiased
 
 
-def _measured(strategy: Operator, table: Margins) -> list[tuple[Level, int]]:
-    """Which margins a strategy measures, and at which weights, in the order of its parts."""
+def _measured(strategy: Operator, table: Margins) -> list[tuple[Level, int, IntArray]]:
+    """Which margins a strategy measures, at which weights, and the places of their sums by axis."""
+    rows = np.arange(strategy.shape[0])
     if isinstance(strategy, Margins) and len(strategy.grid) == len(table.grid):
-        return list(zip(strategy.chosen, strategy.weights, strict=True))
+        return list(zip(strategy.chosen, strategy.weights, strategy.parts(rows), strict=True))
     axes = _factors(strategy, len(table.grid))
-    found: list[tuple[Level, int]] = [((), 1)]
-    for axis, part in enumerate(axes):
-        own = [(len(table.levels[axis]) - 1, 1)]
-        if part is not None:
-            own = [(one[0], w) for one, w in zip(part.chosen, part.weights, strict=True)]
-        found = [((*one, k), v * w) for one, v in found for k, w in own]
+    sizes = [n if one is None else one.shape[0] for one, n in zip(axes, table.grid, strict=True)]
+    found: list[tuple[Level, int, IntArray]] = [((), 1, rows.reshape(sizes))]
+    for axis, one in enumerate(axes):
+        own, ends = [(len(table.levels[axis]) - 1, 1)], []
+        if one is not None:
+            own, ends = [(k, w) for (k,), w in zip(one.chosen, one.weights, strict=True)], one.ends
+        found = [
+            ((*level, k), v * w, part)
+            for level, v, whole in found
+            for (k, w), part in zip(own, np.split(whole, ends[:-1], axis=axis), strict=True)
+        ]
     return found
 
 
@@ -681,38 +658,23 @@ def _certain(
     layout: Layout, mechanism: Mechanism, noisy: IntArray, totals: IntArray | None
 ) -> tuple[Margins, list[Any], list[Any]]:
     """Bounds that are never wrong: from 0 up, and of margins measured with noise on one side."""
-    table, measured = layout.full, _measured(mechanism.strategy, layout.full)
-    wanted = {*table.chosen, *(m for m, _ in measured)}
+    table, parts = layout.full, _measured(mechanism.strategy, layout.full)
+    wanted = {*table.chosen, *(level for level, _, _ in parts)}
     wanted |= {table.every[0]} if totals is not None else set()
     every = table.with_margins(dict.fromkeys(sorted(wanted, key=lambda one: (sum(one), one)), 1))
     shapes = [every.groups(one) for one in every.chosen]
     low, high = [np.zeros(n) for n in shapes], [np.full(n, np.inf) for n in shapes]
     above = isinstance(mechanism.lower_rate, Infinite)
     below = isinstance(mechanism.upper_rate, Infinite)
-    parts = _split(mechanism.strategy, table, noisy) if above or below else []
-    for (one, w), part in zip(measured, parts, strict=False):
+    for one, w, rows in parts:
         place = every.chosen.index(one)
         if above:
-            high[place] = np.maximum(part // w, 0).astype(float)
+            high[place] = np.maximum(noisy[rows] // w, 0).astype(float)
         if below:
-            low[place] = np.maximum(-(-part // w), 0).astype(float)
+            low[place] = np.maximum(-(-noisy[rows] // w), 0).astype(float)
     if totals is not None and mechanism.public is not None and mechanism.public.of_all:
         low[0] = high[0] = np.full(shapes[0], float(totals[0]))
     return every, *tightened(every, low, high)
-
-
-def _split(strategy: Operator, table: Margins, noisy: IntArray) -> list[IntArray]:
-    """The measured sums of each margin, laid out by axis."""
-    if isinstance(strategy, Margins) and len(strategy.grid) == len(table.grid):
-        return strategy.parts(noisy)
-    axes = _factors(strategy, len(table.grid))
-    sizes = [n if part is None else part.shape[0]
-             for part, n in zip(axes, table.grid, strict=True)]  # fmt: skip
-    found = [noisy.reshape(sizes)]
-    for axis, part in enumerate(axes):
-        if part is not None:
-            found = [one for whole in found for one in np.split(whole, part.ends[:-1], axis=axis)]
-    return found
 
 
 def _axes(groups: Groups) -> list[list[Any]]:
