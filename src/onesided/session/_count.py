@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
@@ -123,14 +124,9 @@ class Count(Grouped):
         share = sure.of_each(groups.told.size)
 
         def plan_of(made: Counts | CubeEstimates | GaussianCounts) -> Plan:
+            others = partial(self._others, context, groups)
             return groups.plan(
-                context,
-                made,
-                certain=certain_sides(made),
-                standard_deviation=deviation(made),
-                bias=residual_bias(made, self.correction),
-                why=reason(made),
-                alternatives=lambda: self._others(context, groups),
+                context, made, alternatives=others, **facts_of(made, self.correction)
             )
 
         alike = context.policy.view is None  # under a view several units may move in one count
@@ -146,20 +142,18 @@ class Count(Grouped):
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.noisy(counts, noise=noise)}
 
-        def result(answer: Answer, entry: int | None) -> Release:
+        def tell(answer: Answer) -> dict[str, Any]:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
             bounds = mechanism.interval(noisy, confidence=share)
-            return Release(
-                kind="CountRelease",
-                told=of_groups(
-                    groups.told, {"estimate": mechanism.estimate(noisy), **sides(bounds)}
-                ),
-                bound_words=sure.words,
-                own={"noisy": noisy, "mechanism": mechanism, **sure.facts},
-                **groups.published(context, plan, entry),
-            )
+            told = {"estimate": mechanism.estimate(noisy), **sides(bounds)}
+            return {
+                "kind": "CountRelease",
+                "told": of_groups(groups.told, told),
+                "bound_words": sure.words,
+                "own": {"noisy": noisy, "mechanism": mechanism, **sure.facts},
+            }
 
-        return groups.prepared(context, plan, draw=draw, result=result)
+        return groups.prepared(context, plan, draw=draw, tell=tell)
 
     @property
     def sized(self) -> str | None:
@@ -281,6 +275,18 @@ def certain_sides(mechanism: Added) -> tuple[str, ...]:
     return tuple(side for side, rate in sides.items() if rate == INFINITE)
 
 
+def facts_of(
+    mechanism: Added, correction: Correction = "median", *, step: float = 1.0
+) -> dict[str, Any]:
+    """What a plan says of estimates with such noise, in steps of this size."""
+    return {
+        "certain": certain_sides(mechanism),
+        "standard_deviation": step * deviation(mechanism),
+        "bias": step * residual_bias(mechanism, correction),
+        "why": reason(mechanism),
+    }
+
+
 # How many units are in each group, certain on both sides, at the price of a small δ?
 
 
@@ -342,20 +348,17 @@ class Enclosed(Grouped):
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.release(counts, noise=noise)}
 
-        def result(answer: Answer, entry: int | None) -> Release:
+        def tell(answer: Answer) -> dict[str, Any]:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
             interval = mechanism.interval(noisy)
-            middle = np.rint(noisy - mean)
-            estimate = np.clip(middle, interval.lower, interval.upper)
-            return Release(
-                kind="Estimates",
-                told=of_groups(groups.keys, {"estimate": estimate, **sides(interval)}),
-                bound_words=Confidence(1, simultaneous=False).words,
-                own={"mechanism": mechanism},
-                **groups.published(context, plan, entry),
-            )
+            estimate = np.clip(np.rint(noisy - mean), interval.lower, interval.upper)
+            return {
+                "told": of_groups(groups.keys, {"estimate": estimate, **sides(interval)}),
+                "bound_words": Confidence(1, simultaneous=False).words,
+                "own": {"mechanism": mechanism},
+            }
 
-        return groups.prepared(context, plan, draw=draw, result=result)
+        return groups.prepared(context, plan, draw=draw, tell=tell)
 
 
 def with_delta(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
@@ -26,7 +26,8 @@ from onesided.session._context import (
 )
 from onesided.session._fields import Condition, Counted, IfUnknown, Keys
 from onesided.session._plan import Plan, priced
-from onesided.session._question import Answer, Check, PreparedQuery, Result
+from onesided.session._question import Answer, Check, PreparedQuery
+from onesided.session._release import Release
 from onesided.session._statement import Nouns
 
 Made = TypeVar("Made")
@@ -279,20 +280,26 @@ class Groups:
         context: QueryContext,
         plan: Plan,
         *,
-        draw: Callable[[IntArray, Noise | None], Answer],
-        result: Callable[[Answer, int | None], Result],
-    ) -> PreparedQuery[IntArray, Result]:
-        """A question about these counts."""
-        return PreparedQuery(
-            detail=self.detail,
-            plan=plan,
-            context=context,
-            columns=self.columns(context),
-            look=self.counts,
-            draw=draw,
-            result=result,
-            asserts=self.asserts,
-        )
+        draw: Callable[[Any, Noise | None], Answer],
+        tell: Callable[[Answer], Mapping[str, Any]],
+        **own: Any,
+    ) -> PreparedQuery[Any, Release]:
+        """A question about these groups: by default about their counts.
+
+        tell: of an answer, what its release says beside what all of them say. own: other steps.
+        """
+
+        def result(answer: Answer, entry: int | None) -> Release:
+            usual = {"kind": "Estimates", **self.published(context, plan, entry)}
+            return Release(**{**usual, **tell(answer)})
+
+        counts = {
+            "detail": self.detail,
+            "columns": self.columns(context),
+            "look": self.counts,
+            "asserts": self.asserts,
+        }
+        return PreparedQuery(plan=plan, context=context, draw=draw, result=result, **counts | own)
 
     def cut(self, certain: Sequence[str]) -> str:
         """What is said first: which rows may be missing, and whether units may be cut down.

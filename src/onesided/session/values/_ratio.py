@@ -28,9 +28,16 @@ from onesided.session._statement import Statement, several
 from onesided.session.several._several import Answers, Several, total_of
 from onesided.session.values._mean import Mean
 from onesided.session.values._moments import Moments
-from onesided.session.values._row_count import RowCount, words_of_rows
+from onesided.session.values._row_count import RowCount
 from onesided.session.values._sum import Sum
-from onesided.session.values._value import Floats, Value, ends_of_rows, most_rows, rows_of_unit
+from onesided.session.values._value import (
+    Floats,
+    Value,
+    ends_of_rows,
+    most_rows,
+    rows_of_unit,
+    words_of_rows,
+)
 
 _SAID: Final = "A group whose denominator is 0 has no ratio, and its bounds are about none."
 _WHY: Final = "the numerator and what the denominator has beyond it, which a unit moves by one span"

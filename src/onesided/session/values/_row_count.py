@@ -10,7 +10,6 @@ from typing import ClassVar, Final
 import narwhals as nw
 import numpy as np
 
-from onesided._english import many
 from onesided._numbers import Number
 from onesided.engine.kit import Lazy
 from onesided.errors import ParameterError
@@ -24,7 +23,7 @@ from onesided.session._release import Release
 from onesided.session._statement import Nouns
 from onesided.session._ways import Floats, Way
 from onesided.session.values._sum import Sum
-from onesided.session.values._value import VALUE, Value, rows_of_unit
+from onesided.session.values._value import VALUE, Value, rows_of_unit, words_of_rows
 
 _ROWS: Final = "onesided_rows"
 
@@ -100,12 +99,6 @@ class _Ones(Value):
         """The rows with a column of ones. Secret."""
         del column, dtype
         return rows.with_columns(nw.lit(1).cast(nw.Int64()).alias(VALUE))
-
-
-def words_of_rows(context: QueryContext, most: int) -> str:
-    """Which rows are counted."""
-    rows = many(most, "row", one="counts", more="count")
-    return f"Of each {context.each} at most {rows} in a group."
 
 
 def ones(most: int) -> Value:

@@ -304,6 +304,12 @@ def words_of(context: QueryContext, value: Any, most: int | None) -> str:
     return f"{said} Each {context.each} counts with {of_them}."
 
 
+def words_of_rows(context: QueryContext, most: int) -> str:
+    """Which rows are counted."""
+    rows = many(most, "row", one="counts", more="count")
+    return f"Of each {context.each} at most {rows} in a group."
+
+
 # Quotients of noisy sums and their bounds, in floats: of what is told already.
 
 

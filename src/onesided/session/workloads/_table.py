@@ -56,9 +56,16 @@ from onesided.session._statement import Nouns
 from onesided.session._ways import Way
 from onesided.session.values._moments import asserted as valued
 from onesided.session.values._moments import moments
-from onesided.session.values._row_count import ones, words_of_rows
+from onesided.session.values._row_count import ones
 from onesided.session.values._sum import Sum
-from onesided.session.values._value import Missing, Of, Value, most_rows, rows_of_unit
+from onesided.session.values._value import (
+    Missing,
+    Of,
+    Value,
+    most_rows,
+    rows_of_unit,
+    words_of_rows,
+)
 from onesided.session.workloads._cells import moves_of_places, public_totals
 from onesided.session.workloads._linear import (
     SEVERAL,
