@@ -87,6 +87,7 @@ def unpacked(kind: str, raw: NDArray[Any]) -> Column:
 
 Secret = nw.DataFrame[Any] | Mapping[str, IntArray]
 KeyTypes = Mapping[str, nw.dtypes.DType]
+Pairs = tuple[Lazy, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,48 +159,37 @@ class Discover:
             )
         context.table.require(*by)
         refuse_clashes(by, context.unit)
-        chosen = counted_where(self.where, self.unknown)
-        query = counted_query(self, context, by, self.delta)
-        gained, lost = unsure_kinds(context, query.counted)
         types = key_types(context, by)
 
-        def rows(taken: Taken) -> tuple[Lazy, tuple[str, ...]]:
-            places = taken.at(by)
-            found = taken.rows(places, where=chosen, counted=query.counted)
-            typed = _typed(found, dict(zip(places, types.values(), strict=True)))
+        def keyed(rows: Lazy, taken: Taken, places: tuple[str, ...]) -> Pairs:
+            del taken
+            typed = _typed(rows, dict(zip(places, types.values(), strict=True)))
             return typed.filter(*(~nw.col(place).is_null() for place in places)), places
 
-        return search(
-            self,
-            context,
-            query,
-            delta=self.delta,
-            types=types,
-            columns=context.using(*by, where=chosen, counted=query.counted),
-            rows=rows,
-            what={"by": list(by), "where": chosen.text if chosen else ""},
-            missing=replace(
-                left_out(context, by, self.where, self.unknown),
-                gained=gained,
-                lost=lost and self.delta is not None,
-            ),
-        )
+        return search(self, context, by, types=types, keyed=keyed, what={"by": list(by)})
 
 
 def search(
     question: Discover | Ngrams,
     context: QueryContext,
-    query: GroupCount,
+    by: tuple[str, ...],
     *,
     types: KeyTypes,
-    columns: tuple[str, ...],
-    rows: Callable[[Taken], tuple[Lazy, tuple[str, ...]]],
+    keyed: Callable[[Lazy, Taken, tuple[str, ...]], Pairs],
     what: Mapping[str, object],
-    missing: LeftOut,
+    rises: bool = True,
     said: str = "",
-    delta: Number | None = None,
 ) -> PreparedQuery[Secret, Release]:
-    """The question in its steps; ``rows`` gives the unit and the key columns."""
+    """The question in its steps.
+
+    by: the columns that are looked at. keyed: of their rows, those of a unit and its keys.
+    """
+    where, delta = question.where, question.delta
+    chosen = counted_where(where, question.unknown)
+    query = counted_query(question, context, by, delta)
+    gained, lost = unsure_kinds(context, query.counted)
+    missing = left_out(context, by, where, question.unknown)
+    missing = replace(missing, rises=rises, gained=gained, lost=lost and delta is not None)
     names, codes = list(types), KeyCodes.of(types, context.table.engine)
     mechanism = UnknownKeys.for_policy(
         context.policy,
@@ -212,6 +202,12 @@ def search(
     if delta is not None:
         most = positive(delta, name="delta")
         plan = with_delta(plan, mechanism, context.policy.shifts(query), most=most)
+
+    def look(taken: Taken) -> Secret:
+        places = taken.at(by)
+        rows = taken.rows(places, where=chosen, counted=query.counted)
+        cut = query.max_groups if query.truncated else None
+        return _counts(taken, *keyed(rows, taken, places), codes, most=cut)
 
     def draw(found: Secret, noise: Noise | None) -> Answer:
         told = mechanism.release(np.asarray(found[LENGTH], dtype=np.int64), noise=noise)
@@ -245,13 +241,12 @@ def search(
             "max_groups": str(query.max_groups or ""),
             **({} if delta is None else {"delta": str(positive(delta, name="delta"))}),
             **what,
+            "where": chosen.text if chosen else "",
         },
         plan=plan,
         context=context,
-        columns=columns,
-        look=lambda taken: _counts(
-            taken, rows, codes, most=query.max_groups if query.truncated else None
-        ),
+        columns=context.using(*by, where=chosen, counted=query.counted),
+        look=look,
         draw=draw,
         result=result,
     )
@@ -305,14 +300,10 @@ def _typed(rows: Lazy, types: KeyTypes) -> Lazy:
 
 
 def _counts(
-    taken: Taken,
-    rows: Callable[[Taken], tuple[Lazy, tuple[str, ...]]],
-    codes: KeyCodes | None,
-    *,
-    most: int | None,
+    taken: Taken, pairs: Lazy, places: Sequence[str], codes: KeyCodes | None, *, most: int | None
 ) -> Secret:
     """Units per key that occurs. Secret, as are the keys."""
-    (pairs, places), engine, unit = rows(taken), taken.table.engine, taken.unit
+    engine, unit = taken.table.engine, taken.unit
     if codes is not None:
         inside = replace(codes, types=dict(zip(places, codes.types.values(), strict=True)))
         return inside.counts(pairs, unit=unit, most=most)
@@ -432,46 +423,28 @@ class Ngrams:
         names = tuple(f"{self.by}_{place}" for place in range(1, steps + 1))
         refuse_clashes((self.by, *order), unit)
         refuse_clashes(names, unit)
-        chosen = counted_where(self.where, self.unknown)
         if self.delta is not None and not all(part.of_kinds for part in context.policy.parts):
             raise UnprotectableError(
                 f"Under the policy {context.policy.name!r} a unit may stay and have other steps, "
                 "and so change n-grams beside what a move names.",
                 hint="Leave delta= out, or take a policy about whole records, such as unbounded().",
             )
-        query = counted_query(self, context, (self.by, *order), self.delta)
-        gained, lost = unsure_kinds(context, query.counted)
         kind = key_types(context, [self.by])[self.by]
 
-        def rows(taken: Taken) -> tuple[Lazy, tuple[str, ...]]:
-            by, *sequence = taken.at((self.by, *order))
-            steps = taken.rows((by, *sequence), where=chosen, counted=query.counted)
-            steps = steps.filter(*(~nw.col(place).is_null() for place in sequence))
-            places = tuple(f"onesided_step_{place}" for place in range(len(names)))
-            own = str(taken.unit)
-            return windows(_typed(steps, {by: kind}), own, by, sequence, places), places
+        def keyed(rows: Lazy, taken: Taken, places: tuple[str, ...]) -> Pairs:
+            by, *sequence = places
+            rows = rows.filter(*(~nw.col(place).is_null() for place in sequence))
+            told = tuple(f"onesided_step_{place}" for place in range(steps))
+            return windows(_typed(rows, {by: kind}), str(taken.unit), by, sequence, told), told
 
         return search(
             self,
             context,
-            query,
+            (self.by, *order),
             types=dict.fromkeys(names, kind),
-            columns=context.using(self.by, *order, where=chosen, counted=query.counted),
-            delta=self.delta,
-            rows=rows,
-            what={
-                "by": self.by,
-                "order": list(order),
-                "n": steps,
-                "where": chosen.text if chosen else "",
-            },
-            # A step that is left out, or stands elsewhere, makes neighbours of others.
-            missing=replace(
-                left_out(context, (self.by, *order), self.where, self.unknown),
-                rises=False,
-                gained=gained,
-                lost=lost and self.delta is not None,
-            ),
+            keyed=keyed,
+            what={"by": self.by, "order": list(order), "n": steps},
+            rises=False,  # a step that is left out, or stands elsewhere, makes neighbours of others
             said=f" Rows without a value in {', '.join(order)} are no step.",
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
 from itertools import permutations
@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from onesided._numbers import (
     INFINITE,
@@ -32,14 +31,13 @@ from onesided.mechanism import GaussianSums, Interval, Sums
 from onesided.mechanism.kit import Chosen, shared
 from onesided.noise import Noise
 from onesided.policy import Edge, Shift
-from onesided.session._confidence import Confidence
 from onesided.session._context import LeftOut, QueryContext, left_out
 from onesided.session._count import Count, certain_sides
 from onesided.session._gaussian import BEST, WHY, Law, by_law, told_squares, with_law
 from onesided.session._groups import Groups
 from onesided.session._plan import Plan, PlanOption, priced
 from onesided.session._question import Answer, FormLine, PreparedQuery
-from onesided.session._release import Release, of_groups
+from onesided.session._release import Release
 from onesided.session._statement import Nouns
 from onesided.session._ways import Way, estimates
 from onesided.session.several._several import Several
@@ -76,8 +74,20 @@ class Part:
     shifts: _Shifts
 
 
+class Numbers:
+    """Noisy numbers that a statistic is made of."""
+
+    __slots__ = ()
+
+    @property
+    def all(self) -> dict[str, Part]:
+        """By name."""
+        named = ((one.name, getattr(self, one.name)) for one in fields(self))  # type: ignore[arg-type] # a dataclass
+        return {name: part for name, part in named if isinstance(part, Part)}
+
+
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Numbers):
     """The noisy count, sum and, for a variance, sum of squares; about ``centre``, in steps.
 
     A number of units that no move changes for this very question is public: it costs nothing, and
@@ -90,12 +100,6 @@ class Parts:
     total: Part
     squares: Part | None
     ends: tuple[int, int] | None = None
-
-    @property
-    def all(self) -> dict[str, Part]:
-        """By name."""
-        parts = {"count": self.count, "total": self.total, "squares": self.squares}
-        return {name: part for name, part in parts.items() if part is not None}
 
     @property
     def rows(self) -> dict[str, Powers]:
@@ -151,7 +155,7 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class Ends(Numbers):
     """Noisy sums of how far values lie above the lowest and below the highest; in steps.
 
     A value at the share p of the span adds p and 1 - p of it: in all one span for each unit,
@@ -169,12 +173,6 @@ class Ends:
 
     public: ClassVar = False
     why: ClassVar = "sums of distances from both bounds, which a unit moves by one span together"
-
-    @property
-    def all(self) -> dict[str, Part]:
-        """By name."""
-        parts = {"above": self.above, "between": self.between, "below": self.below}
-        return {name: part for name, part in parts.items() if part is not None}
 
     @property
     def rows(self) -> dict[str, Powers]:
@@ -418,37 +416,22 @@ class Mean(Valued):
         """Check and price the question. Looks at no row."""
         value, most = self.value(context), most_rows(context, self)
         weight, words = self.weighed(context, value), words_of(context, value, most)
+        detail, columns = {**value.detail, **({"max_rows": most} if most else {})}, value.columns
         if weight is not None:
             words = f"{words} {weight.sentence.replace('Values', 'Weights', 1)}"
+            detail, columns = detail | {"weight": weight.detail}, (*columns, *weight.columns)
         groups = replace(self.groups(context), words=words)
         plan = self.priced(context, groups, value, most or 1, weight)
-        centre, more = plan.mechanism.centre, {"max_rows": most} if most else {}
-        columns = value.columns if weight is None else (*value.columns, *weight.columns)
+        how: dict[str, Any] = {"own_mean": True, "max_rows": most, "squares": self.squared}
+        read = partial(moments, **how) if weight is None else partial(weighted, weight=weight)
         return self.steps(
             context,
             groups,
             value,
             plan,
-            detail={
-                **groups.detail,
-                **value.detail,
-                **more,
-                **({} if weight is None else {"weight": weight.detail}),
-            },
+            detail=groups.detail | detail,
             columns=groups.columns(context, *columns),
-            look=lambda taken: (
-                moments(
-                    taken,
-                    groups,
-                    value,
-                    centre=centre,
-                    squares=self.squared,
-                    own_mean=True,
-                    max_rows=most,
-                )
-                if weight is None
-                else weighted(taken, groups, value, weight, centre=centre)
-            ),
+            look=partial(read, groups=groups, value=value, centre=plan.mechanism.centre),
             asserts=asserted(groups, value),
         )
 
@@ -457,8 +440,7 @@ class Mean(Valued):
     ) -> PreparedQuery[Moments, Release]:
         """The question in its steps. read: detail, columns, look and asserts of moments."""
         parts: Made = plan.mechanism
-        self.share(groups)
-        sure = Confidence(self.confidence, self.simultaneous)
+        share = self.sure.of_each(groups.told.size)
 
         def draw(secret: Moments, noise: Noise | None) -> Answer:
             return {
@@ -466,16 +448,10 @@ class Mean(Valued):
                 for name, part in parts.all.items()
             }
 
-        def result(answer: Answer, entry: int | None) -> Release:
-            return Release(
-                kind="Estimates",
-                told=of_groups(groups.told, self._told(answer, parts, groups, value)),
-                bound_words=sure.words,
-                own={"mechanism": plan.mechanism, **sure.facts},
-                **groups.published(context, plan, entry),
-            )
+        def tell(answer: Answer) -> dict[str, Any]:
+            return self.estimated(groups, parts, self._told(answer, parts, share, value))
 
-        return PreparedQuery(plan=plan, context=context, draw=draw, result=result, **read)
+        return groups.prepared(context, plan, draw=draw, tell=tell, **read)
 
     def priced(
         self,
@@ -550,12 +526,12 @@ class Mean(Valued):
         made, adds = partial(Parts, centre, squares=None, ends=both), [(1, -span), (1, span)]
         yield Form(made, adds, doubled, (span, 1))
 
-    def _told(self, answer: Answer, parts: Made, groups: Groups, value: Value) -> dict[str, Any]:
+    def _told(self, answer: Answer, parts: Made, share: Fraction, value: Value) -> dict[str, Any]:
         """Estimates and bounds in the column's unit, and whether each bound is certain."""
         noisy = {part: np.asarray(answer[part], dtype=np.int64) for part in parts.all}
         # If the intervals of all parts hold, so does that of the statistic; an exact one's does.
         likely = [name for name in noisy if len(certain_sides(parts.all[name].mechanism)) < 2]
-        sure = shared(self.share(groups), len(likely))
+        sure = shared(share, len(likely))
         bounds = {
             part: open_ended(parts.all[part].mechanism.interval(told, confidence=sure))
             for part, told in noisy.items()
@@ -567,14 +543,16 @@ class Mean(Valued):
         estimate, lower, upper = self._found(parts, centred, bounds, value)
         if likely:
             lower, upper = outward(lower, upper, self._exact(2, [MAX_COUNT], parts.centre, value))
-        else:
-            lower, upper = self._exactly(noisy, parts.centre, value)
+        else:  # what is told is the truth, so that both are the statistic but for its last digit
+            groups = zip(*(part.tolist() for part in noisy.values()), strict=True)
+            ends = [self._exact(many, sums, parts.centre, value) for many, *sums in groups]
+            lower, upper = np.array(ends, dtype=np.float64).reshape(-1, 2).T
+        certain = {"lower_certain": not likely, "upper_certain": not likely}
         return {
             "estimate": np.clip(estimate, lower, upper),
             "lower": lower,
             "upper": upper,
-            "lower_certain": not likely,
-            "upper_certain": not likely,
+            **certain,
         }
 
     def _found(self, parts: Made, centred: Floating, bounds: Bounds, value: Value) -> Triple:
@@ -582,20 +560,11 @@ class Mean(Valued):
         step = float(value.step)
         return tuple(part * step for part in parts.mean(centred, bounds, value))  # type: ignore[return-value]
 
-    def _exactly(
-        self, told: dict[str, NDArray[np.int64]], centre: int, value: Value
-    ) -> tuple[Floats, Floats]:
-        """Bounds where nothing had to be hidden; no rounding makes a certain bound a wrong one.
-
-        What is told is the truth then, so that both are the statistic but for its last digit.
-        """
-        known = zip(*(part.tolist() for part in told.values()), strict=True)
-        found = [self._exact(many, sums, centre, value) for many, *sums in known]
-        lower, upper = (np.array(ends, dtype=np.float64) for ends in zip(*found, strict=True))
-        return lower, upper
-
     def _exact(self, many: int, sums: list[int], centre: int, value: Value) -> tuple[float, float]:
-        """The same of one group, of its number and the sums of its values."""
+        """Bounds in one group, of its true number and the sums of its values.
+
+        No rounding makes a certain bound a wrong one.
+        """
         ends = value.low * value.step, value.high * value.step
         if abs(sums[0]) < MAX_COUNT:  # it was not cut
             ends = ((Fraction(sums[0], max(many, 1)) + centre) * value.step,) * 2

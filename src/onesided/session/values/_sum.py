@@ -165,6 +165,14 @@ class Valued(Grouped):
         """How often bounds hold."""
         return Confidence(self.confidence, self.simultaneous)
 
+    def estimated(self, groups: Groups, made: object, told: dict[str, Any]) -> dict[str, Any]:
+        """What a release of these columns says of itself. made: their noise."""
+        return {
+            "told": of_groups(groups.told, told),
+            "bound_words": self.sure.words,
+            "own": {"mechanism": made, **self.sure.facts},
+        }
+
     def optional(self, groups: Groups) -> bool:
         """Whether a unit that is there may still add nothing to a single sum."""
         some = groups.where is not None or self.missing == "drop"
@@ -357,8 +365,8 @@ class Sum(Valued):
         """
         groups = self.groups(context).with_others(self.others, context.policy)
         left = replace(groups.left_out, rises=value.low >= 0 and not own_mean)
-        groups, sure = replace(groups, left_out=left, words=words), self.sure
-        share, step = sure.of_each(groups.told.size), float(value.step)
+        groups = replace(groups, left_out=left, words=words)
+        share, step = self.sure.of_each(groups.told.size), float(value.step)
         moved, optional = _moved(value, most, own_mean=own_mean), self.optional(groups)
         shifts = moved.along(context.policy, groups, optional=optional)
         low, high = ends_of_rows(value, most)
@@ -399,11 +407,7 @@ class Sum(Valued):
             lower, upper = in_units(interval, value.step)
             estimate = np.asarray(centred * step, dtype=np.float64)
             told = {"estimate": estimate, **sides(interval), "lower": lower, "upper": upper}
-            return {
-                "told": of_groups(groups.told, told),
-                "bound_words": sure.words,
-                "own": {"mechanism": mechanism, **sure.facts},
-            }
+            return self.estimated(groups, mechanism, told)
 
         return groups.prepared(
             context,
