@@ -557,10 +557,6 @@ class TopK(Grouped):
             name = f'Counts, correction="{correction}", the largest of them'
             yield Way(name, counts, note, told=largest)
 
-    def truth(self, public: QueryContext) -> Floats:
-        """All counts, of a public table."""
-        return np.asarray(self.prepare(public).read(), dtype=np.float64)
-
     def _mechanism(
         self, context: QueryContext, groups: Groups, k: int
     ) -> tuple[Groups, Mechanism | NoisyTopK | PeeledTopK]:

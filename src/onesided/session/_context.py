@@ -175,10 +175,6 @@ class QueryContext:
         """What a ledger calls the unit."""
         return "each row" if self.unit is None else self.unit
 
-    def refuse_collated(self, *names: str) -> None:
-        """Refuse text that the engine compares otherwise than byte by byte. Errors: DataError."""
-        self.table.refuse_collated(*names)
-
     def using(
         self, *columns: str, where: Predicate | None = None, counted: frozenset[str] | None = None
     ) -> tuple[str, ...]:

@@ -274,7 +274,7 @@ def key_types(context: QueryContext, names: Sequence[str]) -> KeyTypes:
 
     Categories become text: their own order may be that in which the data had them.
     """
-    context.refuse_collated(*names)
+    context.table.refuse_collated(*names)
     told: dict[str, nw.dtypes.DType] = {}
     for name in names:
         dtype = context.schema[name]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onesided._english import many
 from onesided._numbers import Number, whole
@@ -14,7 +15,7 @@ from onesided.engine import PublicKeys
 from onesided.engine.kit import Lazy, check_types
 from onesided.errors import ContributionError, KeysError, ParameterError
 from onesided.noise import IntArray, Noise
-from onesided.policy import Cells, GroupCount, Policy, Predicate
+from onesided.policy import Cells, Edge, GroupCount, Policy, Predicate, Shift
 from onesided.session._context import (
     NOTHING,
     LeftOut,
@@ -31,6 +32,7 @@ from onesided.session._release import Release
 from onesided.session._statement import Nouns
 
 Made = TypeVar("Made")
+Floats = NDArray[np.float64]
 OnExcess = Literal["keep", "truncate", "error"]
 RESULT_COLUMNS: Final = (
     "estimate", "lower", "upper", "lower_certain", "upper_certain", "certified", "coarse", "likely",
@@ -90,6 +92,11 @@ class Grouped:
         """What the numbers are."""
         return f"Number of {nouns.units}"
 
+    def truth(self, public: QueryContext) -> Floats:
+        """The numbers that are asked for, of a public table; for plans."""
+        own: Any = self
+        return np.asarray(own.prepare(public).read(), dtype=np.float64)
+
     def shared(self, **more: Any) -> dict[str, Any]:
         """What a question about groups says of them, for another one that has no name."""
         kept = {one.name: getattr(self, one.name) for one in fields(Grouped)}
@@ -105,7 +112,7 @@ class Grouped:
             raise KeysError("keys= is given without by=.", hint="Name the keys' column: by=...")
         context.table.require(*by)
         refuse_clashes(by, context.unit)
-        context.refuse_collated(*by)
+        context.table.refuse_collated(*by)
         keys = context.keys(self.keys, by)
         check_types(keys, context.schema)
         query, excess = group_count(self, context, by, self.on_excess)
@@ -259,21 +266,26 @@ class Groups:
         )
         return made
 
-    def plan(self, context: QueryContext, mechanism: Any, **facts: Any) -> Plan:
-        """What ``mechanism`` on these counts costs on each edge."""
-        most = many(self.query.max_groups or 1, self.noun)
-        bounded = f"the bounded data (at most {most} per unit)"
-        persons = context.unit is None and (context.policy.covers or 1) > 1
-        about = self.left_out.scope(facts.get("certain", ()))
-        thinned = f", of {about}" if self.left_out.thinned and about else ""
-        return priced(
-            context,
-            mechanism,
-            context.policy.shifts(self.query),
-            about=f"{self.sentence} {_ROWS}" if persons else self.sentence,
-            scope=f"{bounded}{thinned}" if self._bounds_cut(facts.get("certain", ())) else about,
-            **facts,
-        )
+    def plan(
+        self,
+        context: QueryContext,
+        mechanism: Any,
+        shifts: Mapping[Edge, Iterable[Shift]] | None = None,
+        **facts: Any,
+    ) -> Plan:
+        """What ``mechanism`` costs on each edge: on these counts, or on what moves so far."""
+        certain, told = facts.get("certain", ()), self.sentence
+        scope = self.left_out.scope(certain)
+        if self.words:
+            scope = self.left_out.numbers(certain, self.words)
+        elif self._bounds_cut(certain):
+            most = many(self.query.max_groups or 1, self.noun)
+            thinned = f", of {scope}" if self.left_out.thinned and scope else ""
+            scope = f"the bounded data (at most {most} per unit){thinned}"
+        if not self.words and context.unit is None and (context.policy.covers or 1) > 1:
+            told = f"{told} {_ROWS}"
+        moves = context.policy.shifts(self.query) if shifts is None else shifts
+        return priced(context, mechanism, moves, about=told, scope=scope, **facts)
 
     def prepared(
         self,

@@ -39,7 +39,6 @@ from onesided.session.values._noisy_max import (
     inner,
     plan_of,
     ranked,
-    told,
 )
 from onesided.session.values._value import (
     Missing,
@@ -368,28 +367,21 @@ class Quantile(Grouped):
         plan = plan_of(context, groups, found, shares, self, confidence=sure_of_each, most=most)
         ranks = plan.mechanism.rank_errors(sure_of_each)
 
-        def result(answer: Answer, entry: int | None) -> Release:
-            made = told(answer, found, shares, ranks, enclosed=self.interval)
-            return Release(
-                kind="QuantileEstimates",
-                bound_words=sure.words if self.interval else "",
-                **Shares(keys=groups.keys, confidence=self.confidence, **made).told,
-                **groups.published(context, plan, entry),
-            )
+        given = {"keys": groups.keys, "q": tuple(shares), "confidence": self.confidence}
 
-        return PreparedQuery(
-            detail={
-                **groups.detail,
-                **found.value.detail,
-                "q": list(map(text, shares)),
-                **({} if most is None else {"max_rows": most}),
-            },
-            plan=plan,
-            context=context,
+        def tell(answer: Answer) -> dict[str, Any]:
+            made = Shares.of(answer, found, enclosed=self.interval, rank_error=ranks, **given)
+            return {**made.told, "bound_words": sure.words if self.interval else ""}
+
+        detail = {**groups.detail, **found.value.detail, "q": list(map(text, shares))}
+        return groups.prepared(
+            context,
+            plan,
+            draw=plan.mechanism.release,
+            tell=tell,
+            detail=detail if most is None else {**detail, "max_rows": most},
             columns=groups.columns(context, *found.value.columns),
             look=lambda taken: ranked(taken, groups, found, most),
-            draw=plan.mechanism.release,
-            result=result,
             asserts=asserted(groups, found.value),
         )
 
@@ -421,7 +413,7 @@ class Quantile(Grouped):
         sure = Confidence(self.confidence, self.simultaneous)
         each = sure.of_each(keys.size)
 
-        def result(answer: Answer, entry: int | None) -> Release:
+        def tell(answer: Answer) -> dict[str, Any]:
             made = Cumulated(
                 candidates=points,
                 q=share,
@@ -430,23 +422,22 @@ class Quantile(Grouped):
                 one_each=groups.query.max_groups == 1,
                 truncated=groups.query.truncated or row == "smallest",
             )
-            return Release(
-                kind="QuantileRelease",
-                told=of_groups(keys, {name: np.array(v) for name, v in made.at(share).items()}),
-                bound_words=sure.words,
-                own=made.own,
-                **groups.published(context, plan, entry)
-                | {"cut": f"{said} {groups.cut(())}".strip()},
-            )
+            return {
+                "kind": "QuantileRelease",
+                "told": of_groups(keys, {name: np.array(v) for name, v in made.at(share).items()}),
+                "bound_words": sure.words,
+                "own": made.own,
+                "cut": f"{said} {groups.cut(())}".strip(),
+            }
 
-        return PreparedQuery(
+        return groups.prepared(
+            binned.context,
+            plan,
+            draw=lambda counts, noise: {"runs": mechanism.release(counts, noise=noise)},
+            tell=tell,
             detail={**groups.detail, **binned.detail},
-            plan=plan,
-            context=binned.context,
             columns=binned.columns(groups),
             look=partial(_farthest, groups=groups, row=row) if row else groups.counts,
-            draw=lambda counts, noise: {"runs": mechanism.release(counts, noise=noise)},
-            result=result,
             asserts=all_of(binned.asserts, groups.asserts),
         )
 

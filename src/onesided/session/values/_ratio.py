@@ -28,20 +28,19 @@ from onesided.session._statement import Statement, several
 from onesided.session.several._several import Answers, Several, total_of
 from onesided.session.values._mean import Mean
 from onesided.session.values._moments import Moments
-from onesided.session.values._row_count import RowCount
-from onesided.session.values._sum import Sum
+from onesided.session.values._sum import RowCount, Sum
 from onesided.session.values._value import (
     Floats,
     Value,
     ends_of_rows,
     most_rows,
+    ones,
     rows_of_unit,
     words_of_rows,
 )
 
 _SAID: Final = "A group whose denominator is 0 has no ratio, and its bounds are about none."
 _WHY: Final = "the numerator and what the denominator has beyond it, which a unit moves by one span"
-_ONES: Final = Value(column="", step=exact(1, name="step"), low=0, high=1, missing="drop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +116,7 @@ class Ratio(Several):
         if found is None or context.account.calendar is not None:
             return None
         value, heavy, groups = found
-        weight = replace(_ONES, high=heavy)
+        weight = ones(heavy)
         if heavy * value.high * MOST_ROWS > MAX_COUNT:
             return None
         mean = Mean(
@@ -165,7 +164,7 @@ def _span(context: QueryContext, n: Any, d: Any) -> tuple[Value, int, Groups] | 
     value, rows = above
     most, heavy = (max(1, one or 1) * size.high for size, one in (above, below))
     if above == below:
-        value = _ONES
+        value = ones(1)
     elif isinstance(d, Count):
         value = replace(value, low=0, high=most)
     elif isinstance(d, RowCount) and (isinstance(n, Count) or rows == below[1]):
@@ -196,10 +195,10 @@ def _adds(context: QueryContext, asked: Any) -> tuple[tuple[Value, int | None] |
     if weight is not None or law == "gaussian" or (law == BEST and adds_orders(context)):
         return None, ""
     if isinstance(asked, Count):
-        return (_ONES, None), ""
+        return (ones(1), None), ""
     if isinstance(asked, RowCount):
         most = rows_of_unit(context, asked.max_rows)
-        return (_ONES, most), words_of_rows(context, most)
+        return (ones(1), most), words_of_rows(context, most)
     value, rows = asked.value(context), most_rows(context, asked)
     ends_of_rows(value, rows)
     return (value, rows) if value.low >= 0 else None, asked.words(context, value, rows)

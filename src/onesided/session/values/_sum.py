@@ -1,12 +1,13 @@
-"""What do rows, or the totals of units, add up to, per group?"""
+"""What do rows, or the totals of units, add up to, and how many are there, per group?"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
@@ -22,7 +23,7 @@ from onesided.session._context import QueryContext
 from onesided.session._count import deviation, facts_of, residual_bias
 from onesided.session._gaussian import BEST, Law, by_law, told_squares, with_law
 from onesided.session._groups import Grouped, Groups
-from onesided.session._plan import Plan, PlanOption, priced
+from onesided.session._plan import Plan, PlanOption
 from onesided.session._question import Answer, FormLine, PreparedQuery
 from onesided.session._release import Release, of_groups, sides
 from onesided.session._statement import Nouns
@@ -37,8 +38,10 @@ from onesided.session.values._value import (
     in_units,
     most_rows,
     of_numbers,
+    ones,
     refuse_own_groups,
     require_numbers,
+    rows_of_unit,
     settle_grid,
     value_of,
     words_of,
@@ -317,8 +320,7 @@ class Sum(Valued):
 
     def truth(self, public: QueryContext) -> Floats:
         """The numbers that are asked for, of a public table."""
-        read = np.asarray(self.prepare(public).read(), dtype=np.float64)
-        return read * float(self.value(public).step)
+        return Valued.truth(self, public) * float(self.value(public).step)
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
@@ -379,16 +381,8 @@ class Sum(Valued):
             if isinstance(made, GaussianSums):
                 squares = moved.squares(context.policy, groups, optional=optional)
                 known = told_squares(made, squares)
-            return priced(
-                context,
-                made,
-                shifts,
-                known=known,
-                about=groups.sentence,
-                scope=groups.left_out.numbers(facts["certain"], groups.words),
-                alternatives=lambda: chosen.other(step, facts["certain"]),
-                **facts,
-            )
+            others = partial(chosen.other, step, facts["certain"])
+            return groups.plan(context, made, shifts, known=known, alternatives=others, **facts)
 
         plan = with_law(self.law, plan_of(chosen.mechanism), GaussianSums(1), plan_of, context)
         mechanism = plan.mechanism
@@ -446,6 +440,61 @@ def words_of_totals(context: QueryContext, value: Value) -> str:
         f"{value.around_zero.sentence} What the rows of each {context.each} in a group add up to "
         f"is clipped to {value.ends}."
     )
+
+
+# Rows are sums of ones.
+
+
+@dataclass(frozen=True, slots=True)
+class RowCount(Grouped):
+    """How many rows are there, per group? Each unit adds its rows there, ``max_rows`` at most.
+
+    It is the sum of ones: a move that takes a unit out of a group lowers it by ``max_rows`` at
+    most, and dropping some of a unit's rows never raises it. Certain bounds are about the rows as
+    cut. Where each row is a unit of its own, ask :class:`onesided.session.Count`.
+    max_rows: the most rows of one unit that count in a group, public; any further ones are left
+        out. None: that of the session's schema.
+    confidence, simultaneous, law: as in :class:`onesided.session.Sum`. others: True adds one group
+    for all keys that are not listed. The other arguments are those of
+    :class:`onesided.session.Grouped`. Errors: ParameterError.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 1, 1, 2], "place": ["a", "a", "a", "a"]})
+    >>> policy = od.policy.presence(max_groups=1)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+    >>> session.row_count(by="place", keys=["a"], max_rows=2, epsilon=90).estimate.tolist()
+    [3.0]
+    """
+
+    max_rows: int | None = field(default=None, kw_only=True)
+    confidence: Number = field(default=CONFIDENCE, kw_only=True)
+    simultaneous: bool = field(default=False, kw_only=True)
+    others: bool = field(default=False, kw_only=True)
+    law: Law = field(default=BEST, kw_only=True)
+
+    work: ClassVar = 2  # as many counts may take
+    later: ClassVar = ("law",)
+
+    def measure(self, nouns: Nouns) -> str:
+        """What the numbers are."""
+        return f"Number of rows of {nouns.units}"
+
+    def ways(self, context: QueryContext) -> Iterator[Way]:
+        """The rows, and the same with other noise; for plans."""
+        yield from by_law(Way("Sums", self, closed=True, certain=True), "GaussianSums", context)
+
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
+        """Check and price the question. Looks at no row."""
+        if context.unit is None:
+            raise ParameterError(
+                "Each row is a unit of its own here, so it counts once.",
+                hint="Ask count(...), without max_rows.",
+            )
+        most = rows_of_unit(context, self.max_rows)
+        given = {n.name: getattr(self, n.name) for n in fields(self) if n.name != "max_rows"}
+        detail, words = {"max_rows": str(most)}, words_of_rows(context, most)
+        asked = Sum("", bounds=(0, most), **given)
+        return asked.prepared(context, ones(most), detail=detail, words=words)
 
 
 # Which noise a sum gets: slopes on the sides it needs, or stairs where one side is enough.

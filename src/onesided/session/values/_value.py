@@ -45,7 +45,10 @@ _HALF: Final = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """How one number per row becomes a whole number of steps, by itself. low, high: in steps."""
+    """How one number per row becomes a whole number of steps, by itself. low, high: in steps.
+
+    column: where the numbers are; "" where a row counts as 1, whatever it holds.
+    """
 
     column: str
     step: Fraction
@@ -82,10 +85,12 @@ class Value:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it looks at."""
-        return (self.column,)
+        return (self.column,) if self.column else ()
 
     def in_steps(self, rows: Lazy, column: str, dtype: nw.dtypes.DType) -> Lazy:
         """The rows with a column of steps. column: what it is called in them. Secret."""
+        if not self.column:
+            return rows.with_columns(nw.lit(1).cast(nw.Int64()).alias(VALUE))
         given = nw.col(column)
         if self.missing == "drop":
             rows = rows.filter(~given.is_null())
@@ -98,10 +103,15 @@ class Value:
         if dtype.is_integer() and not is_wide(dtype) and self.step.denominator == 1:
             whole = given.cast(nw.Int64())
             steps = whole if self.step == 1 else _nearest(whole, self.step)
-            return _clipped(steps, self.low, self.high)
+            return clipped(steps, self.low, self.high)
         low, high = float(self.low * self.step), float(self.high * self.step)
-        inside = _clipped(given.cast(nw.Float64()), low, high)
+        inside = clipped(given.cast(nw.Float64()), low, high)
         return _nearest(inside, self.step)
+
+
+def ones(most: int) -> Value:
+    """Rows as ones, of which a unit adds up to ``most`` in a group."""
+    return Value(column="", step=Fraction(1), low=0, high=most, missing="drop")
 
 
 def refuse_own_groups(question: Any) -> None:
@@ -217,7 +227,8 @@ def _ends(bounds: Any) -> tuple[Fraction, Fraction]:
     return low, high
 
 
-def _clipped(given: nw.Expr, low: float, high: float) -> nw.Expr:
+def clipped(given: nw.Expr, low: float, high: float) -> nw.Expr:
+    """Values, those beyond the ends as these."""
     return (
         nw.when(given < low)
         .then(nw.lit(low))
@@ -359,14 +370,3 @@ def open_ended(steps: Interval) -> Interval:
 def share_of(counted: Any, *, least: bool) -> Any:
     """What a variance that divides by n is multiplied with to divide by n - 1."""
     return 1 + 1 / (np.maximum(counted, 2) - 1) if least else 1
-
-
-def roomy(square: int) -> int:
-    """The greatest square of a value. Errors: ParameterError if sums of it cannot be held."""
-    if square > MAX_COUNT // 2**10:
-        raise ParameterError(
-            f"The squares of values within these bounds go up to {square:,} steps.",
-            hint="Use a coarser step for a variance.",
-            square=square,
-        )
-    return square

@@ -56,13 +56,13 @@ from onesided.session._statement import Nouns
 from onesided.session._ways import Way
 from onesided.session.values._moments import asserted as valued
 from onesided.session.values._moments import moments
-from onesided.session.values._row_count import ones
 from onesided.session.values._sum import Sum
 from onesided.session.values._value import (
     Missing,
     Of,
     Value,
     most_rows,
+    ones,
     rows_of_unit,
     words_of_rows,
 )
