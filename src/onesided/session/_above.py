@@ -189,8 +189,12 @@ class Above(Grouped):
             asked = counts if compounds is None else compounds.largest(counts, least=self.below)
             return mechanism.release(asked, noise=noise)._asdict()
 
-        told_of = partial(_told, keys=keys, mechanism=mechanism, adaptive=self.adaptive)
-        return groups.prepared(context, plan, draw=draw, tell=told_of)
+        return groups.prepared(
+            context,
+            plan,
+            draw=draw,
+            tell=partial(_told, keys=keys, mechanism=mechanism, adaptive=self.adaptive),
+        )
 
     def _likely(
         self,

@@ -346,11 +346,9 @@ def opened(
     if policy.view is not None:
         require_view(policy.view, table, marks)
     schema = Schema() if declared is None else declared
-    files = table.engine.files
-    facts = (
-        {}
-        if files is None
-        else {
+    files, facts, known = (table.engine.files if marks is None else None), {}, False
+    if files is not None:
+        facts = {
             "checked": ["readable", "required", "unit", *(["groups"] if policy.view else [])],
             "version": [_CHECKS, version("onesided")],
             "schema": None if declared is None else declared.identity,
@@ -359,8 +357,7 @@ def opened(
             "columns": {name: str(dtype) for name, dtype in table.engine.types.items()},
             "refused": dict(table.engine.refused),
         }
-    )
-    known = files is not None and marks is None and files.knows(facts)
+        known = files.knows(facts)
     if not known:
         require_fit(table, schema, unit)
     if unit is not None and schema.missing_unit == "drop":
@@ -371,7 +368,7 @@ def opened(
             rows = held.enter_context(table.take(list(dict.fromkeys(wanted))))
             other = None if marks is None else held.enter_context(marks.take([policy.view.over]))
             require_households(policy.view, rows, other, unit)
-    if files is not None and marks is None and not known:
+    if files is not None and not known:
         files.learn(facts)
     return table, marks
 

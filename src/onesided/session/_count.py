@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Final, TypeAlias
@@ -37,9 +37,6 @@ from onesided.session._statement import Nouns
 from onesided.session._ways import MOST_CELLS, Floats, Way, drawn_at_once, moves_of, why_at_once
 from onesided.session.workloads._linear import LinearQuery
 
-_OF_SUMS: Final = {
-    *(one.name for one in fields(Grouped)), "confidence", "simultaneous", "others", "law",
-}  # fmt: skip
 _OF_TREES: Final = ("by", "keys", "epsilon", "where", "unknown")
 
 
@@ -99,7 +96,8 @@ class Count(Grouped):
                 hint="Give weight= and weight_bounds=(lowest, highest), from public knowledge; "
                 "what a correction takes out of counts, sums have taken out.",
             )
-        kept = {one.name: getattr(self, one.name) for one in fields(self) if one.name in _OF_SUMS}
+        names = ("confidence", "simultaneous", "others", "law")
+        kept = self.shared(**{name: getattr(self, name) for name in names})
         asked = Sum(
             self.weight, bounds=self.weight_bounds, step=self.weight_step, missing="drop", **kept
         )

@@ -305,13 +305,17 @@ class Groups:
             usual = {"kind": "Estimates", **self.published(context, plan, entry)}
             return Release(**{**usual, **tell(answer)})
 
-        counts = {
-            "detail": self.detail,
-            "columns": self.columns(context),
-            "look": self.counts,
-            "asserts": self.asserts,
-        }
-        return PreparedQuery(plan=plan, context=context, draw=draw, result=result, **counts | own)
+        steps = PreparedQuery(
+            detail=self.detail,
+            plan=plan,
+            context=context,
+            columns=self.columns(context),
+            look=self.counts,
+            draw=draw,
+            result=result,
+            asserts=self.asserts,
+        )
+        return replace(steps, **own)
 
     def cut(self, certain: Sequence[str]) -> str:
         """What is said first: which rows may be missing, and whether units may be cut down.

@@ -424,8 +424,8 @@ class Mean(Valued):
             detail, columns = detail | {"weight": weight.detail}, (*columns, *weight.columns)
         groups = replace(self.groups(context), words=words)
         plan = self.priced(context, groups, value, most or 1, weight)
-        how: dict[str, Any] = {"own_mean": True, "max_rows": most, "squares": self.squared}
-        read = partial(moments, **how) if weight is None else partial(weighted, weight=weight)
+        given: dict[str, Any] = {"value": value, "centre": plan.mechanism.centre}
+        rows = {**given, "own_mean": True, "max_rows": most, "squares": self.squared}
         return self.steps(
             context,
             groups,
@@ -433,7 +433,9 @@ class Mean(Valued):
             plan,
             detail=groups.detail | detail,
             columns=groups.columns(context, *columns),
-            look=partial(read, groups=groups, value=value, centre=plan.mechanism.centre),
+            look=partial(moments, groups=groups, **rows)
+            if weight is None
+            else partial(weighted, groups=groups, weight=weight, **given),
             asserts=asserted(groups, value),
         )
 

@@ -75,7 +75,9 @@ class Shares:
     bounds: tuple[Floats, Floats] | None = None
 
     @classmethod
-    def of(cls, answer: Answer, found: Candidates, *, enclosed: bool, **given: Any) -> Shares:
+    def from_answer(
+        cls, answer: Answer, found: Candidates, *, enclosed: bool, **given: Any
+    ) -> Shares:
         """Of an answer: estimates that rise with the shares.
 
         enclosed: whether it is of :class:`EnclosedQuantiles`. given: all that no answer says.

@@ -291,18 +291,16 @@ class Quantile(Grouped):
     def ways(self, context: QueryContext) -> Iterator[Way]:
         """Near in rank, by counting, and by ranges from the lowest candidate; for plans."""
         own = "cumulative" if self.chosen_method == "cumulative" else "noisy maximum"
-        ways = [*self._by_counting(context)]
-        if not {0, 1} & set(self.shares):
-            near = Way(
-                "noisy maximum",
-                replace(self, method="noisy_max"),
-                "the candidate that is nearest in rank, with noise on the ranks",
-                told=lambda release: release.estimates.T.reshape(-1),
-            )
-            ways.insert(0, near)
-        first = [way for way in ways if own in way.name]
-        yield from (replace(way, question=self, note="", certain=True) for way in first)
-        yield from (way for way in ways if own not in way.name)
+        near = Way(
+            "noisy maximum",
+            replace(self, method="noisy_max"),
+            "the candidate that is nearest in rank, with noise on the ranks",
+            told=lambda release: release.estimates.T.reshape(-1),
+        )
+        ways = [*([] if {0, 1} & set(self.shares) else [near]), *self._by_counting(context)]
+        for way in sorted(ways, key=lambda one: own not in one.name):
+            mine = own in way.name
+            yield replace(way, question=self, note="", certain=True) if mine else way
 
     def truth(self, public: QueryContext) -> Floats:
         """Per share and group, the first candidate with so much at or below it."""
@@ -370,7 +368,9 @@ class Quantile(Grouped):
         given = {"keys": groups.keys, "q": tuple(shares), "confidence": self.confidence}
 
         def tell(answer: Answer) -> dict[str, Any]:
-            made = Shares.of(answer, found, enclosed=self.interval, rank_error=ranks, **given)
+            made = Shares.from_answer(
+                answer, found, enclosed=self.interval, rank_error=ranks, **given
+            )
             return {**made.told, "bound_words": sure.words if self.interval else ""}
 
         detail = {**groups.detail, **found.value.detail, "q": list(map(text, shares))}

@@ -109,15 +109,11 @@ class Ratio(Several):
         y and a value x / y from 0 to k. Sums that could be cut at 2^62 are no such pair.
         """
         n, d = self.questions
-        shares = (self.weights, self.guesses) == (None, None)
-        found = (
-            _span(context, n, d) if self.joint and shares and any(denominator.values()) else None
-        )
-        if found is None or context.account.calendar is not None:
+        apart = (self.weights, self.guesses) != (None, None) or not any(denominator.values())
+        if apart or not self.joint or context.account.calendar is not None:
             return None
-        value, heavy, groups = found
-        weight = ones(heavy)
-        if heavy * value.high * MOST_ROWS > MAX_COUNT:
+        value, heavy, groups = _span(context, n, d) or (ones(1), 0, None)
+        if groups is None or heavy * value.high * MOST_ROWS > MAX_COUNT:
             return None
         mean = Mean(
             "",
@@ -128,7 +124,7 @@ class Ratio(Several):
             simultaneous=self.simultaneous,
         )
         try:
-            plan = mean.priced(context, groups, value, 1, weight)
+            plan = mean.priced(context, groups, value, 1, ones(heavy))
         except (ParameterError, UnprotectableError):  # values move as no span does; out of range
             return None
         parts = [one.prepare(context) for one in (n, d)]

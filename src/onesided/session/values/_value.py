@@ -124,16 +124,6 @@ def refuse_own_groups(question: Any) -> None:
         )
 
 
-def require_missing(missing: object) -> None:
-    """Refuse what says nothing of rows without a value. Errors: ParameterError."""
-    if missing not in get_args(Missing):
-        raise ParameterError(
-            f"missing={missing!r} is unknown.",
-            hint='Use "refuse", or "drop" to leave rows without a value out.',
-            value=missing,
-        )
-
-
 def no_value(number: int, column: str) -> DataError:
     """What is said of data with rows that are to have a value and have none."""
     return DataError(
@@ -182,7 +172,7 @@ def value_of(
 ) -> Value:
     """Check the column, its bounds and its grid. Errors: ParameterError, DataError."""
     require_numbers(column, schema)
-    require_missing(missing)
+    one_of(missing, name="missing", words=get_args(Missing))
     grid = positive(step, name="step")
     if not 1 / _FARTHEST <= grid <= _FARTHEST:
         raise ParameterError(
