@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
+from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, get_args
 
 import narwhals as nw
@@ -543,12 +544,13 @@ def left_out(
     where: object,
     unknown: Unknown,
     *,
-    values: Sequence[str] = (),
-    missing: str = "refuse",
+    numbers: Mapping[str, str] = MappingProxyType({}),
+    counted: Collection[str] | None = None,
+    rises: bool = True,
 ) -> LeftOut:
     """What is not known of rows, from what the schema requires. Errors: as counted_where.
 
-    values: columns of numbers, and what becomes of rows that are missing one.
+    numbers: columns of them, with what becomes of rows that are missing one. counted: the kinds.
     """
     require_unknown(unknown)
     chosen, filled = condition(where), context.filled
@@ -556,18 +558,22 @@ def left_out(
     passes = chosen is not None and chosen.readable().passes_over(filled)
     named = dict.fromkeys(context.binned.get(name, name) for name in by)
     used = () if chosen is None else chosen.readable().columns
+    gained, lost = _unsure_kinds(context, counted)
     return LeftOut(
         keys=tuple(n for n in named if n is not None and n not in filled),
-        values=tuple(n for n in values if missing == "drop" and n not in filled),
-        thinned=bool(context.thinned((*by, *values, *used))),
+        values=tuple(n for n, missing in numbers.items() if missing == "drop" and n not in filled),
+        thinned=bool(context.thinned((*by, *numbers, *used))),
         where=chosen.text if chosen is not None and unsure else "",
         possible=unknown == "possible" and unsure,
         passes=passes,
+        gained=gained,
+        lost=lost,
+        rises=rises,
         units=context.nouns[1],
     )
 
 
-def unsure_kinds(context: QueryContext, counted: Collection[str] | None) -> tuple[bool, bool]:
+def _unsure_kinds(context: QueryContext, counted: Collection[str] | None) -> tuple[bool, bool]:
     """Whether units may be counted whose kind is unknown, and whether such may be left out.
 
     Where a rule is unknown for some row, the unit is taken to be of the rule's kind.

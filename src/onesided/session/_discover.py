@@ -19,14 +19,7 @@ from onesided.mechanism import UnknownKeys
 from onesided.mechanism.kit import open_kinds
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount
-from onesided.session._context import (
-    LeftOut,
-    QueryContext,
-    Taken,
-    counted_where,
-    left_out,
-    unsure_kinds,
-)
+from onesided.session._context import LeftOut, QueryContext, Taken, counted_where, left_out
 from onesided.session._count import with_delta
 from onesided.session._fields import Condition, Counted, IfUnknown
 from onesided.session._groups import group_count, kinds_of, names_of, refuse_clashes
@@ -187,9 +180,8 @@ def search(
     where, delta = question.where, question.delta
     chosen = counted_where(where, question.unknown)
     query = counted_query(question, context, by, delta)
-    gained, lost = unsure_kinds(context, query.counted)
-    missing = left_out(context, by, where, question.unknown)
-    missing = replace(missing, rises=rises, gained=gained, lost=lost and delta is not None)
+    missing = left_out(context, by, where, question.unknown, counted=query.counted, rises=rises)
+    missing = replace(missing, lost=missing.lost and delta is not None)
     names, codes = list(types), KeyCodes.of(types, context.table.engine)
     mechanism = UnknownKeys.for_policy(
         context.policy,

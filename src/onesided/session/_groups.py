@@ -16,15 +16,7 @@ from onesided.engine.kit import Lazy, check_types
 from onesided.errors import ContributionError, KeysError, ParameterError
 from onesided.noise import IntArray, Noise
 from onesided.policy import Cells, Edge, GroupCount, Policy, Predicate, Shift
-from onesided.session._context import (
-    NOTHING,
-    LeftOut,
-    QueryContext,
-    Taken,
-    counted_where,
-    left_out,
-    unsure_kinds,
-)
+from onesided.session._context import NOTHING, LeftOut, QueryContext, Taken, counted_where, left_out
 from onesided.session._fields import Condition, Counted, IfUnknown, Keys
 from onesided.session._plan import Plan, priced
 from onesided.session._question import Answer, Check, PreparedQuery
@@ -102,8 +94,10 @@ class Grouped:
         kept = {one.name: getattr(self, one.name) for one in fields(Grouped)}
         return {**kept, "id": None, "again": False, "title": "", **more}
 
-    def _left_out(self, context: QueryContext, by: tuple[str, ...]) -> LeftOut:
-        return left_out(context, by, self.where, self.unknown)
+    @property
+    def numbers(self) -> Mapping[str, str]:
+        """The columns of numbers, with what becomes of rows that are missing one."""
+        return {}
 
     def groups(self, context: QueryContext) -> Groups:
         """The public half of the question, checked."""
@@ -116,7 +110,6 @@ class Grouped:
         keys = context.keys(self.keys, by)
         check_types(keys, context.schema)
         query, excess = group_count(self, context, by, self.on_excess)
-        gained, lost = unsure_kinds(context, query.counted)
         return Groups(
             unit=context.unit_name,
             by=by,
@@ -125,8 +118,14 @@ class Grouped:
             excess=excess,
             where=counted_where(self.where, self.unknown),
             noun=context.noun_of(by),
-            left_out=replace(
-                self._left_out(context, by), rises=self.only_rises, gained=gained, lost=lost
+            left_out=left_out(
+                context,
+                by,
+                self.where,
+                self.unknown,
+                numbers=self.numbers,
+                counted=query.counted,
+                rises=self.only_rises,
             ),
         )
 

@@ -32,7 +32,7 @@ from onesided.mechanism import GaussianSums, Interval, Sums
 from onesided.mechanism.kit import Chosen, shared
 from onesided.noise import Noise
 from onesided.policy import Edge, Shift
-from onesided.session._context import LeftOut, QueryContext, left_out
+from onesided.session._context import QueryContext
 from onesided.session._count import Count, certain_sides
 from onesided.session._gaussian import BEST, WHY, Law, by_law, told_squares, with_law
 from onesided.session._groups import Groups
@@ -362,11 +362,11 @@ class Mean(Valued):
             )
         return found
 
-    def _left_out(self, context: QueryContext, by: tuple[str, ...]) -> LeftOut:
-        found = Valued._left_out(self, context, by)  # noqa: SLF001 - its own
-        named = () if self.weight is None else (self.weight,)
-        more = left_out(context, by, self.where, self.unknown, values=named, missing="drop")
-        return replace(found, values=(*found.values, *more.values), thinned=more.thinned)
+    @property
+    def numbers(self) -> Mapping[str, str]:
+        """The column and that of weights, and what becomes of rows that are missing a value."""
+        weight = {} if self.weight is None else {self.weight: "drop"}
+        return {self.column: self.missing, **weight}
 
     def optional(self, groups: Groups) -> bool:
         """A unit without a weight adds nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
@@ -44,7 +44,6 @@ from onesided.session.values._value import (
     Missing,
     Of,
     most_rows,
-    of_numbers,
     refuse_own_groups,
     require_numbers,
     settle_grid,
@@ -237,7 +236,10 @@ class Quantile(Grouped):
             return None
         return replace(self, of="units", max_rows=None, interpolate=None)
 
-    _left_out = of_numbers
+    @property
+    def numbers(self) -> Mapping[str, str]:
+        """The column, and what becomes of rows that are missing a value."""
+        return {self.column: self.missing}
 
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""

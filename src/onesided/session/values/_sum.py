@@ -37,7 +37,6 @@ from onesided.session.values._value import (
     ends_of_rows,
     in_units,
     most_rows,
-    of_numbers,
     ones,
     refuse_own_groups,
     require_numbers,
@@ -161,7 +160,10 @@ class Valued(Grouped):
             told=lambda release: np.array([told(values, estimates(release))]),
         )
 
-    _left_out = of_numbers
+    @property
+    def numbers(self) -> Mapping[str, str]:
+        """The column, and what becomes of rows that are missing a value."""
+        return {self.column: self.missing}
 
     @property
     def sure(self) -> Confidence:

@@ -27,7 +27,7 @@ from onesided.engine.kit import Lazy, is_wide
 from onesided.errors import DataError, ParameterError
 from onesided.fields import one_of, settle
 from onesided.mechanism import Interval
-from onesided.session._context import LeftOut, QueryContext, left_out
+from onesided.session._context import QueryContext
 from onesided.session._groups import names_of
 
 Floats = NDArray[np.float64]
@@ -133,12 +133,6 @@ def no_value(number: int, column: str) -> DataError:
         rows=number,
         column=column,
     )
-
-
-def of_numbers(question: Any, context: QueryContext, by: tuple[str, ...]) -> LeftOut:
-    """What is not known of the rows of a question about a column of numbers."""
-    numbers, missing, where = (question.column,), question.missing, question.where
-    return left_out(context, by, where, question.unknown, values=numbers, missing=missing)
 
 
 def settle_grid(question: Any, *names: str) -> None:
