@@ -397,13 +397,7 @@ class Sum(Valued):
         def tell(answer: Answer) -> dict[str, Any]:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
             drawn = mechanism if gaussian else chosen.of(answer)
-            interval, centred = drawn.interval(noisy, confidence=share), drawn.centred(noisy)
-            if value.low >= 0:
-                interval, centred = interval.at_least(0), np.maximum(centred, 0)
-            lower, upper = in_units(interval, value.step)
-            estimate = np.asarray(centred * step, dtype=np.float64)
-            told = {"estimate": estimate, **sides(interval), "lower": lower, "upper": upper}
-            return self.estimated(groups, mechanism, told)
+            return self.estimated(groups, mechanism, _numbers(drawn, noisy, value, share))
 
         return groups.prepared(
             context,
@@ -426,6 +420,16 @@ class Sum(Valued):
         """Per edge, how far the sums move, in steps."""
         moved = _moved(value, most, own_mean=False)
         return moved.along(context.policy, groups, optional=self.optional(groups))
+
+
+def _numbers(drawn: Any, noisy: IntArray, value: Value, share: Fraction) -> dict[str, Any]:
+    """Estimates and bounds in the column's unit, and whether each bound is certain."""
+    interval, centred = drawn.interval(noisy, confidence=share), drawn.centred(noisy)
+    if value.low >= 0:
+        interval, centred = interval.at_least(0), np.maximum(centred, 0)
+    lower, upper = in_units(interval, value.step)
+    estimate = np.asarray(centred * float(value.step), dtype=np.float64)
+    return {"estimate": estimate, **sides(interval), "lower": lower, "upper": upper}
 
 
 def _moved(value: Value, most: int | None, *, own_mean: bool) -> Moved:
