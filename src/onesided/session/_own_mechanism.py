@@ -75,6 +75,11 @@ class OwnMechanism(Grouped):
         """A float names a place on the grid at its decimal value: 0.1 is a tenth."""
         settle_grid(self, "bounds", "step")
 
+    @property
+    def numbers(self) -> Mapping[str, str]:
+        """The column, if there is one, and what becomes of rows that are missing a value."""
+        return {} if self.column is None else {self.column: self.missing}
+
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
         of = f"sum of {nouns.column(self.column)}, over" if self.statistic == "sum" else "number of"
