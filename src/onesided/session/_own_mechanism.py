@@ -98,23 +98,22 @@ class OwnMechanism(Grouped):
         def draw(numbers: IntArray, noise: Noise | None) -> Answer:
             return {"values": self._answer(numbers, noise)}
 
-        def result(answer: Answer, entry: int | None) -> Release:
+        def tell(answer: Answer) -> dict[str, Any]:
             values = given.in_units(np.asarray(answer["values"]))
-            return Release(
-                kind="OwnRelease",
-                told=of_groups(groups.keys, {"estimate": values}),
-                own={"values": values, "assurance": assurance},
-                **groups.published(context, plan, entry),
-            )
+            return {
+                "kind": "OwnRelease",
+                "told": of_groups(groups.keys, {"estimate": values}),
+                "own": {"values": values, "assurance": assurance},
+            }
 
-        return PreparedQuery(
+        return groups.prepared(
+            context,
+            plan,
+            draw=draw,
+            tell=tell,
             detail={**groups.detail, **given.detail},
-            plan=plan,
-            context=context,
             columns=given.columns,
             look=given.look,
-            draw=draw,
-            result=result,
             noise=source_of(self.mechanism),
             asserts=given.asserts,
         )
