@@ -520,20 +520,15 @@ def respelled(said: str, where: str, text: str) -> str:
 _NAMES: Final = re.compile(r"'[^']*'(?: or '[^']*')+")
 
 
-def require_unknown(given: object) -> None:
-    """Refuse what is no reading of unknown. Errors: ParameterError."""
-    if given not in get_args(Unknown):
-        raise ParameterError(
-            f"unknown={given!r} is no way to read a condition that is unknown.",
-            hint='Write "possible" to count such rows, so that certain upper bounds are about the '
-            'truth, or "recorded" to leave them out, so that certain lower bounds are.',
-            value=given,
-        )
-
-
 def counted_where(where: object, unknown: Unknown) -> Predicate | None:
     """The condition of the rows that are counted. Errors: ParameterError; ConditionError."""
-    require_unknown(unknown)
+    if unknown not in get_args(Unknown):
+        raise ParameterError(
+            f"unknown={unknown!r} is no way to read a condition that is unknown.",
+            hint='Write "possible" to count such rows, so that certain upper bounds are about the '
+            'truth, or "recorded" to leave them out, so that certain lower bounds are.',
+            value=unknown,
+        )
     chosen = condition(where)
     return chosen if chosen is None or unknown == "recorded" else chosen.or_unknown()
 
@@ -548,11 +543,10 @@ def left_out(
     counted: Collection[str] | None = None,
     rises: bool = True,
 ) -> LeftOut:
-    """What is not known of rows, from what the schema requires. Errors: as counted_where.
+    """What is not known of rows, from what the schema requires. Errors: ConditionError.
 
     numbers: columns of them, with what becomes of rows that are missing one. counted: the kinds.
     """
-    require_unknown(unknown)
     chosen, filled = condition(where), context.filled
     unsure = chosen is not None and chosen.readable().may_be_unknown(filled)
     passes = chosen is not None and chosen.readable().passes_over(filled)

@@ -209,15 +209,13 @@ class Groups:
     def inside(self, taken: Taken) -> tuple[Taken, Groups]:
         """The same in the names of a snapshot; with a group for keys not listed, by number."""
         by = taken.at(self.by)
-        found = replace(self, by=by, keys=replace(self.keys, names=by))
-        return found.collapsed(taken) if self.others else (taken, found)
-
-    def collapsed(self, taken: Taken) -> tuple[Taken, Groups]:
-        """The same over one column of numbers, the last of them for keys not listed."""
-        size = self.keys.size + 1
-        made = replace(taken, table=taken.table.numbered(self.keys, _GROUP))
-        keys = PublicKeys((_GROUP,), (np.arange(size),), size)
-        return made, replace(self, by=(_GROUP,), keys=keys, others=False)
+        keys = replace(self.keys, names=by)
+        if not self.others:
+            return taken, replace(self, by=by, keys=keys)
+        taken = replace(taken, table=taken.table.numbered(keys, _GROUP))
+        size = keys.size + 1
+        numbers = PublicKeys((_GROUP,), (np.arange(size),), size)
+        return taken, replace(self, by=(_GROUP,), keys=numbers, others=False)
 
     @property
     def detail(self) -> dict[str, object]:

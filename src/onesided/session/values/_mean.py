@@ -28,6 +28,7 @@ from onesided._numbers import (
 )
 from onesided.accounting import steps_note
 from onesided.errors import ParameterError
+from onesided.fields import is_bool, one_of
 from onesided.mechanism import GaussianSums, Interval, Sums
 from onesided.mechanism.kit import Chosen, shared
 from onesided.noise import Noise
@@ -714,11 +715,8 @@ class Variance(Mean):
 
     def prepare(self, context: QueryContext) -> PreparedQuery[Moments, Release]:
         """Check and price the question. Looks at no row."""
-        if self.divisor not in ("n", "n - 1") or not isinstance(self.root, bool):
-            raise ParameterError(
-                f"divisor={self.divisor!r}, root={self.root!r} is unknown.",
-                hint='Use divisor="n" or "n - 1", and root=True for the standard deviation.',
-            )
+        one_of(self.divisor, name="divisor", words=("n", "n - 1"))
+        is_bool(self.root, name="root")
         return Mean.prepare(self, context)
 
     def _forms(self, value: Value, *, public: bool, heavy: int) -> Iterator[Form]:

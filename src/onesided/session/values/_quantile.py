@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import Number, exact, text
+from onesided._numbers import Number, exact, probability, text
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
 from onesided.fields import one_of
@@ -99,7 +99,7 @@ class Cumulated:
         enclose the true quantile with ``confidence``: a value lies above the candidate before its
         own. They are -inf below all candidates, inf above.
         """
-        share = share_of(q)
+        share = _share(q)
         ends = np.array([-np.inf, *(float(one) for one in self.candidates), np.inf])
         rough = _first(self.estimates, np.maximum(_part(share, self.estimates[:, -1:]), 0.5))
         least = np.maximum(_part(share, self.below.lower[:, -1:]), 1)
@@ -149,6 +149,8 @@ class Cumulated:
         return np.nextafter(np.clip(share, 0, 1), 0) * (share > 0)
 
 
+# A share between 0 and 1, ends included; or a ParameterError.
+_share: Final = partial(probability, name="q", hint="1/2 is the median.")
 _NAMED: Final = {"0": "Minimum", "1/2": "Median", "1": "Maximum"}
 
 
@@ -272,10 +274,10 @@ class Quantile(Grouped):
     def shares(self) -> tuple[Fraction, ...]:
         """The shares asked for, one or several, exact. Errors: ParameterError."""
         if not isinstance(self.q, list | tuple | np.ndarray):
-            return (share_of(self.q),)  # type: ignore[arg-type] # it refuses all else
+            return (_share(self.q),)
         if not len(self.q):
             raise ParameterError("Which quantile? q is empty.", hint="1/2 is the median.")
-        return tuple(map(share_of, self.q))
+        return tuple(map(_share, self.q))
 
     @property
     def chosen_method(self) -> QuantileMethod:
@@ -515,16 +517,6 @@ def _farthest(taken: Taken, groups: Groups, row: str) -> IntArray:
     rows = rows.filter(run >= 0).group_by(*kept).agg(run.max() if row == "largest" else run.min())
     cut = groups.query.max_groups if groups.excess == "truncate" else None
     return taken.table.counts(rows, groups.keys, unit=taken.unit, most=cut)
-
-
-def share_of(q: Number) -> Fraction:
-    """A share between 0 and 1, ends included. Errors: ParameterError."""
-    share = exact(q, name="q")
-    if not 0 <= share <= 1:
-        raise ParameterError(
-            f"q must lie between 0 and 1, got {q!r}.", hint="1/2 is the median.", value=q
-        )
-    return share
 
 
 def _part(share: Fraction, numbers: NDArray[Any]) -> Floats:
