@@ -207,18 +207,11 @@ def search(
         return {"found": kept}
 
     def result(answer: Answer, entry: int | None) -> Release:
-        found: Found = answer["found"]
-        lower = np.asarray(found[LOWER], dtype=np.int64)
-        keys = {name: column for name, column in found.items() if name != LOWER}
-        sure = np.full(lower.size, fill_value=True)
-        # The bounds plus the noise's median; too small for groups just above the edge.
-        numbers = {"estimate": lower + mechanism.median, LOWER: lower, "lower_certain": sure}
-        if "upper" in plan.certain and mechanism.width is not None:
-            numbers |= {"upper": lower + mechanism.width, "upper_certain": sure}
+        told = _bounded(answer["found"], mechanism, plan.certain)
         return Release(
             kind="KeysRelease",
-            told=RoleTable.of({**keys, **numbers}, roles=dict.fromkeys(keys, "key")),
-            summary=f"{many(lower.size, 'group')} found by their noisy counts.",
+            told=told,
+            summary=f"{many(len(told), 'group')} found by their noisy counts.",
             own={"mechanism": mechanism},
             guarantee=plan.guarantee,
             entry=entry,
@@ -242,6 +235,18 @@ def search(
         draw=draw,
         result=result,
     )
+
+
+def _bounded(found: Found, mechanism: UnknownKeys, certain: tuple[str, ...]) -> RoleTable:
+    """The keys that were found, with what is known of how many units they have."""
+    lower = np.asarray(found[LOWER], dtype=np.int64)
+    keys = {name: column for name, column in found.items() if name != LOWER}
+    sure = np.full(lower.size, fill_value=True)
+    # The bounds plus the noise's median; too small for groups just above the edge.
+    numbers = {"estimate": lower + mechanism.median, LOWER: lower, "lower_certain": sure}
+    if "upper" in certain and mechanism.width is not None:
+        numbers |= {"upper": lower + mechanism.width, "upper_certain": sure}
+    return RoleTable.of({**keys, **numbers}, roles=dict.fromkeys(keys, "key"))
 
 
 def counted_query(

@@ -32,11 +32,10 @@ from onesided.session.values._sum import RowCount, Sum
 from onesided.session.values._value import (
     Floats,
     Value,
+    counted_rows,
     ends_of_rows,
     most_rows,
     ones,
-    rows_of_unit,
-    words_of_rows,
 )
 
 _SAID: Final = "A group whose denominator is 0 has no ratio, and its bounds are about none."
@@ -193,11 +192,11 @@ def _adds(context: QueryContext, asked: Any) -> tuple[tuple[Value, int | None] |
     if isinstance(asked, Count):
         return (ones(1), None), ""
     if isinstance(asked, RowCount):
-        most = rows_of_unit(context, asked.max_rows)
-        return (ones(1), most), words_of_rows(context, most)
-    value, rows = asked.value(context), most_rows(context, asked)
-    ends_of_rows(value, rows)
-    return (value, rows) if value.low >= 0 else None, asked.words(context, value, rows)
+        rows, words = counted_rows(context, asked.max_rows)
+        return (ones(1), rows.high), words
+    value, most = asked.value(context), most_rows(context, asked)
+    ends_of_rows(value, most)
+    return (value, most) if value.low >= 0 else None, asked.words(context, value, most)
 
 
 def _among(n: Any, d: Any) -> bool:

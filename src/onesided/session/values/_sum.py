@@ -34,13 +34,12 @@ from onesided.session.values._value import (
     Missing,
     Of,
     Value,
+    counted_rows,
     ends_of_rows,
     in_units,
     most_rows,
-    ones,
     refuse_own_groups,
     require_numbers,
-    rows_of_unit,
     settle_grid,
     value_of,
     words_of,
@@ -496,11 +495,10 @@ class RowCount(Grouped):
                 "Each row is a unit of its own here, so it counts once.",
                 hint="Ask count(...), without max_rows.",
             )
-        most = rows_of_unit(context, self.max_rows)
+        rows, words = counted_rows(context, self.max_rows)
         given = {n.name: getattr(self, n.name) for n in fields(self) if n.name != "max_rows"}
-        detail, words = {"max_rows": str(most)}, words_of_rows(context, most)
-        asked = Sum("", bounds=(0, most), **given)
-        return asked.prepared(context, ones(most), detail=detail, words=words)
+        asked = Sum("", bounds=(0, rows.high), **given)
+        return asked.prepared(context, rows, detail={"max_rows": str(rows.high)}, words=words)
 
 
 # Which noise a sum gets: slopes on the sides it needs, or stairs where one side is enough.

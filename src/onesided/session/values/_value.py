@@ -299,6 +299,12 @@ def words_of(context: QueryContext, value: Any, most: int | None) -> str:
     return f"{said} Each {context.each} counts with {of_them}."
 
 
+def counted_rows(context: QueryContext, given: int | None) -> tuple[Value, str]:
+    """Rows of units as ones, so many of each; and which these are. Errors: ParameterError."""
+    most = rows_of_unit(context, given)
+    return ones(most), words_of_rows(context, most)
+
+
 def words_of_rows(context: QueryContext, most: int) -> str:
     """Which rows are counted."""
     rows = many(most, "row", one="counts", more="count")

@@ -57,15 +57,7 @@ from onesided.session._ways import Way
 from onesided.session.values._moments import asserted as valued
 from onesided.session.values._moments import moments
 from onesided.session.values._sum import Sum
-from onesided.session.values._value import (
-    Missing,
-    Of,
-    Value,
-    most_rows,
-    ones,
-    rows_of_unit,
-    words_of_rows,
-)
+from onesided.session.values._value import Missing, Of, Value, counted_rows, most_rows
 from onesided.session.workloads._cells import moves_of_places, public_totals
 from onesided.session.workloads._linear import (
     SEVERAL,
@@ -262,10 +254,9 @@ class CrossTable(Grouped):
         shared = {one.name: getattr(self, one.name) for one in fields(Grouped)}
         given = {name: getattr(self, name) for name in _OF_SUM}
         if self.column is None:
-            most = rows_of_unit(context, self.max_rows)
-            ones_of = ones(most)
-            asked = Sum(ones_of.column, bounds=(0, ones_of.high), **shared)
-            return self._values(context, asked, ones_of, None, words_of_rows(context, most))
+            rows, words = counted_rows(context, self.max_rows)
+            asked = Sum("", bounds=(0, rows.high), **shared)
+            return self._values(context, asked, rows, None, words)
         asked = Sum(self.column, **shared, **given)
         value = asked.value(context)
         if value.low < 0:
