@@ -36,6 +36,7 @@ Missing = Literal["refuse", "drop"]
 Of = Literal["units", "rows"]
 _MOST_ROWS: Final = 2**20
 VALUE: Final = "onesided_value"
+_ROWS: Final = "onesided_rows"  # what a ledger calls the ones
 # Beyond this a step is lost in a float column's own rounding.
 _MOST_STEPS: Final = 2**52
 # Its square, and sums of many squares, are floats still.
@@ -60,7 +61,7 @@ class Value:
     def detail(self) -> dict[str, object]:
         """What identifies it in the ledger."""
         return {
-            "column": self.column,
+            "column": self.column or _ROWS,
             "bounds": [text(self.low * self.step), text(self.high * self.step)],
             "step": text(self.step),
             "missing": self.missing,
