@@ -207,7 +207,8 @@ def search(
         return {"found": kept}
 
     def result(answer: Answer, entry: int | None) -> Release:
-        told = _bounded(answer["found"], mechanism, plan.certain)
+        width = mechanism.width if "upper" in plan.certain else None
+        told = _bounded(answer["found"], mechanism.median, width)
         return Release(
             kind="KeysRelease",
             told=told,
@@ -237,15 +238,15 @@ def search(
     )
 
 
-def _bounded(found: Found, mechanism: UnknownKeys, certain: tuple[str, ...]) -> RoleTable:
-    """The keys that were found, with what is known of how many units they have."""
+def _bounded(found: Found, median: int, width: int | None) -> RoleTable:
+    """The keys that were found, with their numbers of units, by the median and width of noise."""
     lower = np.asarray(found[LOWER], dtype=np.int64)
     keys = {name: column for name, column in found.items() if name != LOWER}
     sure = np.full(lower.size, fill_value=True)
     # The bounds plus the noise's median; too small for groups just above the edge.
-    numbers = {"estimate": lower + mechanism.median, LOWER: lower, "lower_certain": sure}
-    if "upper" in certain and mechanism.width is not None:
-        numbers |= {"upper": lower + mechanism.width, "upper_certain": sure}
+    numbers = {"estimate": lower + median, LOWER: lower, "lower_certain": sure}
+    if width is not None:
+        numbers |= {"upper": lower + width, "upper_certain": sure}
     return RoleTable.of({**keys, **numbers}, roles=dict.fromkeys(keys, "key"))
 
 
