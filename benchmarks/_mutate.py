@@ -238,12 +238,11 @@ PRICED = {
         "Moved.along",
         "Moved.of",
         "_extreme",
-        "_mirrored",
         "_together",
         "_weighted",
         "value_shifts",
     ),
-    "onesided.session.values._sum": ("Sum.shifts", "SumNoise.for_shifts"),
+    "onesided.session.values._sum": ("Sum.shifts", "SumNoise.for_shifts", "_moved"),
     "onesided.session.workloads._cells": ("_Laid._on_globe", "_Laid.of_graph", "_Laid.of_points"),
     "onesided.session.workloads._ranges": ("RangeQuery.prepare",),
 }

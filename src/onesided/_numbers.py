@@ -178,14 +178,12 @@ def non_negative(value: object, *, name: str) -> Fraction:
     )
 
 
-def probability(value: object, *, name: str) -> Fraction:
+def probability(value: object, *, name: str, hint: str = "Give a share.") -> Fraction:
     """``value`` as an exact fraction in [0, 1]."""
     number = exact(value, name=name)
     if 0 <= number <= 1:
         return number
-    raise ParameterError(
-        f"{name} must lie between 0 and 1, got {value!r}.", hint="Give a share.", value=value
-    )
+    raise ParameterError(f"{name} must lie between 0 and 1, got {value!r}.", hint=hint, value=value)
 
 
 def strict_share(value: object, *, name: str, hint: str = 'Give for example "1/4".') -> Fraction:

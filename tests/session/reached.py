@@ -13,7 +13,7 @@ from pathlib import Path
 import onesided
 
 SOURCE = Path(onesided.__file__).parent
-STEPS = {"look", "draw", "result", "asserts"}
+STEPS = {"look", "draw", "result", "tell", "asserts"}
 BEFORE = {"prepare", "_prepared", "plan", "for_policy", "fit", "for_shifts"}
 # Called through a table of methods, a descriptor, or a field of a type that is not named there.
 HIDDEN = ("_Binder.column", "Bits.words", "Engine.refuse_uncut", "Field.__get__")

@@ -374,3 +374,13 @@ def test_enumeration_finds_more_lost_beyond_these_limits():
     assert not Case(Staircase(1, largest=2), two, 1, **fits).run().passed
     far = {"universe": SumUniverse(bounds=(0, 3), groups=2, query=pairs)}
     assert not Case(Staircase(4, largest=2, max_groups=3), two, 12, **far).run().passed
+
+
+def test_sums_say_which_rows_are_left_out():
+    frame = pl.DataFrame({"person": [1, 1, 2], "v": [1, None, 3]})
+    session = od.Session(frame, unit="person", policy=od.policy.addition_only(), budget=99)
+    asked = {"statistic": "sum", "column": "v", "bounds": (0, 4), "epsilon": 9, "unverified": True}
+    told = session.release(HALF, missing="drop", **asked)
+    said = "Rows without a value of 'v' are left out."
+    assert said in told.cut
+    assert said in told.guarantee.about

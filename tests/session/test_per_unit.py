@@ -190,3 +190,18 @@ def test_an_answer_says_what_its_made_columns_are():
         od.certain(north).tightened(od.certain(south))
     total = here.per_unit(t=("sum", "h", (0, 5))).count(where="t > 3", epsilon=1)
     assert total.title.endswith("t: the sum of h over a unit's rows, each clipped to 0 to 5")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        od.Sum("most", of="units", total_bounds=(0, 9), missing="drop", epsilon=1),
+        od.Mean("most", bounds=(0, 9), missing="drop", epsilon=1),
+        od.Variance("most", bounds=(0, 9), missing="drop", epsilon=1),
+        od.Quantile("most", bounds=(0, 9), missing="drop", epsilon=1),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_every_question_about_a_column_says_what_was_left_out_when_it_was_made(question):
+    people = session(pl.DataFrame(VISITS), policy=od.policy.unbounded()).per_unit(**MADE)
+    assert "What was made per unit leaves out values that are missing." in people.ask(question).cut

@@ -26,12 +26,10 @@ from onesided.session._total import ledger_total, total_guarantee
 from onesided.session.histograms._histogram import Histogram
 from onesided.session.several._several import Answers, PlanOfSeveral, Several
 from onesided.session.sql._published import ask_releases
-from onesided.session.values._mean import Mean
+from onesided.session.values._mean import Mean, Variance
 from onesided.session.values._quantile import Quantile
 from onesided.session.values._ratio import Ratio
-from onesided.session.values._row_count import RowCount
-from onesided.session.values._sum import Sum
-from onesided.session.values._variance import Variance
+from onesided.session.values._sum import RowCount, Sum
 from onesided.session.workloads._linear import Assurance, LinearQuery
 from onesided.session.workloads._ranges import RangeQuery
 from onesided.session.workloads._synthetic import Synthetic

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Final
 
@@ -40,7 +41,7 @@ from onesided.session._confidence import (
     likely_confidence,
 )
 from onesided.session._context import QueryContext
-from onesided.session._count import Count, certain_sides, deviation, reason, residual_bias
+from onesided.session._count import Count, certain_sides, facts_of
 from onesided.session._fields import IfUnknown
 from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._question import Answer, FormLine, PreparedQuery
@@ -188,14 +189,12 @@ class Above(Grouped):
             asked = counts if compounds is None else compounds.largest(counts, least=self.below)
             return mechanism.release(asked, noise=noise)._asdict()
 
-        def result(answer: Answer, entry: int | None) -> Release:
-            return Release(
-                kind="AboveRelease",
-                **_told(answer, keys, mechanism, adaptive=self.adaptive),
-                **groups.published(context, plan, entry),
-            )
-
-        return groups.prepared(context, plan, draw=draw, result=result)
+        return groups.prepared(
+            context,
+            plan,
+            draw=draw,
+            tell=partial(_told, keys=keys, mechanism=mechanism, adaptive=self.adaptive),
+        )
 
     def _likely(
         self,
@@ -209,14 +208,9 @@ class Above(Grouped):
         levels, noise = _levels(self.threshold, keys, least=int(self.below)), made.mechanism
         if self.max_answers is not None:
             whole(self.max_answers, name="max_answers", least=1)
-        plan = groups.plan(
-            context,
-            noise,
-            certain=certain_sides(noise),
-            standard_deviation=deviation(noise),
-            bias=residual_bias(noise),
-            why=f"{reason(noise)}; decisions are likely, none is certain",
-        )
+        facts = facts_of(noise)
+        facts["why"] += "; decisions are likely, none is certain"
+        plan = groups.plan(context, noise, **facts)
         limited = self.max_answers is not None or self.adaptive
         told = made.about(compounds=compounds is not None, limited=limited)
         about = " ".join(filter(None, (plan.guarantee.about, told)))
@@ -229,7 +223,7 @@ class Above(Grouped):
         def draw(counts: IntArray, source: Noise | None) -> Answer:
             return {"noisy": noise.noisy(counts, noise=source)}
 
-        def result(answer: Answer, entry: int | None) -> Release:
+        def tell(answer: Answer) -> dict[str, Any]:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
             bounds = made.bounds(noisy, compounds)
             likely = made.decided(bounds, levels)
@@ -240,18 +234,16 @@ class Above(Grouped):
                 **sides(bounds),
             }
             undecided = likely.count(UNDECIDED)
-            return Release(
-                kind="AboveRelease",
-                told=of_groups(keys, columns),
-                summary=f"Of {many(keys.size, 'group')}: {keys.size - undecided:,} likely on one "
-                f"side ({made.words}), {undecided:,} undecided.",
-                bound_words=made.bound_words,
-                own={"noisy": noisy, "mechanism": noise, **made.sure.facts},
-                **groups.published(context, plan, entry),
-            )
+            return {
+                "kind": "AboveRelease",
+                "told": of_groups(keys, columns),
+                "summary": f"Of {many(keys.size, 'group')}: {keys.size - undecided:,} likely on "
+                f"one side ({made.words}), {undecided:,} undecided.",
+                "bound_words": made.bound_words,
+                "own": {"noisy": noisy, "mechanism": noise, **made.sure.facts},
+            }
 
-        steps = groups.prepared(context, plan, draw=draw, result=result)
-        return replace(steps, likely=made.words)
+        return groups.prepared(context, plan, draw=draw, tell=tell, likely=made.words)
 
     def _mechanism(
         self, context: QueryContext, groups: Groups, keys: PublicKeys, compounds: Compounds | None
@@ -425,6 +417,7 @@ def _told(
         },
     )
     return {
+        "kind": "AboveRelease",
         "told": told,
         "summary": f"Of {many(keys.size, 'group')}: {int(certified.sum()):,} certified, "
         f"{int(answered.sum()):,} unknown, {missed.size:,} not reached.",
@@ -527,24 +520,23 @@ class TopK(Grouped):
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return mechanism.release(counts, noise=noise)._asdict()
 
-        def result(answer: Answer, entry: int | None) -> Release:
+        def tell(answer: Answer) -> dict[str, Any]:
             found = TopKAnswer(**{k: np.asarray(v, dtype=np.int64) for k, v in answer.items()})
             told = self._told(mechanism, found.values, groups.keys.size)
             share = self.confidence
-            return Release(
-                kind="TopKRelease",
-                told=of_groups(groups.keys.part(found.indices), told),
-                bound_words="" if share is None else Confidence(share, simultaneous=True).words,
-                own={
+            return {
+                "kind": "TopKRelease",
+                "told": of_groups(groups.keys.part(found.indices), told),
+                "bound_words": "" if share is None else Confidence(share, simultaneous=True).words,
+                "own": {
                     "mechanism": mechanism,
                     "candidates": groups.keys.size,
                     "confidence": share,
                     "noisy": found.values,
                 },
-                **groups.published(context, plan, entry),
-            )
+            }
 
-        return groups.prepared(context, plan, draw=draw, result=result)
+        return groups.prepared(context, plan, draw=draw, tell=tell)
 
     def ways(self, context: QueryContext) -> Iterator[Way]:
         """The selection, and the largest of all counts; for plans."""
@@ -568,10 +560,6 @@ class TopK(Grouped):
             note = "every group is counted, and the rest are released as well"
             name = f'Counts, correction="{correction}", the largest of them'
             yield Way(name, counts, note, told=largest)
-
-    def truth(self, public: QueryContext) -> Floats:
-        """All counts, of a public table."""
-        return np.asarray(self.prepare(public).read(), dtype=np.float64)
 
     def _mechanism(
         self, context: QueryContext, groups: Groups, k: int

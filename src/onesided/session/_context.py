@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
+from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, get_args
 
 import narwhals as nw
@@ -178,10 +179,6 @@ class QueryContext:
     def unit_name(self) -> str:
         """What a ledger calls the unit."""
         return "each row" if self.unit is None else self.unit
-
-    def refuse_collated(self, *names: str) -> None:
-        """Refuse text that the engine compares otherwise than byte by byte. Errors: DataError."""
-        self.table.refuse_collated(*names)
 
     def using(
         self, *columns: str, where: Predicate | None = None, counted: frozenset[str] | None = None
@@ -354,11 +351,9 @@ def opened(
     if policy.view is not None:
         require_view(policy.view, table, marks)
     schema = Schema() if declared is None else declared
-    files = table.engine.files
-    facts = (
-        {}
-        if files is None
-        else {
+    files, facts, known = (table.engine.files if marks is None else None), {}, False
+    if files is not None:
+        facts = {
             "checked": ["readable", "required", "unit", *(["groups"] if policy.view else [])],
             "version": [_CHECKS, version("onesided")],
             "schema": None if declared is None else declared.identity,
@@ -367,8 +362,7 @@ def opened(
             "columns": {name: str(dtype) for name, dtype in table.engine.types.items()},
             "refused": dict(table.engine.refused),
         }
-    )
-    known = files is not None and marks is None and files.knows(facts)
+        known = files.knows(facts)
     if not known:
         require_fit(table, schema, unit)
     if unit is not None and schema.missing_unit == "drop":
@@ -379,7 +373,7 @@ def opened(
             rows = held.enter_context(table.take(list(dict.fromkeys(wanted))))
             other = None if marks is None else held.enter_context(marks.take([policy.view.over]))
             require_households(policy.view, rows, other, unit)
-    if files is not None and marks is None and not known:
+    if files is not None and not known:
         files.learn(facts)
     return table, marks
 
@@ -530,20 +524,15 @@ def respelled(said: str, where: str, text: str) -> str:
 _NAMES: Final = re.compile(r"'[^']*'(?: or '[^']*')+")
 
 
-def require_unknown(given: object) -> None:
-    """Refuse what is no reading of unknown. Errors: ParameterError."""
-    if given not in get_args(Unknown):
-        raise ParameterError(
-            f"unknown={given!r} is no way to read a condition that is unknown.",
-            hint='Write "possible" to count such rows, so that certain upper bounds are about the '
-            'truth, or "recorded" to leave them out, so that certain lower bounds are.',
-            value=given,
-        )
-
-
 def counted_where(where: object, unknown: Unknown) -> Predicate | None:
     """The condition of the rows that are counted. Errors: ParameterError; ConditionError."""
-    require_unknown(unknown)
+    if unknown not in get_args(Unknown):
+        raise ParameterError(
+            f"unknown={unknown!r} is no way to read a condition that is unknown.",
+            hint='Write "possible" to count such rows, so that certain upper bounds are about the '
+            'truth, or "recorded" to leave them out, so that certain lower bounds are.',
+            value=unknown,
+        )
     chosen = condition(where)
     return chosen if chosen is None or unknown == "recorded" else chosen.or_unknown()
 
@@ -554,31 +543,35 @@ def left_out(
     where: object,
     unknown: Unknown,
     *,
-    values: Sequence[str] = (),
-    missing: str = "refuse",
+    numbers: Mapping[str, str] = MappingProxyType({}),
+    counted: Collection[str] | None = None,
+    rises: bool = True,
 ) -> LeftOut:
-    """What is not known of rows, from what the schema requires. Errors: as counted_where.
+    """What is not known of rows, from what the schema requires. Errors: ConditionError.
 
-    values: columns of numbers, and what becomes of rows that are missing one.
+    numbers: columns of them, with what becomes of rows that are missing one. counted: the kinds.
     """
-    require_unknown(unknown)
     chosen, filled = condition(where), context.filled
     unsure = chosen is not None and chosen.readable().may_be_unknown(filled)
     passes = chosen is not None and chosen.readable().passes_over(filled)
     named = dict.fromkeys(context.binned.get(name, name) for name in by)
     used = () if chosen is None else chosen.readable().columns
+    gained, lost = _unsure_kinds(context, counted)
     return LeftOut(
         keys=tuple(n for n in named if n is not None and n not in filled),
-        values=tuple(n for n in values if missing == "drop" and n not in filled),
-        thinned=bool(context.thinned((*by, *values, *used))),
+        values=tuple(n for n, missing in numbers.items() if missing == "drop" and n not in filled),
+        thinned=bool(context.thinned((*by, *numbers, *used))),
         where=chosen.text if chosen is not None and unsure else "",
         possible=unknown == "possible" and unsure,
         passes=passes,
+        gained=gained,
+        lost=lost,
+        rises=rises,
         units=context.nouns[1],
     )
 
 
-def unsure_kinds(context: QueryContext, counted: Collection[str] | None) -> tuple[bool, bool]:
+def _unsure_kinds(context: QueryContext, counted: Collection[str] | None) -> tuple[bool, bool]:
     """Whether units may be counted whose kind is unknown, and whether such may be left out.
 
     Where a rule is unknown for some row, the unit is taken to be of the rule's kind.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
@@ -36,9 +37,6 @@ from onesided.session._statement import Nouns
 from onesided.session._ways import MOST_CELLS, Floats, Way, drawn_at_once, moves_of, why_at_once
 from onesided.session.workloads._linear import LinearQuery
 
-_OF_SUMS: Final = {
-    *(one.name for one in fields(Grouped)), "confidence", "simultaneous", "others", "law",
-}  # fmt: skip
 _OF_TREES: Final = ("by", "keys", "epsilon", "where", "unknown")
 
 
@@ -98,7 +96,8 @@ class Count(Grouped):
                 hint="Give weight= and weight_bounds=(lowest, highest), from public knowledge; "
                 "what a correction takes out of counts, sums have taken out.",
             )
-        kept = {one.name: getattr(self, one.name) for one in fields(self) if one.name in _OF_SUMS}
+        names = ("confidence", "simultaneous", "others", "law")
+        kept = self.shared(**{name: getattr(self, name) for name in names})
         asked = Sum(
             self.weight, bounds=self.weight_bounds, step=self.weight_step, missing="drop", **kept
         )
@@ -123,14 +122,9 @@ class Count(Grouped):
         share = sure.of_each(groups.told.size)
 
         def plan_of(made: Counts | CubeEstimates | GaussianCounts) -> Plan:
+            others = partial(self._others, context, groups)
             return groups.plan(
-                context,
-                made,
-                certain=certain_sides(made),
-                standard_deviation=deviation(made),
-                bias=residual_bias(made, self.correction),
-                why=reason(made),
-                alternatives=lambda: self._others(context, groups),
+                context, made, alternatives=others, **facts_of(made, self.correction)
             )
 
         alike = context.policy.view is None  # under a view several units may move in one count
@@ -146,20 +140,18 @@ class Count(Grouped):
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.noisy(counts, noise=noise)}
 
-        def result(answer: Answer, entry: int | None) -> Release:
+        def tell(answer: Answer) -> dict[str, Any]:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
             bounds = mechanism.interval(noisy, confidence=share)
-            return Release(
-                kind="CountRelease",
-                told=of_groups(
-                    groups.told, {"estimate": mechanism.estimate(noisy), **sides(bounds)}
-                ),
-                bound_words=sure.words,
-                own={"noisy": noisy, "mechanism": mechanism, **sure.facts},
-                **groups.published(context, plan, entry),
-            )
+            told = {"estimate": mechanism.estimate(noisy), **sides(bounds)}
+            return {
+                "kind": "CountRelease",
+                "told": of_groups(groups.told, told),
+                "bound_words": sure.words,
+                "own": {"noisy": noisy, "mechanism": mechanism, **sure.facts},
+            }
 
-        return groups.prepared(context, plan, draw=draw, result=result)
+        return groups.prepared(context, plan, draw=draw, tell=tell)
 
     @property
     def sized(self) -> str | None:
@@ -188,7 +180,7 @@ class Count(Grouped):
     def truth(self, public: QueryContext) -> Floats:
         """The numbers that are asked for, of a public table."""
         step = 1 if self.weight_step is None else float(exact(self.weight_step, name="weight_step"))
-        return np.asarray(self.prepare(public).read(), dtype=np.float64) * step
+        return Grouped.truth(self, public) * step
 
     def _least(
         self, context: QueryContext, groups: Groups, alone: Counts
@@ -281,6 +273,18 @@ def certain_sides(mechanism: Added) -> tuple[str, ...]:
     return tuple(side for side, rate in sides.items() if rate == INFINITE)
 
 
+def facts_of(
+    mechanism: Added, correction: Correction = "median", *, step: float = 1.0
+) -> dict[str, Any]:
+    """What a plan says of estimates with such noise, in steps of this size."""
+    return {
+        "certain": certain_sides(mechanism),
+        "standard_deviation": step * deviation(mechanism),
+        "bias": step * residual_bias(mechanism, correction),
+        "why": reason(mechanism),
+    }
+
+
 # How many units are in each group, certain on both sides, at the price of a small δ?
 
 
@@ -342,20 +346,17 @@ class Enclosed(Grouped):
         def draw(counts: IntArray, noise: Noise | None) -> Answer:
             return {"noisy": mechanism.release(counts, noise=noise)}
 
-        def result(answer: Answer, entry: int | None) -> Release:
+        def tell(answer: Answer) -> dict[str, Any]:
             noisy = np.asarray(answer["noisy"], dtype=np.int64)
             interval = mechanism.interval(noisy)
-            middle = np.rint(noisy - mean)
-            estimate = np.clip(middle, interval.lower, interval.upper)
-            return Release(
-                kind="Estimates",
-                told=of_groups(groups.keys, {"estimate": estimate, **sides(interval)}),
-                bound_words=Confidence(1, simultaneous=False).words,
-                own={"mechanism": mechanism},
-                **groups.published(context, plan, entry),
-            )
+            estimate = np.clip(np.rint(noisy - mean), interval.lower, interval.upper)
+            return {
+                "told": of_groups(groups.keys, {"estimate": estimate, **sides(interval)}),
+                "bound_words": Confidence(1, simultaneous=False).words,
+                "own": {"mechanism": mechanism},
+            }
 
-        return groups.prepared(context, plan, draw=draw, result=result)
+        return groups.prepared(context, plan, draw=draw, tell=tell)
 
 
 def with_delta(

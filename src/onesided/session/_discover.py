@@ -19,14 +19,7 @@ from onesided.mechanism import UnknownKeys
 from onesided.mechanism.kit import open_kinds
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount
-from onesided.session._context import (
-    LeftOut,
-    QueryContext,
-    Taken,
-    counted_where,
-    left_out,
-    unsure_kinds,
-)
+from onesided.session._context import LeftOut, QueryContext, Taken, counted_where, left_out
 from onesided.session._count import with_delta
 from onesided.session._fields import Condition, Counted, IfUnknown
 from onesided.session._groups import group_count, kinds_of, names_of, refuse_clashes
@@ -87,6 +80,7 @@ def unpacked(kind: str, raw: NDArray[Any]) -> Column:
 
 Secret = nw.DataFrame[Any] | Mapping[str, IntArray]
 KeyTypes = Mapping[str, nw.dtypes.DType]
+Pairs = tuple[Lazy, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,48 +152,36 @@ class Discover:
             )
         context.table.require(*by)
         refuse_clashes(by, context.unit)
-        chosen = counted_where(self.where, self.unknown)
-        query = counted_query(self, context, by, self.delta)
-        gained, lost = unsure_kinds(context, query.counted)
         types = key_types(context, by)
 
-        def rows(taken: Taken) -> tuple[Lazy, tuple[str, ...]]:
-            places = taken.at(by)
-            found = taken.rows(places, where=chosen, counted=query.counted)
-            typed = _typed(found, dict(zip(places, types.values(), strict=True)))
+        def keyed(rows: Lazy, taken: Taken, places: tuple[str, ...]) -> Pairs:
+            del taken
+            typed = _typed(rows, dict(zip(places, types.values(), strict=True)))
             return typed.filter(*(~nw.col(place).is_null() for place in places)), places
 
-        return search(
-            self,
-            context,
-            query,
-            delta=self.delta,
-            types=types,
-            columns=context.using(*by, where=chosen, counted=query.counted),
-            rows=rows,
-            what={"by": list(by), "where": chosen.text if chosen else ""},
-            missing=replace(
-                left_out(context, by, self.where, self.unknown),
-                gained=gained,
-                lost=lost and self.delta is not None,
-            ),
-        )
+        return search(self, context, by, types=types, keyed=keyed, what={"by": list(by)})
 
 
 def search(
     question: Discover | Ngrams,
     context: QueryContext,
-    query: GroupCount,
+    by: tuple[str, ...],
     *,
     types: KeyTypes,
-    columns: tuple[str, ...],
-    rows: Callable[[Taken], tuple[Lazy, tuple[str, ...]]],
+    keyed: Callable[[Lazy, Taken, tuple[str, ...]], Pairs],
     what: Mapping[str, object],
-    missing: LeftOut,
+    rises: bool = True,
     said: str = "",
-    delta: Number | None = None,
 ) -> PreparedQuery[Secret, Release]:
-    """The question in its steps; ``rows`` gives the unit and the key columns."""
+    """The question in its steps.
+
+    by: the columns that are looked at. keyed: of their rows, those of a unit and its keys.
+    """
+    where, delta = question.where, question.delta
+    chosen = counted_where(where, question.unknown)
+    query = counted_query(question, context, by, delta)
+    missing = left_out(context, by, where, question.unknown, counted=query.counted, rises=rises)
+    missing = replace(missing, lost=missing.lost and delta is not None)
     names, codes = list(types), KeyCodes.of(types, context.table.engine)
     mechanism = UnknownKeys.for_policy(
         context.policy,
@@ -213,24 +195,24 @@ def search(
         most = positive(delta, name="delta")
         plan = with_delta(plan, mechanism, context.policy.shifts(query), most=most)
 
+    def look(taken: Taken) -> Secret:
+        places = taken.at(by)
+        rows = taken.rows(places, where=chosen, counted=query.counted)
+        cut = query.max_groups if query.truncated else None
+        return _counts(taken, *keyed(rows, taken, places), codes, most=cut)
+
     def draw(found: Secret, noise: Noise | None) -> Answer:
         told = mechanism.release(np.asarray(found[LENGTH], dtype=np.int64), noise=noise)
         kept = codes.published(found, told) if codes else published(found, names, told)
         return {"found": kept}
 
     def result(answer: Answer, entry: int | None) -> Release:
-        found: Found = answer["found"]
-        lower = np.asarray(found[LOWER], dtype=np.int64)
-        keys = {name: column for name, column in found.items() if name != LOWER}
-        sure = np.full(lower.size, fill_value=True)
-        # The bounds plus the noise's median; too small for groups just above the edge.
-        numbers = {"estimate": lower + mechanism.median, LOWER: lower, "lower_certain": sure}
-        if "upper" in plan.certain and mechanism.width is not None:
-            numbers |= {"upper": lower + mechanism.width, "upper_certain": sure}
+        width = mechanism.width if "upper" in plan.certain else None
+        told = _bounded(answer["found"], mechanism.median, width)
         return Release(
             kind="KeysRelease",
-            told=RoleTable.of({**keys, **numbers}, roles=dict.fromkeys(keys, "key")),
-            summary=f"{many(lower.size, 'group')} found by their noisy counts.",
+            told=told,
+            summary=f"{many(len(told), 'group')} found by their noisy counts.",
             own={"mechanism": mechanism},
             guarantee=plan.guarantee,
             entry=entry,
@@ -245,16 +227,27 @@ def search(
             "max_groups": str(query.max_groups or ""),
             **({} if delta is None else {"delta": str(positive(delta, name="delta"))}),
             **what,
+            "where": chosen.text if chosen else "",
         },
         plan=plan,
         context=context,
-        columns=columns,
-        look=lambda taken: _counts(
-            taken, rows, codes, most=query.max_groups if query.truncated else None
-        ),
+        columns=context.using(*by, where=chosen, counted=query.counted),
+        look=look,
         draw=draw,
         result=result,
     )
+
+
+def _bounded(found: Found, median: int, width: int | None) -> RoleTable:
+    """The keys that were found, with their numbers of units, by the median and width of noise."""
+    lower = np.asarray(found[LOWER], dtype=np.int64)
+    keys = {name: column for name, column in found.items() if name != LOWER}
+    sure = np.full(lower.size, fill_value=True)
+    # The bounds plus the noise's median; too small for groups just above the edge.
+    numbers = {"estimate": lower + median, LOWER: lower, "lower_certain": sure}
+    if width is not None:
+        numbers |= {"upper": lower + width, "upper_certain": sure}
+    return RoleTable.of({**keys, **numbers}, roles=dict.fromkeys(keys, "key"))
 
 
 def counted_query(
@@ -279,7 +272,7 @@ def key_types(context: QueryContext, names: Sequence[str]) -> KeyTypes:
 
     Categories become text: their own order may be that in which the data had them.
     """
-    context.refuse_collated(*names)
+    context.table.refuse_collated(*names)
     told: dict[str, nw.dtypes.DType] = {}
     for name in names:
         dtype = context.schema[name]
@@ -305,14 +298,10 @@ def _typed(rows: Lazy, types: KeyTypes) -> Lazy:
 
 
 def _counts(
-    taken: Taken,
-    rows: Callable[[Taken], tuple[Lazy, tuple[str, ...]]],
-    codes: KeyCodes | None,
-    *,
-    most: int | None,
+    taken: Taken, pairs: Lazy, places: Sequence[str], codes: KeyCodes | None, *, most: int | None
 ) -> Secret:
     """Units per key that occurs. Secret, as are the keys."""
-    (pairs, places), engine, unit = rows(taken), taken.table.engine, taken.unit
+    engine, unit = taken.table.engine, taken.unit
     if codes is not None:
         inside = replace(codes, types=dict(zip(places, codes.types.values(), strict=True)))
         return inside.counts(pairs, unit=unit, most=most)
@@ -432,46 +421,28 @@ class Ngrams:
         names = tuple(f"{self.by}_{place}" for place in range(1, steps + 1))
         refuse_clashes((self.by, *order), unit)
         refuse_clashes(names, unit)
-        chosen = counted_where(self.where, self.unknown)
         if self.delta is not None and not all(part.of_kinds for part in context.policy.parts):
             raise UnprotectableError(
                 f"Under the policy {context.policy.name!r} a unit may stay and have other steps, "
                 "and so change n-grams beside what a move names.",
                 hint="Leave delta= out, or take a policy about whole records, such as unbounded().",
             )
-        query = counted_query(self, context, (self.by, *order), self.delta)
-        gained, lost = unsure_kinds(context, query.counted)
         kind = key_types(context, [self.by])[self.by]
 
-        def rows(taken: Taken) -> tuple[Lazy, tuple[str, ...]]:
-            by, *sequence = taken.at((self.by, *order))
-            steps = taken.rows((by, *sequence), where=chosen, counted=query.counted)
-            steps = steps.filter(*(~nw.col(place).is_null() for place in sequence))
-            places = tuple(f"onesided_step_{place}" for place in range(len(names)))
-            own = str(taken.unit)
-            return windows(_typed(steps, {by: kind}), own, by, sequence, places), places
+        def keyed(rows: Lazy, taken: Taken, places: tuple[str, ...]) -> Pairs:
+            by, *sequence = places
+            rows = rows.filter(*(~nw.col(place).is_null() for place in sequence))
+            told = tuple(f"onesided_step_{place}" for place in range(steps))
+            return windows(_typed(rows, {by: kind}), str(taken.unit), by, sequence, told), told
 
         return search(
             self,
             context,
-            query,
+            (self.by, *order),
             types=dict.fromkeys(names, kind),
-            columns=context.using(self.by, *order, where=chosen, counted=query.counted),
-            delta=self.delta,
-            rows=rows,
-            what={
-                "by": self.by,
-                "order": list(order),
-                "n": steps,
-                "where": chosen.text if chosen else "",
-            },
-            # A step that is left out, or stands elsewhere, makes neighbours of others.
-            missing=replace(
-                left_out(context, (self.by, *order), self.where, self.unknown),
-                rises=False,
-                gained=gained,
-                lost=lost and self.delta is not None,
-            ),
+            keyed=keyed,
+            what={"by": self.by, "order": list(order), "n": steps},
+            rises=False,  # a step that is left out, or stands elsewhere, makes neighbours of others
             said=f" Rows without a value in {', '.join(order)} are no step.",
         )
 

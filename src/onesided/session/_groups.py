@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onesided._english import many
 from onesided._numbers import Number, whole
@@ -14,22 +15,16 @@ from onesided.engine import PublicKeys
 from onesided.engine.kit import Lazy, check_types
 from onesided.errors import ContributionError, KeysError, ParameterError
 from onesided.noise import IntArray, Noise
-from onesided.policy import Cells, GroupCount, Policy, Predicate
-from onesided.session._context import (
-    NOTHING,
-    LeftOut,
-    QueryContext,
-    Taken,
-    counted_where,
-    left_out,
-    unsure_kinds,
-)
+from onesided.policy import Cells, Edge, GroupCount, Policy, Predicate, Shift
+from onesided.session._context import NOTHING, LeftOut, QueryContext, Taken, counted_where, left_out
 from onesided.session._fields import Condition, Counted, IfUnknown, Keys
 from onesided.session._plan import Plan, priced
-from onesided.session._question import Answer, Check, PreparedQuery, Result
+from onesided.session._question import Answer, Check, PreparedQuery
+from onesided.session._release import Release
 from onesided.session._statement import Nouns
 
 Made = TypeVar("Made")
+Floats = NDArray[np.float64]
 OnExcess = Literal["keep", "truncate", "error"]
 RESULT_COLUMNS: Final = (
     "estimate", "lower", "upper", "lower_certain", "upper_certain", "certified", "coarse", "likely",
@@ -89,13 +84,20 @@ class Grouped:
         """What the numbers are."""
         return f"Number of {nouns.units}"
 
+    def truth(self, public: QueryContext) -> Floats:
+        """The numbers that are asked for, of a public table; for plans."""
+        own: Any = self
+        return np.asarray(own.prepare(public).read(), dtype=np.float64)
+
     def shared(self, **more: Any) -> dict[str, Any]:
         """What a question about groups says of them, for another one that has no name."""
         kept = {one.name: getattr(self, one.name) for one in fields(Grouped)}
         return {**kept, "id": None, "again": False, "title": "", **more}
 
-    def _left_out(self, context: QueryContext, by: tuple[str, ...]) -> LeftOut:
-        return left_out(context, by, self.where, self.unknown)
+    @property
+    def numbers(self) -> Mapping[str, str]:
+        """The columns of numbers, with what becomes of rows that are missing one."""
+        return {}
 
     def groups(self, context: QueryContext) -> Groups:
         """The public half of the question, checked."""
@@ -104,11 +106,10 @@ class Grouped:
             raise KeysError("keys= is given without by=.", hint="Name the keys' column: by=...")
         context.table.require(*by)
         refuse_clashes(by, context.unit)
-        context.refuse_collated(*by)
+        context.table.refuse_collated(*by)
         keys = context.keys(self.keys, by)
         check_types(keys, context.schema)
         query, excess = group_count(self, context, by, self.on_excess)
-        gained, lost = unsure_kinds(context, query.counted)
         return Groups(
             unit=context.unit_name,
             by=by,
@@ -117,8 +118,14 @@ class Grouped:
             excess=excess,
             where=counted_where(self.where, self.unknown),
             noun=context.noun_of(by),
-            left_out=replace(
-                self._left_out(context, by), rises=self.only_rises, gained=gained, lost=lost
+            left_out=left_out(
+                context,
+                by,
+                self.where,
+                self.unknown,
+                numbers=self.numbers,
+                counted=query.counted,
+                rises=self.only_rises,
             ),
         )
 
@@ -206,15 +213,13 @@ class Groups:
     def inside(self, taken: Taken) -> tuple[Taken, Groups]:
         """The same in the names of a snapshot; with a group for keys not listed, by number."""
         by = taken.at(self.by)
-        found = replace(self, by=by, keys=replace(self.keys, names=by))
-        return found.collapsed(taken) if self.others else (taken, found)
-
-    def collapsed(self, taken: Taken) -> tuple[Taken, Groups]:
-        """The same over one column of numbers, the last of them for keys not listed."""
-        size = self.keys.size + 1
-        made = replace(taken, table=taken.table.numbered(self.keys, _GROUP))
-        keys = PublicKeys((_GROUP,), (np.arange(size),), size)
-        return made, replace(self, by=(_GROUP,), keys=keys, others=False)
+        keys = replace(self.keys, names=by)
+        if not self.others:
+            return taken, replace(self, by=by, keys=keys)
+        taken = replace(taken, table=taken.table.numbered(keys, _GROUP))
+        size = keys.size + 1
+        numbers = PublicKeys((_GROUP,), (np.arange(size),), size)
+        return taken, replace(self, by=(_GROUP,), keys=numbers, others=False)
 
     @property
     def detail(self) -> dict[str, object]:
@@ -262,32 +267,46 @@ class Groups:
         )
         return made
 
-    def plan(self, context: QueryContext, mechanism: Any, **facts: Any) -> Plan:
-        """What ``mechanism`` on these counts costs on each edge."""
-        most = many(self.query.max_groups or 1, self.noun)
-        bounded = f"the bounded data (at most {most} per unit)"
-        persons = context.unit is None and (context.policy.covers or 1) > 1
-        about = self.left_out.scope(facts.get("certain", ()))
-        thinned = f", of {about}" if self.left_out.thinned and about else ""
-        return priced(
-            context,
-            mechanism,
-            context.policy.shifts(self.query),
-            about=f"{self.sentence} {_ROWS}" if persons else self.sentence,
-            scope=f"{bounded}{thinned}" if self._bounds_cut(facts.get("certain", ())) else about,
-            **facts,
-        )
+    def plan(
+        self,
+        context: QueryContext,
+        mechanism: Any,
+        shifts: Mapping[Edge, Iterable[Shift]] | None = None,
+        **facts: Any,
+    ) -> Plan:
+        """What ``mechanism`` costs on each edge: on these counts, or on what moves so far."""
+        certain, told = facts.get("certain", ()), self.sentence
+        scope = self.left_out.scope(certain)
+        if self.words:
+            scope = self.left_out.numbers(certain, self.words)
+        elif self._bounds_cut(certain):
+            most = many(self.query.max_groups or 1, self.noun)
+            thinned = f", of {scope}" if self.left_out.thinned and scope else ""
+            scope = f"the bounded data (at most {most} per unit){thinned}"
+        if not self.words and context.unit is None and (context.policy.covers or 1) > 1:
+            told = f"{told} {_ROWS}"
+        moves = context.policy.shifts(self.query) if shifts is None else shifts
+        return priced(context, mechanism, moves, about=told, scope=scope, **facts)
 
     def prepared(
         self,
         context: QueryContext,
         plan: Plan,
         *,
-        draw: Callable[[IntArray, Noise | None], Answer],
-        result: Callable[[Answer, int | None], Result],
-    ) -> PreparedQuery[IntArray, Result]:
-        """A question about these counts."""
-        return PreparedQuery(
+        draw: Callable[[Any, Noise | None], Answer],
+        tell: Callable[[Answer], Mapping[str, Any]],
+        **own: Any,
+    ) -> PreparedQuery[Any, Release]:
+        """A question about these groups: by default about their counts.
+
+        tell: of an answer, what its release says beside what all of them say. own: other steps.
+        """
+
+        def result(answer: Answer, entry: int | None) -> Release:
+            usual = {"kind": "Estimates", **self.published(context, plan, entry)}
+            return Release(**{**usual, **tell(answer)})
+
+        steps = PreparedQuery(
             detail=self.detail,
             plan=plan,
             context=context,
@@ -297,6 +316,7 @@ class Groups:
             result=result,
             asserts=self.asserts,
         )
+        return replace(steps, **own)
 
     def cut(self, certain: Sequence[str]) -> str:
         """What is said first: which rows may be missing, and whether units may be cut down.

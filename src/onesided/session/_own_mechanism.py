@@ -77,6 +77,11 @@ class OwnMechanism(Grouped):
         """A float names a place on the grid at its decimal value: 0.1 is a tenth."""
         settle_grid(self, "bounds", "step")
 
+    @property
+    def numbers(self) -> Mapping[str, str]:
+        """The column, if there is one, and what becomes of rows that are missing a value."""
+        return {} if self.column is None else {self.column: self.missing}
+
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
         of = f"sum of {nouns.column(self.column)}, over" if self.statistic == "sum" else "number of"
@@ -103,23 +108,22 @@ class OwnMechanism(Grouped):
         def draw(numbers: IntArray, noise: Noise | None) -> Answer:
             return {"values": self._answer(numbers, noise)}
 
-        def result(answer: Answer, entry: int | None) -> Release:
+        def tell(answer: Answer) -> dict[str, Any]:
             values = _in_units(np.asarray(answer["values"]), value)
-            return Release(
-                kind="OwnRelease",
-                told=of_groups(groups.keys, {"estimate": values}),
-                own={"values": values, "assurance": assurance},
-                **groups.published(context, plan, entry),
-            )
+            return {
+                "kind": "OwnRelease",
+                "told": of_groups(groups.keys, {"estimate": values}),
+                "own": {"values": values, "assurance": assurance},
+            }
 
-        return PreparedQuery(
+        return groups.prepared(
+            context,
+            plan,
+            draw=draw,
+            tell=tell,
             detail=groups.detail if value is None else {**groups.detail, **value.detail},
-            plan=plan,
-            context=context,
             columns=groups.columns(context, *(() if value is None else value.columns)),
             look=look,
-            draw=draw,
-            result=result,
             noise=source_of(self.mechanism),
             asserts=groups.asserts if value is None else asserted(groups, value),
         )

@@ -23,7 +23,6 @@ from onesided.errors import DataError, LedgerError, ParameterError
 from onesided.ledger import Entry
 from onesided.mechanism import PersistentSample
 from onesided.mechanism.kit import KEY_BYTES, KeyedCoins, samples_for
-from onesided.noise import Noise
 from onesided.policy import Policy
 from onesided.session._chart import over_time
 from onesided.session._context import QueryContext
@@ -117,10 +116,6 @@ class Sample:
             stream = stream_of(context, self.stream, sample)
         plan = _plan(context, samples, stream)
 
-        def draw(cut: Draw, noise: Noise | None) -> Answer:
-            found = cut(noise)
-            return {"cut": found}
-
         def result(answer: Answer, entry: int | None) -> SampleRelease:
             cut: Cut = answer["cut"]
             kept = sum(cut.units.values())
@@ -145,7 +140,7 @@ class Sample:
             context=context,
             columns=context.using(),
             look=lambda _: look(context.records(), samples, keeping),
-            draw=draw,
+            draw=lambda cut, noise: {"cut": cut(noise)},
             result=result,
             asserts=None if stream is None else lambda _: None,  # it is never charged unread
         )

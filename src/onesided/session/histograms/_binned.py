@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise, product
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import narwhals as nw
 import numpy as np
@@ -17,10 +17,11 @@ from onesided._numbers import Number, exact, text, whole
 from onesided.engine import PublicKeys, public_keys
 from onesided.engine.kit import Key, Snapshot, Step
 from onesided.errors import DataError, ParameterError
+from onesided.fields import one_of
 from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import Grouped, Groups, names_of
 from onesided.session._question import Check
-from onesided.session.values._value import Missing, no_value, require_missing
+from onesided.session.values._value import Missing, no_value
 from onesided.show import RoleColumn
 
 MOST_BINS: Final = 1024
@@ -242,7 +243,7 @@ def context_with_bins(
     context: QueryContext, bins: Mapping[str, BinEdges], *, missing: Missing
 ) -> QueryContext:
     """The context with a column of bins beside each of these. Errors: as :func:`with_bins`."""
-    require_missing(missing)
+    one_of(missing, name="missing", words=get_args(Missing))
     table, schema = context.table, context.schema
     for column, one in bins.items():
         table.require(column)

@@ -18,8 +18,7 @@ from onesided.session._discover import Discover
 from onesided.session._groups import names_of
 from onesided.session.several._several import Several
 from onesided.session.sql._select import Aggregate, Select, select_of
-from onesided.session.values._row_count import RowCount
-from onesided.session.values._sum import Sum
+from onesided.session.values._sum import RowCount, Sum
 from onesided.session.workloads._table import CrossTable
 
 # Arguments of questions that SQL has words for.

@@ -1,16 +1,16 @@
-"""Means of bounded values: quotients of noisy sums."""
+"""Means and variances of bounded values: quotients of noisy sums, and of squares."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
 from itertools import permutations
 from operator import attrgetter, sub
-from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -28,18 +28,18 @@ from onesided._numbers import (
 )
 from onesided.accounting import steps_note
 from onesided.errors import ParameterError
+from onesided.fields import is_bool, one_of
 from onesided.mechanism import GaussianSums, Interval, Sums
 from onesided.mechanism.kit import Chosen, shared
 from onesided.noise import Noise
 from onesided.policy import Edge, Shift
-from onesided.session._confidence import Confidence
-from onesided.session._context import LeftOut, QueryContext, left_out
+from onesided.session._context import QueryContext
 from onesided.session._count import Count, certain_sides
 from onesided.session._gaussian import BEST, WHY, Law, by_law, told_squares, with_law
 from onesided.session._groups import Groups
 from onesided.session._plan import Plan, PlanOption, priced
 from onesided.session._question import Answer, FormLine, PreparedQuery
-from onesided.session._release import Release, of_groups
+from onesided.session._release import Release
 from onesided.session._statement import Nouns
 from onesided.session._ways import Way, estimates
 from onesided.session.several._several import Several
@@ -55,6 +55,7 @@ from onesided.session.values._value import (
     outward,
     part_of,
     ratio,
+    share_of,
     spread,
     value_of,
     words_of,
@@ -76,8 +77,20 @@ class Part:
     shifts: _Shifts
 
 
+class Numbers:
+    """Noisy numbers that a statistic is made of."""
+
+    __slots__ = ()
+
+    @property
+    def all(self) -> dict[str, Part]:
+        """By name."""
+        named = ((one.name, getattr(self, one.name)) for one in fields(self))  # type: ignore[arg-type] # a dataclass
+        return {name: part for name, part in named if isinstance(part, Part)}
+
+
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Numbers):
     """The noisy count, sum and, for a variance, sum of squares; about ``centre``, in steps.
 
     A number of units that no move changes for this very question is public: it costs nothing, and
@@ -90,12 +103,6 @@ class Parts:
     total: Part
     squares: Part | None
     ends: tuple[int, int] | None = None
-
-    @property
-    def all(self) -> dict[str, Part]:
-        """By name."""
-        parts = {"count": self.count, "total": self.total, "squares": self.squares}
-        return {name: part for name, part in parts.items() if part is not None}
 
     @property
     def rows(self) -> dict[str, Powers]:
@@ -151,7 +158,7 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class Ends(Numbers):
     """Noisy sums of how far values lie above the lowest and below the highest; in steps.
 
     A value at the share p of the span adds p and 1 - p of it: in all one span for each unit,
@@ -169,12 +176,6 @@ class Ends:
 
     public: ClassVar = False
     why: ClassVar = "sums of distances from both bounds, which a unit moves by one span together"
-
-    @property
-    def all(self) -> dict[str, Part]:
-        """By name."""
-        parts = {"above": self.above, "between": self.between, "below": self.below}
-        return {name: part for name, part in parts.items() if part is not None}
 
     @property
     def rows(self) -> dict[str, Powers]:
@@ -362,11 +363,11 @@ class Mean(Valued):
             )
         return found
 
-    def _left_out(self, context: QueryContext, by: tuple[str, ...]) -> LeftOut:
-        found = Valued._left_out(self, context, by)  # noqa: SLF001 - its own
-        named = () if self.weight is None else (self.weight,)
-        more = left_out(context, by, self.where, self.unknown, values=named, missing="drop")
-        return replace(found, values=(*found.values, *more.values), thinned=more.thinned)
+    @property
+    def numbers(self) -> Mapping[str, str]:
+        """The column and that of weights, and what becomes of rows that are missing a value."""
+        weight = {} if self.weight is None else {self.weight: "drop"}
+        return {self.column: self.missing, **weight}
 
     def optional(self, groups: Groups) -> bool:
         """A unit without a weight adds nothing."""
@@ -418,37 +419,24 @@ class Mean(Valued):
         """Check and price the question. Looks at no row."""
         value, most = self.value(context), most_rows(context, self)
         weight, words = self.weighed(context, value), words_of(context, value, most)
+        detail, columns = {**value.detail, **({"max_rows": most} if most else {})}, value.columns
         if weight is not None:
             words = f"{words} {weight.sentence.replace('Values', 'Weights', 1)}"
+            detail, columns = detail | {"weight": weight.detail}, (*columns, *weight.columns)
         groups = replace(self.groups(context), words=words)
         plan = self.priced(context, groups, value, most or 1, weight)
-        centre, more = plan.mechanism.centre, {"max_rows": most} if most else {}
-        columns = value.columns if weight is None else (*value.columns, *weight.columns)
+        given: dict[str, Any] = {"value": value, "centre": plan.mechanism.centre}
+        rows = {**given, "own_mean": True, "max_rows": most, "squares": self.squared}
         return self.steps(
             context,
             groups,
             value,
             plan,
-            detail={
-                **groups.detail,
-                **value.detail,
-                **more,
-                **({} if weight is None else {"weight": weight.detail}),
-            },
+            detail=groups.detail | detail,
             columns=groups.columns(context, *columns),
-            look=lambda taken: (
-                moments(
-                    taken,
-                    groups,
-                    value,
-                    centre=centre,
-                    squares=self.squared,
-                    own_mean=True,
-                    max_rows=most,
-                )
-                if weight is None
-                else weighted(taken, groups, value, weight, centre=centre)
-            ),
+            look=partial(moments, groups=groups, **rows)
+            if weight is None
+            else partial(weighted, groups=groups, weight=weight, **given),
             asserts=asserted(groups, value),
         )
 
@@ -457,8 +445,7 @@ class Mean(Valued):
     ) -> PreparedQuery[Moments, Release]:
         """The question in its steps. read: detail, columns, look and asserts of moments."""
         parts: Made = plan.mechanism
-        self.share(groups)
-        sure = Confidence(self.confidence, self.simultaneous)
+        share = self.sure.of_each(groups.told.size)
 
         def draw(secret: Moments, noise: Noise | None) -> Answer:
             return {
@@ -466,16 +453,10 @@ class Mean(Valued):
                 for name, part in parts.all.items()
             }
 
-        def result(answer: Answer, entry: int | None) -> Release:
-            return Release(
-                kind="Estimates",
-                told=of_groups(groups.told, self._told(answer, parts, groups, value)),
-                bound_words=sure.words,
-                own={"mechanism": plan.mechanism, **sure.facts},
-                **groups.published(context, plan, entry),
-            )
+        def tell(answer: Answer) -> dict[str, Any]:
+            return self.estimated(groups, parts, self._told(answer, parts, share, value))
 
-        return PreparedQuery(plan=plan, context=context, draw=draw, result=result, **read)
+        return groups.prepared(context, plan, draw=draw, tell=tell, **read)
 
     def priced(
         self,
@@ -523,9 +504,8 @@ class Mean(Valued):
             for place in range(len(weights)):
                 own = moved(adds, changes, [place == other for other in range(len(weights))])
                 parts.append(Part(Sums(INFINITE, INFINITE) if still(own) else noise, own))
-            scope = groups.left_out.numbers((), groups.words)
-            about, known = groups.sentence, told_squares(noise, squares)
-            return priced(context, made(*parts), {}, known=known, about=about, scope=scope, why=WHY)
+            known = told_squares(noise, squares)
+            return groups.plan(context, made(*parts), {}, known=known, why=WHY)
 
         plan = _plan(context, groups, sorted(found, key=lambda one: one.error))
         of = lambda one: _error(one.mechanism, span)  # noqa: E731 - of either plan
@@ -550,12 +530,12 @@ class Mean(Valued):
         made, adds = partial(Parts, centre, squares=None, ends=both), [(1, -span), (1, span)]
         yield Form(made, adds, doubled, (span, 1))
 
-    def _told(self, answer: Answer, parts: Made, groups: Groups, value: Value) -> dict[str, Any]:
+    def _told(self, answer: Answer, parts: Made, share: Fraction, value: Value) -> dict[str, Any]:
         """Estimates and bounds in the column's unit, and whether each bound is certain."""
         noisy = {part: np.asarray(answer[part], dtype=np.int64) for part in parts.all}
         # If the intervals of all parts hold, so does that of the statistic; an exact one's does.
         likely = [name for name in noisy if len(certain_sides(parts.all[name].mechanism)) < 2]
-        sure = shared(self.share(groups), len(likely))
+        sure = shared(share, len(likely))
         bounds = {
             part: open_ended(parts.all[part].mechanism.interval(told, confidence=sure))
             for part, told in noisy.items()
@@ -567,14 +547,16 @@ class Mean(Valued):
         estimate, lower, upper = self._found(parts, centred, bounds, value)
         if likely:
             lower, upper = outward(lower, upper, self._exact(2, [MAX_COUNT], parts.centre, value))
-        else:
-            lower, upper = self._exactly(noisy, parts.centre, value)
+        else:  # what is told is the truth, so that both are the statistic but for its last digit
+            groups = zip(*(part.tolist() for part in noisy.values()), strict=True)
+            ends = [self._exact(many, sums, parts.centre, value) for many, *sums in groups]
+            lower, upper = np.array(ends, dtype=np.float64).reshape(-1, 2).T
+        certain = {"lower_certain": not likely, "upper_certain": not likely}
         return {
             "estimate": np.clip(estimate, lower, upper),
             "lower": lower,
             "upper": upper,
-            "lower_certain": not likely,
-            "upper_certain": not likely,
+            **certain,
         }
 
     def _found(self, parts: Made, centred: Floating, bounds: Bounds, value: Value) -> Triple:
@@ -582,20 +564,11 @@ class Mean(Valued):
         step = float(value.step)
         return tuple(part * step for part in parts.mean(centred, bounds, value))  # type: ignore[return-value]
 
-    def _exactly(
-        self, told: dict[str, NDArray[np.int64]], centre: int, value: Value
-    ) -> tuple[Floats, Floats]:
-        """Bounds where nothing had to be hidden; no rounding makes a certain bound a wrong one.
-
-        What is told is the truth then, so that both are the statistic but for its last digit.
-        """
-        known = zip(*(part.tolist() for part in told.values()), strict=True)
-        found = [self._exact(many, sums, centre, value) for many, *sums in known]
-        lower, upper = (np.array(ends, dtype=np.float64) for ends in zip(*found, strict=True))
-        return lower, upper
-
     def _exact(self, many: int, sums: list[int], centre: int, value: Value) -> tuple[float, float]:
-        """The same of one group, of its number and the sums of its values."""
+        """Bounds in one group, of its true number and the sums of its values.
+
+        No rounding makes a certain bound a wrong one.
+        """
         ends = value.low * value.step, value.high * value.step
         if abs(sums[0]) < MAX_COUNT:  # it was not cut
             ends = ((Fraction(sums[0], max(many, 1)) + centre) * value.step,) * 2
@@ -646,13 +619,11 @@ def _plan(context: QueryContext, groups: Groups, fits: Sequence[Fit]) -> Plan:
             note = f"{one.made.why}; about {worse:.2f} times the error, at the same charge"
             yield PlanOption(name=type(one.made).__name__, note=note)
 
-    plan = priced(
+    plan = groups.plan(
         context,
         first.made,
         first.shifts,
         loss=first.loss,
-        about=groups.sentence,
-        scope=groups.left_out.numbers(certain, groups.words),
         certain=certain,
         why=first.made.why,
         alternatives=alternatives,
@@ -680,3 +651,131 @@ def _noise(fit: Fit, moving: Sequence[Part]) -> Mapping[str, object]:
         )
         found[edge.name] = Chosen(forward, back)
     return steps_note(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Variance(Mean):
+    """What is the variance of the units' own means in a column, or of rows, per group?
+
+    A unit's own mean is that of :class:`Mean`. The mean of their squares less the square of their
+    mean, over all that are counted.
+    divisor: "n", the number of those that are counted; or "n - 1", as SQL's VARIANCE and VAR_SAMP
+        have it, of at least two.
+    root: True takes the square root: the standard deviation, in the column's own unit.
+    The other arguments are those of :class:`Mean`.
+
+    >>> import polars as pl, onesided as od
+    >>> people = pl.DataFrame({"person": [1, 2, 3], "age": [7, 12, 40]})
+    >>> session = od.Session(people, unit="person", policy=od.policy.addition_only(), budget=1000)
+    >>> session.variance("age", bounds=(0, 100), epsilon=1).value >= 0
+    True
+    """
+
+    divisor: Literal["n", "n - 1"] = field(default="n", kw_only=True)
+    root: bool = field(default=False, kw_only=True)
+
+    form: ClassVar = (FormLine("variance", "The variance of a column"),)
+    squared: ClassVar[bool] = True
+    later = (*Mean.later, "divisor", "root")
+    sql: ClassVar[dict[str, dict[str, Any]]] = {
+        f"{word}{per_unit}": {
+            **({} if per_unit else {"of": "rows"}),
+            **({} if word.endswith("_POP") else {"divisor": "n - 1"}),
+            **({"root": True} if word.startswith("STDDEV") else {}),
+        }
+        for word in ("VARIANCE", "VAR_SAMP", "VAR_POP", "STDDEV", "STDDEV_SAMP", "STDDEV_POP")
+        for per_unit in ("", "_PER_UNIT")
+    }
+
+    def ways(self, context: QueryContext) -> Iterator[Way]:
+        """The variance, also with Gaussian noise; for plans."""
+        yield from self._by_law(context, self.value(context))
+
+    def truth(self, public: QueryContext) -> NDArray[Any]:
+        """The numbers that are asked for, of a public table."""
+        secret = self.prepare(public).read()
+        many = np.maximum(secret.count, 1)
+        found = secret.squares / many - (secret.total / many) ** 2
+        step = float(self.value(public).step)
+        found = found * step**2 * share_of(secret.count, least=self.divisor == "n - 1")
+        return np.asarray(np.sqrt(np.maximum(found, 0)) if self.root else found)
+
+    @property
+    def statistic(self) -> str:
+        """What it is called."""
+        return "standard deviation" if self.root else "variance"
+
+    def measure(self, nouns: Nouns) -> str:
+        """What the numbers are, and by what they are divided."""
+        return f"{Mean.measure(self, nouns)} (divides by {self.divisor})"
+
+    def scale(self, unit: str) -> str:
+        """What the numbers are measured in, of a column in this unit."""
+        return unit if self.root else f"{unit}²"
+
+    def prepare(self, context: QueryContext) -> PreparedQuery[Moments, Release]:
+        """Check and price the question. Looks at no row."""
+        one_of(self.divisor, name="divisor", words=("n", "n - 1"))
+        is_bool(self.root, name="root")
+        return Mean.prepare(self, context)
+
+    def _forms(self, value: Value, *, public: bool, heavy: int) -> Iterator[Form]:
+        del heavy  # variances have no weights
+        centre, both = (value.low + value.high) // 2, (value.low, value.high)
+        far = value.high - centre
+        square = far * far
+        if square > MAX_COUNT // 2**10:
+            raise ParameterError(
+                f"The squares of values within these bounds go up to {square:,} steps.",
+                hint="Use a coarser step for a variance.",
+                square=square,
+            )
+        if not public:
+            yield Form(partial(Ends, centre, both), *shares((value.high - value.low) ** 2, 3))
+        adds = [(1, one - centre, (one - centre) ** 2) for one in both]
+        weights = (1 if public else square, far, 1)
+        yield Form(partial(Parts, centre), adds, _squares_change(far), weights, fine=4)
+
+    def _found(self, parts: Made, centred: Floating, bounds: Bounds, value: Value) -> Triple:
+        square, least = float(value.step) ** 2, self.divisor == "n - 1"
+        most = ((value.high - value.low) / 2) ** 2
+        ends = (
+            {name: getattr(one, end) for name, one in bounds.items()} for end in ("upper", "lower")
+        )
+        many = map(parts.counted, (centred, *ends))
+        found = zip(parts.variance(centred, bounds, value), many, strict=True)
+        told = [np.clip(part, 0, most) * square * share_of(n, least=least) for part, n in found]
+        return tuple(map(np.sqrt, told) if self.root else told)
+
+    def _exact(self, many: int, sums: list[int], centre: int, value: Value) -> tuple[float, float]:
+        del centre  # a variance is the same about any
+        sample = self.divisor == "n - 1"
+        if max(map(abs, sums)) >= MAX_COUNT:  # it was cut
+            most = ((value.high - value.low) * value.step) ** 2 / 4 * (2 if sample else 1)
+            ends = Fraction(0), most
+        else:
+            mean, square = (Fraction(one, max(many, 1)) for one in sums)
+            spread = (square - mean**2) * value.step**2
+            ends = (spread * (Fraction(max(many, 2), max(many - 1, 1)) if sample else 1),) * 2
+        low, high = round_down(ends[0]), round_up(ends[1])
+        if not self.root:
+            return low, high
+        # A root is rounded to the nearest: one step further, it is on its own side.
+        outer = np.nextafter(np.sqrt(high), np.inf) if high else 0.0
+        return float(np.nextafter(np.sqrt(low), 0)), float(outer)
+
+
+def _squares_change(far: int) -> list[tuple[Fraction | int, ...]]:
+    """How far a value within ``far`` of 0 changes the number, the sum and that of the squares.
+
+    From ``far * s`` to ``far * t``, with each weighted so that ``far`` and its square count as 1,
+    one way ``(t - s)(1 + t + s)`` at most, which is 9/4. Where one rises and the other falls
+    ``(r, f)`` lies below ``f = 1 - (r - 1)^2``, and so below its tangents where f is 1, where
+    r is 3/2, and where r is 2: these are their corners.
+    """
+    quarters = ((6, 3), (5, -4), (7, -2), (8, 0))
+    return [
+        (0, Fraction(way * total * far, 4), Fraction(way * square * far * far, 4))
+        for total, square in quarters
+        for way in (1, -1)
+    ]

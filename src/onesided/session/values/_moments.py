@@ -15,7 +15,7 @@ from onesided.noise import IntArray
 from onesided.session._context import Taken
 from onesided.session._groups import Groups
 from onesided.session._question import Check, all_of
-from onesided.session.values._value import VALUE, Value, no_value
+from onesided.session.values._value import VALUE, Value, clipped, no_value
 
 _SQUARE: Final = "onesided_square"
 _COPY: Final = "onesided_copy"
@@ -92,8 +92,7 @@ def moments(
     if max_rows is None or taken.unit is None:
         values = _per_unit(rows, taken, groups, value, own_mean=own_mean)
         return _added(_powers(values, centre, wide), taken, groups, wide)
-    first = _farthest_rows if farthest else _first_rows
-    kept = first(rows, taken, groups, value, most=max_rows)
+    kept = _first_rows(rows, taken, groups, value, most=max_rows, farthest=farthest)
     units = _powers(kept, centre, wide).group_by(*_kept(taken, groups))
     parts = units.agg(*(nw.col(name).sum() for name in _names(wide)))
     return _added(parts, taken, groups, wide)
@@ -227,31 +226,27 @@ def _split(rows: Lazy, number: nw.Expr, name: str) -> Lazy:
     return made.with_columns((number - nw.col(_HIGH[name]) * _PART).alias(_LOW[name]))
 
 
-def _first_rows(rows: Lazy, taken: Taken, groups: Groups, value: Value, *, most: int) -> Lazy:
+def _first_rows(
+    rows: Lazy, taken: Taken, groups: Groups, value: Value, *, most: int, farthest: bool = False
+) -> Lazy:
     """At most ``most`` rows of each unit in each group, by a hash of the unit and the row.
 
+    With ``farthest`` those farthest from 0.
     A row is its value, and which of the unit's rows of that value in the group it is: so rows
     are alike but for their hash, and dropping d of them takes at most d from those kept and lets at
     most d others in. Rows of equal hash come in the order of their values.
     """
     unit = _kept(taken, groups)
     steps = rows.with_columns(_within(value.low, value.high), nw.lit(1).alias(_COPY))
-    numbered = steps.with_columns(nw.col(_COPY).cum_sum().over(*unit, VALUE, order_by=[VALUE]))
-    names = [unit[0], VALUE, _COPY]
-    hashed = taken.table.engine.with_hash(numbered, names, _HASHED)
-    ranked = hashed.with_columns(nw.lit(1).alias(_RANK)).with_columns(
-        nw.col(_RANK).cum_sum().over(*unit, order_by=[_HASHED, VALUE, _COPY])
-    )
-    return ranked.filter(nw.col(_RANK) <= most).select(*unit, VALUE)
-
-
-def _farthest_rows(rows: Lazy, taken: Taken, groups: Groups, value: Value, *, most: int) -> Lazy:
-    """At most ``most`` rows of each unit in each group, those farthest from 0."""
-    unit = _kept(taken, groups)
-    steps = rows.with_columns(_within(value.low, value.high), nw.lit(1).alias(_RANK))
-    below = nw.when(nw.col(VALUE) < 0).then(nw.col(VALUE)).otherwise(0 - nw.col(VALUE))
-    ranked = steps.with_columns(below.alias(_COPY)).with_columns(
-        nw.col(_RANK).cum_sum().over(*unit, order_by=[_COPY, VALUE])
+    if farthest:
+        below = nw.when(nw.col(VALUE) < 0).then(nw.col(VALUE)).otherwise(0 - nw.col(VALUE))
+        found, order = steps.with_columns(below.alias(_HASHED)), [_HASHED, VALUE]
+    else:
+        numbered = steps.with_columns(nw.col(_COPY).cum_sum().over(*unit, VALUE, order_by=[VALUE]))
+        found = taken.table.engine.with_hash(numbered, [unit[0], VALUE, _COPY], _HASHED)
+        order = [_HASHED, VALUE, _COPY]
+    ranked = found.with_columns(nw.lit(1).alias(_RANK)).with_columns(
+        nw.col(_RANK).cum_sum().over(*unit, order_by=order)
     )
     return ranked.filter(nw.col(_RANK) <= most).select(*unit, VALUE)
 
@@ -357,6 +352,4 @@ def _carried() -> tuple[nw.Expr, nw.Expr]:
 
 
 def _within(low: int, high: int, name: str = VALUE) -> nw.Expr:
-    value = nw.col(name)
-    inside = nw.when(value > high).then(nw.lit(high)).otherwise(value)
-    return nw.when(value < low).then(nw.lit(low)).otherwise(inside).cast(nw.Int64()).alias(name)
+    return clipped(nw.col(name), low, high).cast(nw.Int64()).alias(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
@@ -16,8 +16,6 @@ from onesided._english import many
 from onesided._numbers import (
     INFINITE,
     MAX_COUNT,
-    Infinite,
-    Loss,
     Number,
     exact,
     positive,
@@ -34,7 +32,7 @@ from onesided.noise import IntArray, Noise
 from onesided.policy import Shift
 from onesided.session._context import QueryContext, Taken
 from onesided.session._groups import Groups
-from onesided.session._plan import Plan, priced
+from onesided.session._plan import Plan
 from onesided.session._question import Answer
 from onesided.session._release import of_groups
 from onesided.session.histograms._binned import edges_of
@@ -76,6 +74,28 @@ class Shares:
     confidence: Number
     bounds: tuple[Floats, Floats] | None = None
 
+    @classmethod
+    def from_answer(
+        cls, answer: Answer, found: Candidates, *, enclosed: bool, **given: Any
+    ) -> Shares:
+        """Of an answer: estimates that rise with the shares.
+
+        enclosed: whether it is of :class:`EnclosedQuantiles`. given: all that no answer says.
+        """
+        places, number = np.asarray(answer["places"], dtype=np.int64), len(given["q"])
+        wide = places.reshape(-1, 3 * number if enclosed else number)
+        order = np.argsort(np.array([float(share) for share in given["q"]]), kind="stable")
+        rising = np.empty_like(wide[:, :number])
+        rising[:, order] = np.sort(wide[:, :number], axis=1)
+        bounds = None
+        if enclosed:
+            ends = np.sort(wide[:, number:].reshape(-1, 2, number), axis=1)
+            rising = np.clip(rising, ends[:, 0], ends[:, 1])
+            # A value counts as the next candidate upwards, and so lies above the one before.
+            least = ends[:, 0] if found.listed is None else np.maximum(ends[:, 0] - 1, 0)
+            bounds = found.numbers(least), found.numbers(ends[:, 1])
+        return cls(estimates=found.numbers(rising), bounds=bounds, **given)
+
     @property
     def told(self) -> dict[str, Any]:
         """As a release: a row per group and share, and what it says of itself."""
@@ -90,6 +110,7 @@ class Shares:
         kept = ("keys", "bounds")
         own = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in kept}
         return {
+            "kind": "QuantileEstimates",
             "told": of_groups(keys, numbers),
             "summary": f"Within {rough(max(self.rank_error))} ranks ({share} %).",
             "own": {**own, "enclosing": self.enclosing},
@@ -380,7 +401,9 @@ def candidates_of(context: QueryContext, question: Any) -> Candidates:
     points = edges_of(listed, name="candidates", most=_MOST_LISTED)
     if not points:
         raise ParameterError("There are no candidates.", hint="Give at least one number.")
-    size = _common(points) if step is None else positive(step, name="step")
+    # By default the coarsest grid that holds the whole numbers and all points.
+    common = Fraction(1, lcm(*(point.denominator for point in points)))
+    size = common if step is None else positive(step, name="step")
     ends = (points[0], points[-1] if len(points) > 1 else points[0] + size)
     value = value_of(column, bounds=ends, step=size, missing=missing, schema=context.schema)
     steps = [point / size for point in points]
@@ -408,11 +431,6 @@ def counted_as(
     ends = f"{number:,} from {text(points[0])} to {text(points[-1])}"
     counts = f"{rounded}count as the next candidate up, of {ends}; higher ones {higher}."
     return f"Values of {column!r} {counts}"
-
-
-def _common(points: Sequence[Fraction]) -> Fraction:
-    """The coarsest grid that holds the whole numbers and all points."""
-    return Fraction(1, lcm(*(point.denominator for point in points)))
 
 
 def inner(shares: Sequence[Fraction]) -> tuple[Fraction, ...]:
@@ -460,14 +478,12 @@ def plan_of(
     told, steps = made(moves, asked, found.number, grouped=bool(groups.by), dropped=dropped)
     mechanism = EnclosedQuantiles.of(told, confidence) if question.interval else told
     ranks = max(mechanism.rank_errors(confidence))
-    return priced(
+    return groups.plan(
         context,
         mechanism,
         shifts,
         loss=lambda shift: steps(shift).epsilon,
         steps=steps,
-        about=groups.sentence,
-        scope=groups.left_out.numbers((), groups.words),
         why=f"{mechanism.why} over {many(found.number, 'candidate')}; within {rough(ranks)} ranks "
         f"at confidence {question.confidence}",
     )
@@ -514,17 +530,12 @@ def _apart(
             tuple(replace(one, noise_rate=rate) for one, rate in zip(bare, rates, strict=True))
         ), steps
     fine = tuple(_fine(share, candidates, interpolate=interpolate) for share in shares)
+    hint = "Use a more ordinary ε, or fewer answers."
     parts = tuple(
-        replace(one, noise_rate=_sampled(rate, number))
+        replace(one, noise_rate=sampled(rate * Fraction(1, number), hint=hint))
         for one, rate, number in zip(bare, rates, fine, strict=True)
     )
     return FineQuantiles(parts, fine, interpolate), steps
-
-
-def _sampled(rate: Loss, parts: int) -> Loss:
-    """The rate of a part of a rank. Errors: ParameterError."""
-    each = rate if isinstance(rate, Infinite) else rate / parts
-    return sampled(each, hint="Use a more ordinary ε, or fewer answers.")
 
 
 def _shared(
@@ -582,37 +593,3 @@ def ranked(
     cuts = np.searchsorted(first, ends[:-1])
     pieces = np.split(places[first], cuts), np.split(np.add.reduceat(counts, first), cuts)
     return list(zip(*pieces, strict=True))
-
-
-def told(
-    answer: Answer,
-    found: Candidates,
-    shares: Sequence[Fraction],
-    errors: tuple[float, ...],
-    *,
-    enclosed: bool = False,
-) -> Mapping[str, Any]:
-    """What an answer says, with estimates that rise with the shares.
-
-    enclosed: whether it is of :class:`EnclosedQuantiles`.
-    """
-    all_places = np.asarray(answer["places"], dtype=np.int64)
-    number = len(shares)
-    wide = all_places.reshape(-1, 3 * number if enclosed else number)
-    places = wide[:, :number]
-    order = np.argsort(np.array([float(share) for share in shares]), kind="stable")
-    rising = np.empty_like(places)
-    rising[:, order] = np.sort(places, axis=1)
-    bounds = None
-    if enclosed:
-        ends = np.sort(wide[:, number:].reshape(-1, 2, number), axis=1)
-        rising = np.clip(rising, ends[:, 0], ends[:, 1])
-        # A value counts as the next candidate upwards, and so lies above the one before.
-        least = ends[:, 0] if found.listed is None else np.maximum(ends[:, 0] - 1, 0)
-        bounds = found.numbers(least), found.numbers(ends[:, 1])
-    return {
-        "bounds": bounds,
-        "q": tuple(shares),
-        "estimates": found.numbers(rising),
-        "rank_error": errors,
-    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from onesided._numbers import Number, exact, text
+from onesided._numbers import Number, exact, probability, text
 from onesided.engine import PublicKeys
 from onesided.errors import ParameterError
 from onesided.fields import one_of
@@ -39,13 +39,11 @@ from onesided.session.values._noisy_max import (
     inner,
     plan_of,
     ranked,
-    told,
 )
 from onesided.session.values._value import (
     Missing,
     Of,
     most_rows,
-    of_numbers,
     refuse_own_groups,
     require_numbers,
     settle_grid,
@@ -101,7 +99,7 @@ class Cumulated:
         enclose the true quantile with ``confidence``: a value lies above the candidate before its
         own. They are -inf below all candidates, inf above.
         """
-        share = share_of(q)
+        share = _share(q)
         ends = np.array([-np.inf, *(float(one) for one in self.candidates), np.inf])
         rough = _first(self.estimates, np.maximum(_part(share, self.estimates[:, -1:]), 0.5))
         least = np.maximum(_part(share, self.below.lower[:, -1:]), 1)
@@ -151,6 +149,8 @@ class Cumulated:
         return np.nextafter(np.clip(share, 0, 1), 0) * (share > 0)
 
 
+# A share between 0 and 1, ends included; or a ParameterError.
+_share: Final = partial(probability, name="q", hint="1/2 is the median.")
 _NAMED: Final = {"0": "Minimum", "1/2": "Median", "1": "Maximum"}
 
 
@@ -238,7 +238,10 @@ class Quantile(Grouped):
             return None
         return replace(self, of="units", max_rows=None, interpolate=None)
 
-    _left_out = of_numbers
+    @property
+    def numbers(self) -> Mapping[str, str]:
+        """The column, and what becomes of rows that are missing a value."""
+        return {self.column: self.missing}
 
     def measure(self, nouns: Nouns) -> str:
         """What the numbers are."""
@@ -271,10 +274,10 @@ class Quantile(Grouped):
     def shares(self) -> tuple[Fraction, ...]:
         """The shares asked for, one or several, exact. Errors: ParameterError."""
         if not isinstance(self.q, list | tuple | np.ndarray):
-            return (share_of(self.q),)  # type: ignore[arg-type] # it refuses all else
+            return (_share(self.q),)
         if not len(self.q):
             raise ParameterError("Which quantile? q is empty.", hint="1/2 is the median.")
-        return tuple(map(share_of, self.q))
+        return tuple(map(_share, self.q))
 
     @property
     def chosen_method(self) -> QuantileMethod:
@@ -292,18 +295,16 @@ class Quantile(Grouped):
     def ways(self, context: QueryContext) -> Iterator[Way]:
         """Near in rank, by counting, and by ranges from the lowest candidate; for plans."""
         own = "cumulative" if self.chosen_method == "cumulative" else "noisy maximum"
-        ways = [*self._by_counting(context)]
-        if not {0, 1} & set(self.shares):
-            near = Way(
-                "noisy maximum",
-                replace(self, method="noisy_max"),
-                "the candidate that is nearest in rank, with noise on the ranks",
-                told=lambda release: release.estimates.T.reshape(-1),
-            )
-            ways.insert(0, near)
-        first = [way for way in ways if own in way.name]
-        yield from (replace(way, question=self, note="", certain=True) for way in first)
-        yield from (way for way in ways if own not in way.name)
+        near = Way(
+            "noisy maximum",
+            replace(self, method="noisy_max"),
+            "the candidate that is nearest in rank, with noise on the ranks",
+            told=lambda release: release.estimates.T.reshape(-1),
+        )
+        ways = [*([] if {0, 1} & set(self.shares) else [near]), *self._by_counting(context)]
+        for way in sorted(ways, key=lambda one: own not in one.name):
+            mine = own in way.name
+            yield replace(way, question=self, note="", certain=True) if mine else way
 
     def truth(self, public: QueryContext) -> Floats:
         """Per share and group, the first candidate with so much at or below it."""
@@ -368,28 +369,23 @@ class Quantile(Grouped):
         plan = plan_of(context, groups, found, shares, self, confidence=sure_of_each, most=most)
         ranks = plan.mechanism.rank_errors(sure_of_each)
 
-        def result(answer: Answer, entry: int | None) -> Release:
-            made = told(answer, found, shares, ranks, enclosed=self.interval)
-            return Release(
-                kind="QuantileEstimates",
-                bound_words=sure.words if self.interval else "",
-                **Shares(keys=groups.keys, confidence=self.confidence, **made).told,
-                **groups.published(context, plan, entry),
-            )
+        given = {"keys": groups.keys, "q": tuple(shares), "confidence": self.confidence}
 
-        return PreparedQuery(
-            detail={
-                **groups.detail,
-                **found.value.detail,
-                "q": list(map(text, shares)),
-                **({} if most is None else {"max_rows": most}),
-            },
-            plan=plan,
-            context=context,
+        def tell(answer: Answer) -> dict[str, Any]:
+            made = Shares.from_answer(
+                answer, found, enclosed=self.interval, rank_error=ranks, **given
+            )
+            return {**made.told, "bound_words": sure.words if self.interval else ""}
+
+        detail = {**groups.detail, **found.value.detail, "q": list(map(text, shares))}
+        return groups.prepared(
+            context,
+            plan,
+            draw=plan.mechanism.release,
+            tell=tell,
+            detail=detail if most is None else {**detail, "max_rows": most},
             columns=groups.columns(context, *found.value.columns),
             look=lambda taken: ranked(taken, groups, found, most),
-            draw=plan.mechanism.release,
-            result=result,
             asserts=asserted(groups, found.value),
         )
 
@@ -421,7 +417,7 @@ class Quantile(Grouped):
         sure = Confidence(self.confidence, self.simultaneous)
         each = sure.of_each(keys.size)
 
-        def result(answer: Answer, entry: int | None) -> Release:
+        def tell(answer: Answer) -> dict[str, Any]:
             made = Cumulated(
                 candidates=points,
                 q=share,
@@ -430,23 +426,22 @@ class Quantile(Grouped):
                 one_each=groups.query.max_groups == 1,
                 truncated=groups.query.truncated or row == "smallest",
             )
-            return Release(
-                kind="QuantileRelease",
-                told=of_groups(keys, {name: np.array(v) for name, v in made.at(share).items()}),
-                bound_words=sure.words,
-                own=made.own,
-                **groups.published(context, plan, entry)
-                | {"cut": f"{said} {groups.cut(())}".strip()},
-            )
+            return {
+                "kind": "QuantileRelease",
+                "told": of_groups(keys, {name: np.array(v) for name, v in made.at(share).items()}),
+                "bound_words": sure.words,
+                "own": made.own,
+                "cut": f"{said} {groups.cut(())}".strip(),
+            }
 
-        return PreparedQuery(
+        return groups.prepared(
+            binned.context,
+            plan,
+            draw=lambda counts, noise: {"runs": mechanism.release(counts, noise=noise)},
+            tell=tell,
             detail={**groups.detail, **binned.detail},
-            plan=plan,
-            context=binned.context,
             columns=binned.columns(groups),
             look=partial(_farthest, groups=groups, row=row) if row else groups.counts,
-            draw=lambda counts, noise: {"runs": mechanism.release(counts, noise=noise)},
-            result=result,
             asserts=all_of(binned.asserts, groups.asserts),
         )
 
@@ -522,16 +517,6 @@ def _farthest(taken: Taken, groups: Groups, row: str) -> IntArray:
     rows = rows.filter(run >= 0).group_by(*kept).agg(run.max() if row == "largest" else run.min())
     cut = groups.query.max_groups if groups.excess == "truncate" else None
     return taken.table.counts(rows, groups.keys, unit=taken.unit, most=cut)
-
-
-def share_of(q: Number) -> Fraction:
-    """A share between 0 and 1, ends included. Errors: ParameterError."""
-    share = exact(q, name="q")
-    if not 0 <= share <= 1:
-        raise ParameterError(
-            f"q must lie between 0 and 1, got {q!r}.", hint="1/2 is the median.", value=q
-        )
-    return share
 
 
 def _part(share: Fraction, numbers: NDArray[Any]) -> Floats:

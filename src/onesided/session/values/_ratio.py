@@ -28,13 +28,18 @@ from onesided.session._statement import Statement, several
 from onesided.session.several._several import Answers, Several, total_of
 from onesided.session.values._mean import Mean
 from onesided.session.values._moments import Moments
-from onesided.session.values._row_count import RowCount, words_of_rows
-from onesided.session.values._sum import Sum
-from onesided.session.values._value import Floats, Value, ends_of_rows, most_rows, rows_of_unit
+from onesided.session.values._sum import RowCount, Sum
+from onesided.session.values._value import (
+    Floats,
+    Value,
+    counted_rows,
+    ends_of_rows,
+    most_rows,
+    ones,
+)
 
 _SAID: Final = "A group whose denominator is 0 has no ratio, and its bounds are about none."
 _WHY: Final = "the numerator and what the denominator has beyond it, which a unit moves by one span"
-_ONES: Final = Value(column="", step=exact(1, name="step"), low=0, high=1, missing="drop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +108,11 @@ class Ratio(Several):
         y and a value x / y from 0 to k. Sums that could be cut at 2^62 are no such pair.
         """
         n, d = self.questions
-        shares = (self.weights, self.guesses) == (None, None)
-        found = (
-            _span(context, n, d) if self.joint and shares and any(denominator.values()) else None
-        )
-        if found is None or context.account.calendar is not None:
+        apart = (self.weights, self.guesses) != (None, None) or not any(denominator.values())
+        if apart or not self.joint or context.account.calendar is not None:
             return None
-        value, heavy, groups = found
-        weight = replace(_ONES, high=heavy)
-        if heavy * value.high * MOST_ROWS > MAX_COUNT:
+        value, heavy, groups = _span(context, n, d) or (ones(1), 0, None)
+        if groups is None or heavy * value.high * MOST_ROWS > MAX_COUNT:
             return None
         mean = Mean(
             "",
@@ -122,7 +123,7 @@ class Ratio(Several):
             simultaneous=self.simultaneous,
         )
         try:
-            plan = mean.priced(context, groups, value, 1, weight)
+            plan = mean.priced(context, groups, value, 1, ones(heavy))
         except (ParameterError, UnprotectableError):  # values move as no span does; out of range
             return None
         parts = [one.prepare(context) for one in (n, d)]
@@ -158,7 +159,7 @@ def _span(context: QueryContext, n: Any, d: Any) -> tuple[Value, int, Groups] | 
     value, rows = above
     most, heavy = (max(1, one or 1) * size.high for size, one in (above, below))
     if above == below:
-        value = _ONES
+        value = ones(1)
     elif isinstance(d, Count):
         value = replace(value, low=0, high=most)
     elif isinstance(d, RowCount) and (isinstance(n, Count) or rows == below[1]):
@@ -189,13 +190,13 @@ def _adds(context: QueryContext, asked: Any) -> tuple[tuple[Value, int | None] |
     if weight is not None or law == "gaussian" or (law == BEST and adds_orders(context)):
         return None, ""
     if isinstance(asked, Count):
-        return (_ONES, None), ""
+        return (ones(1), None), ""
     if isinstance(asked, RowCount):
-        most = rows_of_unit(context, asked.max_rows)
-        return (_ONES, most), words_of_rows(context, most)
-    value, rows = asked.value(context), most_rows(context, asked)
-    ends_of_rows(value, rows)
-    return (value, rows) if value.low >= 0 else None, asked.words(context, value, rows)
+        rows, words = counted_rows(context, asked.max_rows)
+        return (ones(1), rows.high), words
+    value, most = asked.value(context), most_rows(context, asked)
+    ends_of_rows(value, most)
+    return (value, most) if value.low >= 0 else None, asked.words(context, value, most)
 
 
 def _among(n: Any, d: Any) -> bool:

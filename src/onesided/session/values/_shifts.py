@@ -46,7 +46,7 @@ class Moved:
         come = tuple(_weighted(end, weights) for end in ends)
         change = tuple(_weighted(one, weights) for one in changes)
         # One row at least stays; each other may change, or be one of those that come or go.
-        go, more = tuple(map(_mirrored, come)), most - 1
+        go, more = tuple(one.negated for one in come), most - 1
         rest, less = ((*change, *come, *go), (*change, *go)) if more else ((_NONE,), (_NONE,))
         plus, moves = (
             [tuple(w * x for x, w in zip(one, weights, strict=True)) for one in some]
@@ -82,7 +82,7 @@ class Moved:
         Errors: UnprotectableError for a policy that says nothing about values beside its groups.
         """
         stays = _may_stay(policy, groups)
-        gone = (*map(_mirrored, self.comes), *(self.lessens if stays else ()))
+        gone = (*(one.negated for one in self.comes), *(self.lessens if stays else ()))
 
         def several(shift: Shift) -> Iterable[Shift]:
             return (
@@ -192,10 +192,6 @@ def _longest(some: Sequence[Vector], others: Sequence[Vector], more: int) -> int
 def _may_stay(policy: Policy, groups: Groups) -> bool:
     """Whether what a policy counts as gone may be a unit that stays with some of its rows."""
     return values_move(policy) == "dropped" and not (groups.by and groups.excess == "single")
-
-
-def _mirrored(shift: Shift) -> Shift:
-    return Shift(rise=shift.fall, fall=shift.rise)
 
 
 def values_move(policy: Policy) -> str:

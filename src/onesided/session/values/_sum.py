@@ -1,17 +1,17 @@
-"""What do rows, or the totals of units, add up to, per group?"""
+"""What do rows, or the totals of units, add up to, and how many are there, per group?"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 
-from onesided._english import many
 from onesided._numbers import INFINITE, Number, exact
 from onesided.errors import ParameterError
 from onesided.mechanism import GaussianSums, StairSums, Sums
@@ -20,10 +20,10 @@ from onesided.noise import IntArray, Noise
 from onesided.policy import Edge, Policy, Shift
 from onesided.session._confidence import Confidence
 from onesided.session._context import QueryContext
-from onesided.session._count import certain_sides, deviation, reason, residual_bias
+from onesided.session._count import deviation, facts_of, residual_bias
 from onesided.session._gaussian import BEST, Law, by_law, told_squares, with_law
 from onesided.session._groups import Grouped, Groups
-from onesided.session._plan import Plan, PlanOption, priced
+from onesided.session._plan import Plan, PlanOption
 from onesided.session._question import Answer, FormLine, PreparedQuery
 from onesided.session._release import Release, of_groups, sides
 from onesided.session._statement import Nouns
@@ -34,15 +34,16 @@ from onesided.session.values._value import (
     Missing,
     Of,
     Value,
+    counted_rows,
     ends_of_rows,
     in_units,
     most_rows,
-    of_numbers,
     refuse_own_groups,
     require_numbers,
     settle_grid,
     value_of,
     words_of,
+    words_of_rows,
 )
 from onesided.session.workloads._ranges import RangeQuery
 
@@ -158,11 +159,23 @@ class Valued(Grouped):
             told=lambda release: np.array([told(values, estimates(release))]),
         )
 
-    _left_out = of_numbers
+    @property
+    def numbers(self) -> Mapping[str, str]:
+        """The column, and what becomes of rows that are missing a value."""
+        return {self.column: self.missing}
 
-    def share(self, groups: Groups) -> Fraction:
-        """The confidence of each group's own interval. Errors: ParameterError."""
-        return Confidence(self.confidence, self.simultaneous).of_each(groups.told.size)
+    @property
+    def sure(self) -> Confidence:
+        """How often bounds hold."""
+        return Confidence(self.confidence, self.simultaneous)
+
+    def estimated(self, groups: Groups, made: object, told: dict[str, Any]) -> dict[str, Any]:
+        """What a release of these columns says of itself. made: their noise."""
+        return {
+            "told": of_groups(groups.told, told),
+            "bound_words": self.sure.words,
+            "own": {"mechanism": made, **self.sure.facts},
+        }
 
     def optional(self, groups: Groups) -> bool:
         """Whether a unit that is there may still add nothing to a single sum."""
@@ -308,8 +321,7 @@ class Sum(Valued):
 
     def truth(self, public: QueryContext) -> Floats:
         """The numbers that are asked for, of a public table."""
-        read = np.asarray(self.prepare(public).read(), dtype=np.float64)
-        return read * float(self.value(public).step)
+        return Valued.truth(self, public) * float(self.value(public).step)
 
     def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """Check and price the question. Looks at no row."""
@@ -327,11 +339,7 @@ class Sum(Valued):
         """Which numbers are added up, exactly."""
         if most is None:
             return words_of_totals(context, value)
-        return (
-            f"{value.sentence} Of each {context.each} at most "
-            f"{many(most, 'row', one='counts', more='count')} in a group, those farthest "
-            "from 0."
-        )
+        return f"{value.sentence} {words_of_rows(context, most)[:-1]}, those farthest from 0."
 
     def of_weights(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
         """The sum of each unit's own mean, for weighted counts.
@@ -339,10 +347,9 @@ class Sum(Valued):
         Taking some of a unit's rows away may raise its mean, so that under presence it is priced as
         rise and fall, as a mean is.
         """
-        value = Valued.value(self, context)
-        return self.prepared(
-            context, value, detail=value.detail, words=words_of(context, value, None), own_mean=True
-        )
+        value, own = Valued.value(self, context), context.unit is not None
+        words = words_of(context, value, None)
+        return self.prepared(context, value, detail=value.detail, words=words, own_mean=own)
 
     def prepared(
         self,
@@ -360,115 +367,74 @@ class Sum(Valued):
         own_mean: whether each unit adds its own mean instead of its clipped total.
         """
         groups = self.groups(context).with_others(self.others, context.policy)
-        own_mean = own_mean and context.unit is not None  # else it is the value itself
-        rises = value.low >= 0 and not own_mean
-        groups = replace(groups, left_out=replace(groups.left_out, rises=rises), words=words)
-        chosen, plan = self._plan(context, groups, value, most, own_mean=own_mean)
-        mechanism: Any = chosen.mechanism
-
-        def draw(totals: IntArray, noise: Noise | None) -> Answer:
-            return {"noisy": mechanism.release(totals, noise=noise), **chosen.stored}
-
-        def result(answer: Answer, entry: int | None) -> Release:
-            noisy = np.asarray(answer["noisy"], dtype=np.int64)
-            told = self._numbers(chosen.of(answer), noisy, value, self.share(groups))
-            sure = Confidence(self.confidence, self.simultaneous)
-            return Release(
-                kind="Estimates",
-                told=of_groups(groups.told, told),
-                bound_words=sure.words,
-                own={"mechanism": mechanism, **sure.facts},
-                **groups.published(context, plan, entry),
-            )
-
-        return PreparedQuery(
-            detail={**groups.detail, **detail},
-            plan=plan,
-            context=context,
-            columns=groups.columns(context, *value.columns),
-            look=lambda taken: (
-                moments(taken, groups, value, max_rows=most, farthest=True, own_mean=own_mean).total
-            ),
-            draw=draw,
-            result=result,
-            asserts=asserted(groups, value),
-            noise=chosen.kind,
-        )
-
-    def shifts(
-        self,
-        context: QueryContext,
-        groups: Groups,
-        value: Value,
-        most: int | None = None,
-        *,
-        own_mean: bool = False,
-    ) -> Mapping[Edge, tuple[Shift, ...]]:
-        """Per edge, how far the sums move, in steps."""
-        moved = self._moved(value, most, own_mean=own_mean)
-        return moved.along(context.policy, groups, optional=self.optional(groups))
-
-    def _moved(self, value: Value, most: int | None, *, own_mean: bool) -> Moved:
-        low, high = ends_of_rows(value, most)
-        return one_value(low, high, monotone=value.low >= 0 and not own_mean)
-
-    def _plan(
-        self,
-        context: QueryContext,
-        groups: Groups,
-        value: Value,
-        most: int | None,
-        *,
-        own_mean: bool = False,
-    ) -> tuple[SumNoise, Plan]:
-        """The noise, and what it costs on each edge."""
-        shifts = self.shifts(context, groups, value, most, own_mean=own_mean)
+        left = replace(groups.left_out, rises=value.low >= 0 and not own_mean)
+        groups = replace(groups, left_out=left, words=words)
+        share, step = self.sure.of_each(groups.told.size), float(value.step)
+        moved, optional = _moved(value, most, own_mean=own_mean), self.optional(groups)
+        shifts = moved.along(context.policy, groups, optional=optional)
         low, high = ends_of_rows(value, most)
         chosen = SumNoise.for_shifts(
             context.policy, groups, shifts, largest=max(high, -low), epsilon=self.epsilon
         )
-        self.share(groups)
 
         def plan_of(made: Sums | StairSums | GaussianSums) -> Plan:
-            certain, known = certain_sides(made), None
+            facts, known = facts_of(made, step=step), None
             if isinstance(made, GaussianSums):
-                moved = self._moved(value, most, own_mean=own_mean)
-                optional = self.optional(groups)
-                known = told_squares(made, moved.squares(context.policy, groups, optional=optional))
-            return priced(
-                context,
-                made,
-                shifts,
-                known=known,
-                about=groups.sentence,
-                scope=groups.left_out.numbers(certain, groups.words),
-                certain=certain,
-                standard_deviation=float(value.step) * deviation(made),
-                bias=float(value.step) * residual_bias(made),
-                why=reason(made),
-                alternatives=lambda: chosen.other(float(value.step), certain),
-            )
+                squares = moved.squares(context.policy, groups, optional=optional)
+                known = told_squares(made, squares)
+            others = partial(chosen.other, step, facts["certain"])
+            return groups.plan(context, made, shifts, known=known, alternatives=others, **facts)
 
         plan = with_law(self.law, plan_of(chosen.mechanism), GaussianSums(1), plan_of, context)
-        if isinstance(plan.mechanism, GaussianSums):
-            chosen = replace(chosen, gaussian=plan.mechanism)
-        return chosen, plan
+        mechanism = plan.mechanism
+        gaussian = isinstance(mechanism, GaussianSums)
 
-    def _numbers(
-        self,
-        mechanism: Sums | StairSums | GaussianSums,
-        noisy: IntArray,
-        value: Value,
-        share: Fraction,
-    ) -> dict[str, Any]:
-        """Estimates and bounds in the column's unit, and whether each bound is certain."""
-        interval = mechanism.interval(noisy, confidence=share)
-        centred = mechanism.centred(noisy)
-        if value.low >= 0:
-            interval, centred = interval.at_least(0), np.maximum(centred, 0)
-        lower, upper = in_units(interval, value.step)
-        estimate = np.asarray(centred * float(value.step), dtype=np.float64)
-        return {"estimate": estimate, **sides(interval), "lower": lower, "upper": upper}
+        def draw(totals: IntArray, noise: Noise | None) -> Answer:
+            first = {_FIRST: mechanism.stairs.first} if isinstance(mechanism, StairSums) else {}
+            return {"noisy": mechanism.release(totals, noise=noise), **first}
+
+        def tell(answer: Answer) -> dict[str, Any]:
+            noisy = np.asarray(answer["noisy"], dtype=np.int64)
+            drawn = mechanism if gaussian else chosen.of(answer)
+            return self.estimated(groups, mechanism, _numbers(drawn, noisy, value, share))
+
+        return groups.prepared(
+            context,
+            plan,
+            draw=draw,
+            tell=tell,
+            detail={**groups.detail, **detail},
+            columns=groups.columns(context, *value.columns),
+            look=lambda taken: (
+                moments(taken, groups, value, max_rows=most, farthest=True, own_mean=own_mean).total
+            ),
+            asserts=asserted(groups, value),
+            # Stairs lose as slopes do, and an answer says if it has stairs.
+            noise=mechanism if gaussian else chosen.slopes,
+        )
+
+    def shifts(
+        self, context: QueryContext, groups: Groups, value: Value, most: int | None = None
+    ) -> Mapping[Edge, tuple[Shift, ...]]:
+        """Per edge, how far the sums move, in steps."""
+        moved = _moved(value, most, own_mean=False)
+        return moved.along(context.policy, groups, optional=self.optional(groups))
+
+
+def _numbers(drawn: Any, noisy: IntArray, value: Value, share: Fraction) -> dict[str, Any]:
+    """Estimates and bounds in the column's unit, and whether each bound is certain."""
+    interval, centred = drawn.interval(noisy, confidence=share), drawn.centred(noisy)
+    if value.low >= 0:
+        interval, centred = interval.at_least(0), np.maximum(centred, 0)
+    lower, upper = in_units(interval, value.step)
+    estimate = np.asarray(centred * float(value.step), dtype=np.float64)
+    return {"estimate": estimate, **sides(interval), "lower": lower, "upper": upper}
+
+
+def _moved(value: Value, most: int | None, *, own_mean: bool) -> Moved:
+    """How far a unit moves the sum of its group."""
+    low, high = ends_of_rows(value, most)
+    return one_value(low, high, monotone=value.low >= 0 and not own_mean)
 
 
 def words_of_totals(context: QueryContext, value: Value) -> str:
@@ -479,6 +445,60 @@ def words_of_totals(context: QueryContext, value: Value) -> str:
         f"{value.around_zero.sentence} What the rows of each {context.each} in a group add up to "
         f"is clipped to {value.ends}."
     )
+
+
+# Rows are sums of ones.
+
+
+@dataclass(frozen=True, slots=True)
+class RowCount(Grouped):
+    """How many rows are there, per group? Each unit adds its rows there, ``max_rows`` at most.
+
+    It is the sum of ones: a move that takes a unit out of a group lowers it by ``max_rows`` at
+    most, and dropping some of a unit's rows never raises it. Certain bounds are about the rows as
+    cut. Where each row is a unit of its own, ask :class:`onesided.session.Count`.
+    max_rows: the most rows of one unit that count in a group, public; any further ones are left
+        out. None: that of the session's schema.
+    confidence, simultaneous, law: as in :class:`onesided.session.Sum`. others: True adds one group
+    for all keys that are not listed. The other arguments are those of
+    :class:`onesided.session.Grouped`. Errors: ParameterError.
+
+    >>> import polars as pl, onesided as od
+    >>> visits = pl.DataFrame({"person": [1, 1, 1, 2], "place": ["a", "a", "a", "a"]})
+    >>> policy = od.policy.presence(max_groups=1)
+    >>> session = od.Session(visits, unit="person", policy=policy, budget=1000)
+    >>> session.row_count(by="place", keys=["a"], max_rows=2, epsilon=90).estimate.tolist()
+    [3.0]
+    """
+
+    max_rows: int | None = field(default=None, kw_only=True)
+    confidence: Number = field(default=CONFIDENCE, kw_only=True)
+    simultaneous: bool = field(default=False, kw_only=True)
+    others: bool = field(default=False, kw_only=True)
+    law: Law = field(default=BEST, kw_only=True)
+
+    work: ClassVar = 2  # as many counts may take
+    later: ClassVar = ("law",)
+
+    def measure(self, nouns: Nouns) -> str:
+        """What the numbers are."""
+        return f"Number of rows of {nouns.units}"
+
+    def ways(self, context: QueryContext) -> Iterator[Way]:
+        """The rows, and the same with other noise; for plans."""
+        yield from by_law(Way("Sums", self, closed=True, certain=True), "GaussianSums", context)
+
+    def prepare(self, context: QueryContext) -> PreparedQuery[IntArray, Release]:
+        """Check and price the question. Looks at no row."""
+        if context.unit is None:
+            raise ParameterError(
+                "Each row is a unit of its own here, so it counts once.",
+                hint="Ask count(...), without max_rows.",
+            )
+        rows, words = counted_rows(context, self.max_rows)
+        given = {n.name: getattr(self, n.name) for n in fields(self) if n.name != "max_rows"}
+        asked = Sum("", bounds=(0, rows.high), **given)
+        return asked.prepared(context, rows, detail={"max_rows": str(rows.high)}, words=words)
 
 
 # Which noise a sum gets: slopes on the sides it needs, or stairs where one side is enough.
@@ -504,7 +524,6 @@ class SumNoise:
 
     slopes: Sums
     stairs: StairSums | None
-    gaussian: GaussianSums | None = None
 
     @classmethod
     def for_shifts(
@@ -531,29 +550,14 @@ class SumNoise:
         return cls(slopes, None)
 
     @property
-    def mechanism(self) -> Sums | StairSums | GaussianSums:
+    def mechanism(self) -> Sums | StairSums:
         """The noise with the smaller error, what the median leaves of its mean included."""
-        if self.gaussian is not None:
-            return self.gaussian
         if self.stairs is None:
             return self.slopes
         return self.stairs if error(self.stairs) < _WORTH * error(self.slopes) else self.slopes
 
-    @property
-    def stored(self) -> Answer:
-        """What an answer says of the noise in it."""
-        mechanism = self.mechanism
-        return {_FIRST: mechanism.stairs.first} if isinstance(mechanism, StairSums) else {}
-
-    @property
-    def kind(self) -> Sums | GaussianSums:
-        """What a stored answer must have; stairs lose as slopes, and it says if it has stairs."""
-        return self.gaussian or self.slopes
-
-    def of(self, answer: Answer) -> Sums | StairSums | GaussianSums:
+    def of(self, answer: Answer) -> Sums | StairSums:
         """The noise in an answer; stored ones say whether they have stairs, and older ones none."""
-        if self.gaussian is not None:
-            return self.gaussian
         first = answer.get(_FIRST)
         if first is None or self.stairs is None:
             return self.slopes

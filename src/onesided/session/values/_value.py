@@ -27,7 +27,7 @@ from onesided.engine.kit import Lazy, is_wide
 from onesided.errors import DataError, ParameterError
 from onesided.fields import one_of, settle
 from onesided.mechanism import Interval
-from onesided.session._context import LeftOut, QueryContext, left_out
+from onesided.session._context import QueryContext
 from onesided.session._groups import names_of
 
 Floats = NDArray[np.float64]
@@ -36,6 +36,7 @@ Missing = Literal["refuse", "drop"]
 Of = Literal["units", "rows"]
 _MOST_ROWS: Final = 2**20
 VALUE: Final = "onesided_value"
+_ROWS: Final = "onesided_rows"  # what a ledger calls the ones
 # Beyond this a step is lost in a float column's own rounding.
 _MOST_STEPS: Final = 2**52
 # Its square, and sums of many squares, are floats still.
@@ -45,7 +46,10 @@ _HALF: Final = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """How one number per row becomes a whole number of steps, by itself. low, high: in steps."""
+    """How one number per row becomes a whole number of steps, by itself. low, high: in steps.
+
+    column: where the numbers are; "" where a row counts as 1, whatever it holds.
+    """
 
     column: str
     step: Fraction
@@ -57,7 +61,7 @@ class Value:
     def detail(self) -> dict[str, object]:
         """What identifies it in the ledger."""
         return {
-            "column": self.column,
+            "column": self.column or _ROWS,
             "bounds": [text(self.low * self.step), text(self.high * self.step)],
             "step": text(self.step),
             "missing": self.missing,
@@ -82,10 +86,12 @@ class Value:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it looks at."""
-        return (self.column,)
+        return (self.column,) if self.column else ()
 
     def in_steps(self, rows: Lazy, column: str, dtype: nw.dtypes.DType) -> Lazy:
         """The rows with a column of steps. column: what it is called in them. Secret."""
+        if not self.column:
+            return rows.with_columns(nw.lit(1).cast(nw.Int64()).alias(VALUE))
         given = nw.col(column)
         if self.missing == "drop":
             rows = rows.filter(~given.is_null())
@@ -98,10 +104,15 @@ class Value:
         if dtype.is_integer() and not is_wide(dtype) and self.step.denominator == 1:
             whole = given.cast(nw.Int64())
             steps = whole if self.step == 1 else _nearest(whole, self.step)
-            return _clipped(steps, self.low, self.high)
+            return clipped(steps, self.low, self.high)
         low, high = float(self.low * self.step), float(self.high * self.step)
-        inside = _clipped(given.cast(nw.Float64()), low, high)
+        inside = clipped(given.cast(nw.Float64()), low, high)
         return _nearest(inside, self.step)
+
+
+def ones(most: int) -> Value:
+    """Rows as ones, of which a unit adds up to ``most`` in a group."""
+    return Value(column="", step=Fraction(1), low=0, high=most, missing="drop")
 
 
 def refuse_own_groups(question: Any) -> None:
@@ -114,16 +125,6 @@ def refuse_own_groups(question: Any) -> None:
         )
 
 
-def require_missing(missing: object) -> None:
-    """Refuse what says nothing of rows without a value. Errors: ParameterError."""
-    if missing not in get_args(Missing):
-        raise ParameterError(
-            f"missing={missing!r} is unknown.",
-            hint='Use "refuse", or "drop" to leave rows without a value out.',
-            value=missing,
-        )
-
-
 def no_value(number: int, column: str) -> DataError:
     """What is said of data with rows that are to have a value and have none."""
     return DataError(
@@ -133,12 +134,6 @@ def no_value(number: int, column: str) -> DataError:
         rows=number,
         column=column,
     )
-
-
-def of_numbers(question: Any, context: QueryContext, by: tuple[str, ...]) -> LeftOut:
-    """What is not known of the rows of a question about a column of numbers."""
-    numbers, missing, where = (question.column,), question.missing, question.where
-    return left_out(context, by, where, question.unknown, values=numbers, missing=missing)
 
 
 def settle_grid(question: Any, *names: str) -> None:
@@ -172,7 +167,7 @@ def value_of(
 ) -> Value:
     """Check the column, its bounds and its grid. Errors: ParameterError, DataError."""
     require_numbers(column, schema)
-    require_missing(missing)
+    one_of(missing, name="missing", words=get_args(Missing))
     grid = positive(step, name="step")
     if not 1 / _FARTHEST <= grid <= _FARTHEST:
         raise ParameterError(
@@ -217,7 +212,8 @@ def _ends(bounds: Any) -> tuple[Fraction, Fraction]:
     return low, high
 
 
-def _clipped(given: nw.Expr, low: float, high: float) -> nw.Expr:
+def clipped(given: nw.Expr, low: float, high: float) -> nw.Expr:
+    """Values, those beyond the ends as these."""
     return (
         nw.when(given < low)
         .then(nw.lit(low))
@@ -304,6 +300,18 @@ def words_of(context: QueryContext, value: Any, most: int | None) -> str:
     return f"{said} Each {context.each} counts with {of_them}."
 
 
+def counted_rows(context: QueryContext, given: int | None) -> tuple[Value, str]:
+    """Rows of units as ones, so many of each; and which these are. Errors: ParameterError."""
+    most = rows_of_unit(context, given)
+    return ones(most), words_of_rows(context, most)
+
+
+def words_of_rows(context: QueryContext, most: int) -> str:
+    """Which rows are counted."""
+    rows = many(most, "row", one="counts", more="count")
+    return f"Of each {context.each} at most {rows} in a group."
+
+
 # Quotients of noisy sums and their bounds, in floats: of what is told already.
 
 
@@ -353,14 +361,3 @@ def open_ended(steps: Interval) -> Interval:
 def share_of(counted: Any, *, least: bool) -> Any:
     """What a variance that divides by n is multiplied with to divide by n - 1."""
     return 1 + 1 / (np.maximum(counted, 2) - 1) if least else 1
-
-
-def roomy(square: int) -> int:
-    """The greatest square of a value. Errors: ParameterError if sums of it cannot be held."""
-    if square > MAX_COUNT // 2**10:
-        raise ParameterError(
-            f"The squares of values within these bounds go up to {square:,} steps.",
-            hint="Use a coarser step for a variance.",
-            square=square,
-        )
-    return square

@@ -56,9 +56,8 @@ from onesided.session._statement import Nouns
 from onesided.session._ways import Way
 from onesided.session.values._moments import asserted as valued
 from onesided.session.values._moments import moments
-from onesided.session.values._row_count import ones, words_of_rows
 from onesided.session.values._sum import Sum
-from onesided.session.values._value import Missing, Of, Value, most_rows, rows_of_unit
+from onesided.session.values._value import Missing, Of, Value, counted_rows, most_rows
 from onesided.session.workloads._cells import moves_of_places, public_totals
 from onesided.session.workloads._linear import (
     SEVERAL,
@@ -275,10 +274,9 @@ class CrossTable(Grouped):
         if self.column is None and not (self.of == "rows" and context.unit is not None):
             return self._units(context)
         if self.column is None:
-            most = rows_of_unit(context, self.max_rows)
-            ones_of = ones(most)
-            asked = Sum(ones_of.column, bounds=(0, ones_of.high), **self.shared())
-            return self._values(context, asked, ones_of, None, words_of_rows(context, most))
+            rows, words = counted_rows(context, self.max_rows)
+            asked = Sum("", bounds=(0, rows.high), **self.shared())
+            return self._values(context, asked, rows, None, words)
         given = {name: getattr(self, name) for name in _OF_SUM}
         asked = Sum(self.column, **self.shared(**given))
         value = asked.value(context)
