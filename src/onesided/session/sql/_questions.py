@@ -51,13 +51,14 @@ _SHARED: Final = tuple(
 )
 _PER_UNIT: Final = "_PER_UNIT"
 _FOUND: Final = "LAPLACE_THRESHOLD"
-_OPTIONS: Final = (
-    "epsilon",
-    "delta",
-    "max_groups_contributed",
-    "privacy_unit_column",
-    "group_selection_strategy",
-)
+# BigQuery's options: what errors call each, and the argument that says the same.
+_OPTIONS: Final = {
+    "epsilon": ("ε", "epsilon"),
+    "delta": ("δ", "delta"),
+    "max_groups_contributed": ("max_groups_contributed", "max_groups"),
+    "privacy_unit_column": ("", ""),
+    "group_selection_strategy": ("", ""),
+}
 
 
 def question_of(
@@ -94,7 +95,8 @@ def question_of(
     cumulative = more.get("method") == "cumulative"
     reader = _Questions(select, unit, names, most is not None, cumulative)
     reader.check()
-    own, more = reader.options(epsilon), {**more, **reader.options_more(more)}
+    more |= reader.options({**more, "epsilon": epsilon})
+    own = more.pop("epsilon")
     if not select.by:
         more.pop("keys", None)
     made = reader.made(finds=reader.finds(more))
@@ -159,43 +161,40 @@ class _Questions:
             hint = f"{hint}Its columns are {', '.join(self._columns)}."
             raise self._select.query.error(f"The table has no column {name!r}.", place, hint)
 
-    def options(self, epsilon: Number | None) -> Fraction:
-        """The ε that the query or its caller gives. Errors: SqlError."""
+    def options(self, more: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that the query's own options stand for, ε among them. Errors: SqlError.
+
+        more: those that its caller gave.
+        """
         query, given = self._select.query, self._select.options
-        for name, (_, place) in given.items():
+        found: dict[str, Any] = {}
+        for name, (own, place) in given.items():
             if name not in _OPTIONS:
+                hint = f"Give {', '.join(_OPTIONS)}."
+                raise query.error(f"The option {name} is not known.", place, hint)
+            sign, argument = _OPTIONS[name]
+            if not argument or (argument == "max_groups" and own == "NULL"):
+                continue
+            stated = more.get(argument)
+            if stated is not None and exact(stated, name=argument) != own:
+                reason = f"{sign} is {own} here and {stated} in {argument}=."
+                raise query.error(reason, place, "Give it once.")
+            if not isinstance(own, Fraction):
+                raise query.error(f"{name} is a number, not {own!r}.", place, "Give one.")
+            if argument == "max_groups" and (own.denominator != 1 or own < 1):
                 raise query.error(
-                    f"The option {name} is not known.", place, f"Give {', '.join(_OPTIONS)}."
+                    f"{name} is a whole number from 1, not {own}.", place, "Give one."
                 )
-        stated = None if epsilon is None else exact(epsilon, name="epsilon")
-        if "epsilon" not in given:
-            if stated is None:
-                raise query.error(
-                    "No ε is given.",
-                    0,
-                    "Pass epsilon=, or write SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1).",
-                )
-            return stated
-        own, place = given["epsilon"]
-        if stated is not None and stated != own:
-            raise query.error(f"ε is {own} here and {stated} in epsilon=.", place, "Give it once.")
-        return self._number("epsilon")
-
-    def _number(self, name: str) -> Fraction:
-        """An option that is a number. Errors: SqlError."""
-        own, place = self._select.options[name]
-        if not isinstance(own, Fraction):
-            raise self._select.query.error(f"{name} is a number, not {own!r}.", place, "Give one.")
-        return own
-
-    def options_more(self, more: Mapping[str, Any]) -> dict[str, Any]:
-        """What the other options of BigQuery say. Errors: SqlError."""
-        query, given = self._select.query, self._select.options
+            found[argument] = int(own) if argument == "max_groups" else own
+        if "epsilon" not in found:
+            hint = "Pass epsilon=, or write SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1)."
+            if more.get("epsilon") is None:
+                raise query.error("No ε is given.", 0, hint)
+            found["epsilon"] = exact(more["epsilon"], name="epsilon")
         unit, place = given.get("privacy_unit_column", (self._unit, 0))
         if unit != self._unit:
             reason = f"The session protects {self._unit or 'each row'!r}, not {unit!r}."
-            hint = "Open a session with that unit=."
-            raise query.error(reason, place, hint)
+            raise query.error(reason, place, "Open a session with that unit=.")
         strategy, place = given.get("group_selection_strategy", ("PUBLIC_GROUPS", 0))
         if str(strategy).upper() not in ("PUBLIC_GROUPS", _FOUND):
             raise query.error(
@@ -204,22 +203,9 @@ class _Questions:
                 f"Give keys=, or keys in the schema; {_FOUND} finds groups, as "
                 "session.discover(...) does.",
             )
-        delta = {"delta": self._number("delta")} if "delta" in given else {}
-        if delta and more.get("delta", delta["delta"]) != delta["delta"]:
-            reason = f"δ is {delta['delta']} here and {more['delta']} in delta=."
-            raise query.error(reason, given["delta"][1], "Give it once.")
-        found: dict[str, Any] = delta if self.finds(more) else {}
-        most, place = given.get("max_groups_contributed", ("NULL", 0))
-        if most == "NULL":
-            return found
-        number, stated = self._number("max_groups_contributed"), more.get("max_groups")
-        if number.denominator != 1 or number < 1:
-            reason = f"max_groups_contributed is a whole number from 1, not {number}."
-            raise query.error(reason, place, "Give one.")
-        if stated is not None and stated != number:
-            reason = f"max_groups_contributed is {number} here and {stated} in max_groups=."
-            raise query.error(reason, place, "Give it once.")
-        return {**found, "max_groups": int(number)}
+        if not self.finds(more):
+            found.pop("delta", None)
+        return found
 
     def finds(self, more: Mapping[str, Any]) -> bool:
         """Whether groups are found in the data: the query says so, or gives δ as an argument."""
