@@ -21,6 +21,7 @@ from onesided.schema import Schema
 from onesided.session import (
     Release,
     Statement,
+    Suggestion,
     question_from_json,
     question_to_json,
     release_from_json,
@@ -220,6 +221,11 @@ class RemotePlan:
     planned: Planned | None = field(default=None, repr=False, compare=False)
 
     @property
+    def certifies(self) -> list[tuple[int, float]]:
+        """By true count, how often a group is certified."""
+        return [(int(count), float(share)) for count, share in self.told.get("certified", ())]
+
+    @property
     def affordable(self) -> bool:
         """Whether every edge has that much ε left for you."""
         return all(loss <= self.remaining.get(edge, 0) for edge, loss in self.charge.items())
@@ -246,25 +252,6 @@ class RemotePlan:
                 f"The answer leaves {self.due:g} s after the question, at the next public tick.",
             ]
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteSuggestion:
-    """A question with the parameters that were looked for, and its plan; nothing was charged.
-
-    question: ready to be asked. epsilon: the least that is enough. error: predicted, root mean
-    square; relative: to the guess. compared: by ``max_groups``, the errors that were weighed.
-    """
-
-    question: Any
-    epsilon: Fraction
-    plan: RemotePlan
-    error: float | None
-    relative: float | None
-    compared: Mapping[int, float]
-
-    def __str__(self) -> str:
-        return f"ε = {readable(self.epsilon)}.\n{self.plan}"
 
 
 def plain(value: Any) -> Any:
@@ -339,7 +326,7 @@ class RemoteSession(Asks):
         schema = Schema.from_toml(self._facts["schema"]["toml"])
         return statement_of(question, unit=self.unit, schema=schema)
 
-    def suggest(self, question: Any, **wanted: Any) -> RemoteSuggestion:
+    def suggest(self, question: Any, **wanted: Any) -> Suggestion:
         """The question with the least ε for what is wanted, from public facts. Free.
 
         wanted: ``within``, how far off it may be 95 of 100 times; or, as in
@@ -351,10 +338,11 @@ class RemoteSession(Asks):
         body = {**_body(question), "wanted": {key: plain(one) for key, one in wanted.items()}}
         told = self._server.post(f"{self._path}/suggest", body)
         try:
-            return RemoteSuggestion(
+            plan: Any = plan_of(told["plan"], remaining=self.remaining, planned=None)
+            return Suggestion(
                 question=question_from_json(json.dumps(told["question"])),
                 epsilon=Fraction(told["epsilon"]),
-                plan=plan_of(told["plan"], remaining=self.remaining, planned=None),
+                plan=plan,  # a RemotePlan, which says as much
                 error=told["error"],
                 relative=told["relative"],
                 compared={int(most): error for most, error in told["compared"].items()},
