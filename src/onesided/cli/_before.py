@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -92,21 +92,20 @@ def plan(wanted: Wanted) -> None:
     needed = _needed(wanted, asked, epsilon)
     daily = None
     if wanted.days is not None:  # what so many answers lose together on each edge
-        one = bought[0].count
+        one = bought[0]
         loss = {edge: some for edge, some in one.charge.items() if isinstance(some, Fraction)}
         daily = repeated({NOTE: one.noise}, epsilon=loss, times=times, delta=wanted.delta)
     if wanted.plot is not None:
-        _draw(bought[0].count, wanted.plot, times)
+        _draw(bought[0], wanted.plot, times)
     if wanted.as_json:
         first, shared = bought
-        count = first.count
         document: dict[str, Any] = {
-            "policy": count.guarantee.policy,
-            "certain": list(count.certain),
-            "remarks": list(count.remarks),
+            "policy": first.guarantee.policy,
+            "certain": list(first.certain),
+            "remarks": list(first.remarks),
             "one": _told(first),
             "times": times,
-            "together": {edge: text(loss * times) for edge, loss in count.charge.items()},
+            "together": {edge: text(loss * times) for edge, loss in first.charge.items()},
             "each_of_them_sharing": _told(shared),
             "needed": None if needed is None else {"for": needed[0], "epsilon": text(needed[1])},
         }
@@ -125,20 +124,6 @@ def plan(wanted: Wanted) -> None:
         for edge, told in daily.items():
             table.add_row(edge, *(shown(n, up=True) for n in told if isinstance(n, Fraction)))
         console.print(table)
-
-
-@dataclass(frozen=True, slots=True)
-class Bought:
-    """What an ε buys: how well a count is known, and what is certified, or likely."""
-
-    count: Plan
-    certifies: Mapping[int, float]
-    likely: Mapping[int, float]
-
-    @property
-    def error(self) -> float:
-        """Of a count, root mean square."""
-        return float(self.count.options[0].error or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +151,16 @@ class MadeUp:
         keys = list(range(min(2 * (self.session.policy.covers or self.most or 1), _MANY)))
         return {"by": _GROUP, "keys": keys, "epsilon": epsilon, "max_groups": self.most}
 
-    def buys(self, epsilon: Fraction) -> Bought:
-        """Errors: ParameterError for a policy that no count can be made under."""
+    def buys(self, epsilon: Fraction) -> Plan:
+        """Of a count, and what is certified or likely then.
+
+        Errors: ParameterError for a policy that no count can be made under.
+        """
         count = self.session.plan(Count(**self.about(epsilon)))
         if self.at_most is None:
-            return Bought(count, {}, {})
+            return count
         told = self.session.plan(AtMost(self.at_most, **self.about(epsilon)))
-        return Bought(count, dict(told.certifies), dict(told.likely))
+        return replace(count, certifies=told.certifies, likely=told.likely)
 
 
 def _needed(wanted: Wanted, asked: MadeUp, epsilon: Fraction) -> tuple[str, Fraction] | None:
@@ -195,9 +183,9 @@ def _needed(wanted: Wanted, asked: MadeUp, epsilon: Fraction) -> tuple[str, Frac
 
 
 def _print(
-    console: Terminal, wanted: Wanted, bought: Sequence[Bought], needed: tuple[str, Fraction] | None
+    console: Terminal, wanted: Wanted, bought: Sequence[Plan], needed: tuple[str, Fraction] | None
 ) -> None:
-    one = bought[0].count
+    one, most = bought[0], wanted.at_most
     for remark in one.remarks:
         console.print(remark)
     each = ", ".join(f"{edge}: {readable(loss)}" for edge, loss in one.charge.items())
@@ -210,26 +198,29 @@ def _print(
         never = {"upper": "low", "lower": "high"}[side]
         console.print(f"The {side} bound is certain: it is never too {never}.")
     table = Table("", f"at ε = {wanted.epsilon}", f"{wanted.times} sharing ε = {wanted.epsilon}")
-    table.add_row("error of a count (r.m.s.)", *(f"{each.error:.3g}" for each in bought))
+    table.add_row("error of a count (r.m.s.)", *(f"{error_of(each):.3g}" for each in bought))
     # A group that is empty, about half full, and just at the threshold.
-    most = wanted.at_most
     for count in () if most is None else sorted({0, (most + 1) // 2, most}):
-        shares = [percent((each.certifies or each.likely).get(count, 0)) for each in bought]
-        word = "likely" if bought[0].likely else "certified"
-        told = f"{word} at most {wanted.at_most}, if truly {count}"
-        table.add_row(told, *shares)
+        shares = [percent(dict(each.certifies or each.likely).get(count, 0)) for each in bought]
+        word = "likely" if one.likely else "certified"
+        table.add_row(f"{word} at most {most}, if truly {count}", *shares)
     console.print(table)
     if needed is not None:
         console.print(f"For {needed[0]}: ε = {readable(needed[1])}.")
 
 
-def _told(bought: Bought) -> dict[str, Any]:
+def _told(plan: Plan) -> dict[str, Any]:
     return {
-        "charge": {edge: text(loss) for edge, loss in bought.count.charge.items()},
-        "error": bought.error,
-        "certified": {str(count): share for count, share in bought.certifies.items()},
-        **({"likely": {str(n): s for n, s in bought.likely.items()}} if bought.likely else {}),
+        "charge": {edge: text(loss) for edge, loss in plan.charge.items()},
+        "error": error_of(plan),
+        "certified": {str(count): share for count, share in plan.certifies},
+        **({"likely": {str(n): s for n, s in plan.likely}} if plan.likely else {}),
     }
+
+
+def error_of(plan: Plan) -> float:
+    """Of a count, root mean square."""
+    return float(plan.options[0].error or 0)
 
 
 def _draw(plan: Plan, out: Path, times: int) -> None:

@@ -15,13 +15,13 @@ import tomli_w
 import typer
 
 from onesided._numbers import percent, positive, readable, text, whole
-from onesided.cli._before import Bought, MadeUp
+from onesided.cli._before import MadeUp, error_of
 from onesided.cli._tables import is_table, read_policy, reading
 from onesided.cli._terminal import Terminal, clean
 from onesided.engine.kit import quoted
 from onesided.errors import DataError, OnesidedError, ParameterError
 from onesided.policy import Policy
-from onesided.session import Session, health_of
+from onesided.session import Plan, Session, health_of
 from onesided.show import new_folder
 
 Answer = TypeVar("Answer")
@@ -239,14 +239,14 @@ def _spent(talk: _Talk, policy: Policy, groups: int, most: int | None) -> tuple[
     return epsilon, times
 
 
-def _bought(bought: Bought | None) -> str:
+def _bought(bought: Plan | None) -> str:
     """What an ε buys, in a sentence."""
     if bought is None:
         return "Say onesided publish --plan for its error: the policy reads your columns."
     if bought.certifies:
-        share = percent(bought.certifies.get(0, 0))
+        share = percent(dict(bought.certifies).get(0, 0))
         return f"A truly empty group is certified in {share} of all publications."
-    return f"A count is off by {bought.error:.1f} (root mean square), whatever it is."
+    return f"A count is off by {error_of(bought):.1f} (root mean square), whatever it is."
 
 
 def _columns(given: str) -> tuple[Path, dict[str, str]]:
