@@ -21,7 +21,7 @@ from onesided.cli._matrix import sentences as column_in_sentences
 from onesided.cli._options import FromFiles, Printed
 from onesided.cli._tables import read_policy, read_schema, read_toml_text, reading, write_text
 from onesided.cli._terminal import Terminal, clean, print_json
-from onesided.errors import OutputError, ParameterError
+from onesided.errors import ParameterError
 from onesided.policy import Policy
 from onesided.schema import Schema
 from onesided.session import AtMost, Count, Plan, Session, health_of
@@ -96,7 +96,7 @@ def plan(wanted: Wanted) -> None:
         loss = {edge: some for edge, some in one.charge.items() if isinstance(some, Fraction)}
         daily = repeated({NOTE: one.noise}, epsilon=loss, times=times, delta=wanted.delta)
     if wanted.plot is not None:
-        _draw(bought[0], wanted.plot, times)
+        bought[0].plot(times=times).write(wanted.plot)
     if wanted.as_json:
         first, shared = bought
         document: dict[str, Any] = {
@@ -221,25 +221,6 @@ def _told(plan: Plan) -> dict[str, Any]:
 def error_of(plan: Plan) -> float:
     """Of a count, root mean square."""
     return float(plan.options[0].error or 0)
-
-
-def _draw(plan: Plan, out: Path, times: int) -> None:
-    """The curve of the error by ε. Errors: OutputError; ParameterError for another kind of file."""
-    if out.suffix not in (".html", ".png", ".svg"):
-        raise ParameterError(
-            f"A picture {out.suffix or 'without a suffix'!r} cannot be drawn.",
-            hint="Name a .html, .png or .svg file.",
-        )
-    if out.suffix != ".png":
-        plan.plot(times=times).write(out)
-        return
-    try:
-        plan.plot(times=times, backend="matplotlib").savefig(out)
-    except OSError as error:
-        raise OutputError(
-            f"The picture {str(out)!r} could not be written: {error.strerror}.",
-            hint="Name a file in a folder that exists.",
-        ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

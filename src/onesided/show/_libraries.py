@@ -1,6 +1,6 @@
-"""Charts handed to Plotly or Matplotlib, for those who want to go on with them there.
+"""Charts drawn, or handed to Plotly or Matplotlib, for those who want to go on with them there.
 
-A shape becomes one list of marks, in Plotly's words; Matplotlib is told the same ones.
+For these a shape becomes one list of marks, in Plotly's words; Matplotlib is told the same ones.
 """
 
 from __future__ import annotations
@@ -8,17 +8,19 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import singledispatch
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from onesided._english import one_line
 from onesided._plugins import optional
-from onesided.errors import ParameterError
+from onesided.errors import OutputError, ParameterError
 from onesided.show._chart import Bars, Chart, Dots, Heat, Lines, Numbers, Panels, Places, sides_of
-from onesided.show._svg import Picture
+from onesided.show._svg import svg_text
+from onesided.store import replace_file
 
 _Marks: TypeAlias = dict[str, Any]
 # Marks, the names of the axes, and more of the layout.
@@ -28,6 +30,58 @@ _ESTIMATE, _CERTAIN, _UNSURE = "#0072b2", "#00805c", "#c25000"
 _SCALE: Final = "Cividis"
 _SIGNS: Final = {"circle": "o", "circle-open": "o", "diamond-open": "D", "line-ns-open": "|"}
 _DASHES: Final = {"solid": "-", "dot": ":"}
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A chart drawn: ``str()`` is SVG, a notebook shows it, :meth:`write` keeps it.
+
+    >>> import numpy as np
+    >>> from onesided.show import Chart, Dots
+    >>> dots = Dots(labels=["gym", "<b>"], estimate=np.array([3.0, 1.0]))
+    >>> picture = Picture(Chart(title="Counts", shape=dots, value_name="people"))
+    >>> str(picture).startswith("<svg"), "<b>" in str(picture)
+    (True, False)
+    >>> picture.write("counts.svg").name
+    'counts.svg'
+    """
+
+    chart: Chart
+    width: int = 720
+
+    def __str__(self) -> str:
+        return svg_text(self.chart, width=self.width)
+
+    _repr_svg_ = _repr_html_ = __str__
+
+    def write(self, path: str | Path) -> Path:
+        """Write an .svg file, an .html page of the picture alone, or by Matplotlib a .png.
+
+        Errors: ParameterError for another kind of file; OutputError; MissingDependencyError.
+        """
+        file, drawn = Path(path), str(self)
+        if file.suffix not in (".svg", ".html", ".png"):
+            raise ParameterError(
+                f"A picture {file.suffix or 'without a suffix'!r} cannot be drawn.",
+                hint="Name a .html, .png or .svg file.",
+            )
+        if file.suffix == ".html":
+            title = html.escape(one_line(self.chart.title))
+            drawn = (
+                f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}'
+                f"</title></head><body>{drawn}</body></html>\n"
+            )
+        try:
+            if file.suffix == ".png":
+                figure(self.chart, "matplotlib").savefig(file)
+            else:
+                replace_file(file, drawn)
+        except OSError as error:
+            raise OutputError(
+                f"The picture {str(file)!r} could not be written: {error.strerror}.",
+                hint="Name a file in a folder that exists.",
+            ) from error
+        return file
 
 
 def figure(chart: Chart, backend: str = "svg") -> Any:

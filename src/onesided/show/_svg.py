@@ -11,14 +11,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onesided._english import one_line
-from onesided.errors import OutputError, ParameterError
 from onesided.show._chart import (
     Bars,
     Chart,
@@ -61,7 +59,6 @@ from onesided.show._marks import (
     wrapped,
 )
 from onesided.show._table import cell_text
-from onesided.store import replace_file
 
 MOST_ROWS: Final = 60  # more groups are ranked, and the highest and lowest of them named
 _NAMED: Final = 10  # at each end of a ranking
@@ -76,55 +73,6 @@ _LEAST: Final = 124.0  # how high a plot area is at least
 _SHARE: Final = 1.55  # and how many times as high as all words around it
 _AT: Final = {"lower": "at least", "upper": "at most"}
 _KM: Final = 111.2  # kilometres of a degree
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A chart drawn: ``str()`` is SVG, a notebook shows it, :meth:`write` keeps it.
-
-    >>> import numpy as np
-    >>> from onesided.show import Chart, Dots
-    >>> dots = Dots(labels=["gym", "<b>"], estimate=np.array([3.0, 1.0]))
-    >>> picture = Picture(Chart(title="Counts", shape=dots, value_name="people"))
-    >>> str(picture).startswith("<svg"), "<b>" in str(picture)
-    (True, False)
-    >>> picture.write("counts.svg").name
-    'counts.svg'
-    """
-
-    chart: Chart
-    width: int = 720
-
-    def __str__(self) -> str:
-        return svg_text(self.chart, width=self.width)
-
-    _repr_svg_ = _repr_html_ = __str__
-
-    def write(self, path: str | Path) -> Path:
-        """Write an .svg file, or an .html page of the picture alone.
-
-        Errors: ParameterError for another kind of file; OutputError.
-        """
-        file, drawn = Path(path), str(self)
-        if file.suffix not in (".svg", ".html"):
-            raise ParameterError(
-                f"A picture {file.suffix or 'without a suffix'!r} cannot be written.",
-                hint="Name an .svg or .html file; backend='matplotlib' makes others.",
-            )
-        if file.suffix == ".html":
-            title = html.escape(one_line(self.chart.title))
-            drawn = (
-                f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}'
-                f"</title></head><body>{drawn}</body></html>\n"
-            )
-        try:
-            replace_file(file, drawn)
-        except OSError as error:
-            raise OutputError(
-                f"The picture {str(file)!r} could not be written: {error.strerror}.",
-                hint="Name a file in a folder that exists.",
-            ) from error
-        return file
 
 
 @dataclass(frozen=True, slots=True)
