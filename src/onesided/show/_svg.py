@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Final
@@ -220,8 +220,8 @@ def _row(shape: Dots, row: int, y: float, scale: tuple[Span, Span], *, bar: bool
         )
     for _, bound in sides_of(shape):
         if math.isfinite(bound.values[row]):
-            end = at(bound.values[row], *scale)
-            marks += _side(start, y, end, y, certain=bool(bound.certain[row]))
+            end = (at(bound.values[row], *scale), y)
+            marks.append(_ways([((start, y), end)], certain=bool(bound.certain[row])))
     seen = float(shape.sizes()[row])
     if math.isfinite(seen) and not (math.isnan(value) and shape.decided is None):
         sure = shape.decided is None or bool(shape.decided[row])
@@ -289,8 +289,8 @@ def _(shape: Bars, room: _Room) -> _Body:
             if math.isfinite(bound.values[row]):
                 to, most = at(bound.values[row], span, reach), max((end - x) / 2, 0.8)
                 sure = bool(bound.certain[row])
-                drawn = _side((x + end) / 2, start, (x + end) / 2, to, certain=sure, most=most)
-                marks += drawn if most > 3 else drawn[1:]
+                way, most = (((x + end) / 2, start), ((x + end) / 2, to)), min(most, 6.0)
+                marks.append(_ways([way], certain=sure, most=most, stems=most > 3))
     edges = [*shape.left.tolist(), *shape.right[-1:].tolist()]
     if len(edges) > 20:
         edges = _ticks(np.array(ends), across[1] - across[0], zero=False)[0]
@@ -497,8 +497,8 @@ def _panel(shape: Dots, room: _Room, area: float) -> list[str]:
         for sure in (True, False):
             kept = np.flatnonzero(np.isfinite(bound.values) & (bound.certain == sure)).tolist()
             ends = [(x[row], at(bound.values[row], span, reach)) for row in kept]
-            starts = [foot if math.isnan(y[row]) else y[row] for row in kept]
-            marks += _whiskers(starts, ends, certain=sure)
+            starts = [(x[row], foot if math.isnan(y[row]) else y[row]) for row in kept]
+            marks.append(_ways(zip(starts, ends, strict=True), certain=sure))
     marks += _curve(list(zip(x.tolist(), y, strict=True)), room.value_name, place=0, steps=False)
     if shape.decided is not None:
         seen = shape.sizes()
@@ -514,16 +514,28 @@ def _panel(shape: Dots, room: _Room, area: float) -> list[str]:
     return [*marks, *_feet(times, area, room.width, "", across)]
 
 
-def _whiskers(starts: Sequence[float], ends: Sequence[Spot], *, certain: bool) -> list[str]:
-    """As :func:`_side`, of many bounds at once, upwards and downwards."""
-    ways = zip(starts, ends, strict=True)
-    path = "".join(f"M{x:.1f} {y:.1f}V{to:.1f}{'m-5 0h10' * certain}" for y, (x, to) in ways)
-    if not path:
-        return []
-    colour, dash = (CERTAIN, "") if certain else (UNSURE, ' stroke-dasharray="2 3"')
-    lines = f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
-    rings = "" if certain else "".join(f"M{x:.1f} {to:.1f}h0" for x, to in ends)
-    return [lines, dots(rings, UNSURE, 7), dots(rings, GROUND, 4)]
+def _ways(
+    ways: Iterable[tuple[Spot, Spot]], *, certain: bool, most: float = 6.0, stems: bool = True
+) -> str:
+    """From estimates to bounds: certain ones end in a bar, the others in a ring on dotted lines.
+
+    most: half of how long a bar is at most, across a line that goes up; 6 across a level one.
+    """
+    lines, ends, rings = "", "", ""
+    for (x, y), (to_x, to_y) in ways:
+        lines += f"M{x:.1f} {y:.1f}L{to_x:.1f} {to_y:.1f}" * stems
+        level = abs(to_y - y) < abs(to_x - x) or to_y == y
+        bar, half = ("v", 6.0) if level else ("h", most)
+        across, along = (0.0, half) if level else (half, 0.0)
+        ends += f"M{to_x - across:.1f} {to_y - along:.1f}{bar}{2 * half:.1f}"
+        rings += f"M{to_x:.1f} {to_y:.1f}h0"
+    if certain:
+        return f'<path d="{lines}{ends}" fill="none" stroke="{CERTAIN}" stroke-width="2"/>' * bool(
+            ends
+        )
+    look = f'fill="none" stroke="{UNSURE}" stroke-width="2" stroke-dasharray="2 3"'
+    drawn, wide = f'<path d="{lines}" {look}/>' * bool(lines), 2 * min(most, 3.5)
+    return drawn + dots(rings, UNSURE, wide + 1.5) + dots(rings, GROUND, wide - 1.5)
 
 
 def _field(
@@ -609,7 +621,7 @@ def _signs(shape: Shape) -> list[tuple[str, str]]:
         if seen:
             which = f"{seen[0][0]} bound" if len(seen) == 1 else "bounds"
             words = "certain" if sure else seen[0][1].confidence or "not certain"
-            signs.append(("".join(_side(0, 0, 22, 0, certain=sure)), f"{which} ({words})"))
+            signs.append((_ways([((0, 0), (22, 0))], certain=sure), f"{which} ({words})"))
     if isinstance(shape, Dots):
         said = zip(_LIMITS, shape.limits, strict=False)
         signs += [(_limit(way, dash), limit.said) for dash, limit in said]
@@ -714,22 +726,6 @@ def _feet(
         middle = min(max(sum(across) / 2, wide / 2 + 2), width - wide / 2 - 2)
         marks.append(fitted(middle, area + 38, name, wide, middle=True))
     return marks
-
-
-def _side(
-    x: float, y: float, to_x: float, to_y: float, *, certain: bool, most: float = 6.0
-) -> list[str]:
-    """From a dot to a bound: certain ones end in a bar, the others in a ring on a dotted line."""
-    if not certain:
-        ring = (
-            f'<circle cx="{to_x:.1f}" cy="{to_y:.1f}" r="{min(most, 3.5):.1f}" fill="{GROUND}" '
-            f'stroke="{UNSURE}" stroke-width="1.5"/>'
-        )
-        return [line(x, y, to_x, to_y, UNSURE, dash="2 3"), ring]
-    level = abs(to_y - y) < abs(to_x - x) or to_y == y
-    across, along = (0.0, 6.0) if level else (min(most, 6.0), 0.0)
-    cap = line(to_x - across, to_y - along, to_x + across, to_y + along, CERTAIN, stroke=2.5)
-    return [line(x, y, to_x, to_y, CERTAIN), cap]
 
 
 def _said(name: object, shape: Dots | Bars, row: int) -> str:
