@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, Final
@@ -17,7 +17,7 @@ from onesided.session._count import Count
 from onesided.session._discover import Discover
 from onesided.session._groups import names_of
 from onesided.session.several._several import Several
-from onesided.session.sql._select import Aggregate, Select, select_of
+from onesided.session.sql._select import Aggregate, Select
 from onesided.session.values._row_count import RowCount
 from onesided.session.values._sum import Sum
 from onesided.session.workloads._table import CrossTable
@@ -91,7 +91,7 @@ def question_of(
     select = _select(text)
     names, most = tuple(columns), more.get("max_rows", declared_rows)
     by = [(one if one in names else select.aliases.get(one, one), at) for one, at in select.by]
-    select = replace(select, by=tuple(by))
+    select.by = tuple(by)
     cumulative = more.get("method") == "cumulative"
     reader = _Questions(select, unit, names, most is not None, cumulative)
     reader.check()
@@ -363,7 +363,7 @@ class _Questions:
 
 
 def _select(text: str) -> Select:
-    return select_of(text, functions=("COUNT", *_WORDS), shared=_SHARED)
+    return Select(text, functions=("COUNT", *_WORDS), shared=_SHARED)
 
 
 def explains(text: str) -> bool:
