@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from onesided.errors import OutputError, ParameterError
+from onesided.show import RoleTable, write_tables
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -176,22 +177,11 @@ def write_city(folder: str | Path, *, made: City | None = None) -> tuple[Path, P
     >>> [path.name for path in write_city("city", made=city(people=20, places=3))]
     ['visits.parquet', 'places.parquet']
     """
-    import duckdb  # noqa: PLC0415 - a city that is not written needs no engine
-
     made, folder = made or city(), Path(folder)
-    visits, places = folder / "visits.parquet", folder / "places.parquet"
-    types = {"person": "BIGINT", "time": "TIMESTAMP", "latitude": "DOUBLE", "longitude": "DOUBLE"}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with duckdb.connect() as connection:
-            for path, columns in ((visits, made.visits), (places, made.places)):
-                told = {
-                    n: c.astype(object) if c.dtype.kind == "U" else c for n, c in columns.items()
-                }
-                connection.register("made_up", told)
-                wanted = ", ".join(f"{n}::{types.get(n, 'VARCHAR')} AS {n}" for n in columns)
-                made_up = connection.sql(f"SELECT {wanted} FROM made_up")  # noqa: S608 - fixed text
-                made_up.write_parquet(str(path))
-    except (OSError, duckdb.IOException) as error:
+        for name, columns in made._asdict().items():
+            write_tables(RoleTable.of(columns), folder / name, ["parquet"])
+    except OSError as error:
         raise OutputError(f"cannot make the city in {folder}: {error}") from error
-    return visits, places
+    return folder / "visits.parquet", folder / "places.parquet"
