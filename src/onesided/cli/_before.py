@@ -271,32 +271,39 @@ def explain(
     as_json = printed.as_json
     if toml and as_json:
         raise ParameterError("--toml and --json exclude each other.", hint="Choose one.")
-    console = Terminal(quiet=printed.quiet or as_json)
     known = None
     if correlation is not None:
         known = correlation_from_toml(read_toml_text(correlation, "correlation"))
-    if _is_schema(policy):
-        if known is not None:
-            raise ParameterError("A schema has no moves.", hint="Leave out --correlation.")
-        _explain_schema(Path(policy), console, out=out, toml=toml, as_json=as_json)
-        return
-    chosen = read_policy(policy, max_groups=max_groups, sensitive=sensitive)
+    schema = Schema.read(Path(policy)) if _is_schema(policy) else None
+    if schema is not None and known is not None:
+        raise ParameterError("A schema has no moves.", hint="Leave out --correlation.")
+    if schema is not None and out is not None:
+        raise ParameterError("There is no picture of a schema.", hint="Leave out --out.")
+    chosen = schema or read_policy(policy, max_groups=max_groups, sensitive=sensitive)
     if toml:
         typer.echo(chosen.to_toml(), nl=False)
         return
-    sentences = chosen.explain(epsilon=epsilon, correlation=known).splitlines()
-    gives = column_in_sentences(chosen)
-    if as_json:
+    told: dict[str, Any]
+    if isinstance(chosen, Schema):
+        sentences = chosen.explain().splitlines()
+        told = {"unit": chosen.unit, "identity": chosen.identity, "sentences": sentences}
+        parts = {f"Schema {clean(policy)}": sentences}
+    else:
+        sentences = chosen.explain(epsilon=epsilon, correlation=known).splitlines()
+        gives = column_in_sentences(chosen)
         edges = [{"name": edge.name, "weight": str(edge.weight)} for edge in chosen.edges]
         told = {"policy": chosen.name, "identity": chosen.identity, "edges": edges}
-        print_json({**told, "epsilon": epsilon, "sentences": sentences, "gives": gives})
-    console.print(f"Policy '{chosen.name}' at ε = {epsilon}", style="bold")
-    for sentence in sentences:
-        console.print(f"• {sentence}")
-    console.print("What questions give", style="bold")
-    for sentence in gives:
-        console.print(f"• {sentence}")
-    if out is not None:
+        told |= {"epsilon": epsilon, "sentences": sentences, "gives": gives}
+        heading = f"Policy '{chosen.name}' at ε = {epsilon}"
+        parts = {heading: sentences, "What questions give": gives}
+    if as_json:
+        print_json(told)
+    console = Terminal(quiet=printed.quiet or as_json)
+    for heading, lines in parts.items():
+        console.print(heading, style="bold")
+        for line in lines:
+            console.print(f"• {clean(line)}")
+    if isinstance(chosen, Policy) and out is not None:
         write_text(out, chosen.to_svg())
         console.print(f"Drawn into {out}.")
 
@@ -308,20 +315,3 @@ def _is_schema(name: str) -> bool:
     except (OSError, ValueError):
         return False
     return b"onesided_policy" not in text and _SCHEMA.search(text) is not None
-
-
-def _explain_schema(
-    path: Path, console: Terminal, *, out: Path | None, toml: bool, as_json: bool
-) -> None:
-    schema = Schema.read(path)
-    if out is not None:
-        raise ParameterError("There is no picture of a schema.", hint="Leave out --out.")
-    if toml:
-        typer.echo(schema.to_toml(), nl=False)
-        return
-    sentences = schema.explain().splitlines()
-    if as_json:
-        print_json({"unit": schema.unit, "identity": schema.identity, "sentences": sentences})
-    console.print(f"Schema {clean(str(path))}", style="bold")
-    for sentence in sentences:
-        console.print(f"• {clean(sentence)}")
