@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from onesided._english import many
@@ -55,7 +54,6 @@ from onesided.store import CheckedFiles
 LEDGER: Final = "onesided.ledger.db"
 _ROOM: Final = 2**24  # the page's scripts are five megabytes; the rest grows with the keys
 _EMPTY: Final = "0" * 64  # the head of a ledger without rows
-_STEPS: Final = ("reading", "looking at bounds", "counting, charging and drawing", "writing")
 _BYTES_PER_KEY: Final = 1024  # in the files of a release
 _MOST_FILES: Final = 20
 _NEVER: Final = "none: this policy allows no certain upper bound"
@@ -284,7 +282,13 @@ def publish(asked: Publish) -> None:
         words = f"{series}\nWritten to {clean(str(written))}/ (open report.html)."
         _tell(asked, words, {**_document(series), "written": str(written)}, line)
     elif asked.plan:
-        _say_plan(asked)
+        # Looks at no row; writes and records nothing.
+        with session_of(asked) as opened:
+            plan = opened.session.plan(asked.question(opened.keys))
+            told = plan if asked.at_most is None else plan.certifying(asked.at_most)
+            never = asked.at_most is not None and not told.certifies
+            words = f"{told}\nCertified at most {asked.at_most}: {_NEVER}" if never else told
+            _tell(asked, words, told.as_dict())
     else:
         say(perform(asked), as_json=asked.as_json, quiet=asked.quiet)
 
@@ -298,20 +302,12 @@ def perform(asked: Publish) -> Publication:
     if asked.again and asked.id is not None and made.is_dir():
         made = made.with_name(f".{made.name}.again")
         shutil.rmtree(made, ignore_errors=True)  # of a process that was killed
-    columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     with (
         new_folder(made, room=_ROOM) as folder,
         _saying_what_is_kept(folder),
-        Progress(
-            *columns, console=notices, transient=True, disable=not notices.is_terminal
-        ) as progress,
+        notices.status("reading") as status,
     ):
-        task = progress.add_task(_STEPS[0], total=len(_STEPS))
-
-        def step(number: int) -> None:
-            progress.update(task, completed=number, description=_STEPS[number])
-
-        result, facts = _published(asked, folder, step)
+        result, facts = _published(asked, folder, status.update)
     if made != asked.target:
         there, anew = (folder / "release.csv" for folder in (asked.target, made))
         same = there.is_file() and filecmp.cmp(there, anew, shallow=False)
@@ -341,7 +337,7 @@ def _refuse_taken(target: Path) -> None:
 
 
 def _published(
-    asked: Publish, folder: NewFolder, step: Callable[[int], None]
+    asked: Publish, folder: NewFolder, step: Callable[[str], None]
 ) -> tuple[Publication, Diagnostics | None]:
     """Parse, check, charge, write; with what only the curator may know, where it was read."""
     if asked.at_most is not None:
@@ -359,7 +355,7 @@ def _published(
             )
         if told_again is None and folder.target != asked.target:
             _refuse_taken(asked.target)
-        step(1)
+        step("looking at bounds")
         # What is told again is about the data of then, and those of today are not read.
         looks = told_again is None and session.plan(question).affordable
         facts = session.inspect(question) if looks else None
@@ -367,9 +363,9 @@ def _published(
         if asked.excel:
             require_sheet(rows)
         folder.reserve(_ROOM + _BYTES_PER_KEY * rows)
-        step(2)
+        step("counting, charging and drawing")
         release = session.ask(question)
-        step(3)
+        step("writing")
         publication = Publication(
             release=release,
             policy=policy,
@@ -490,16 +486,6 @@ def _has_accounts(path: Path) -> bool:
             return ledger.head() != _EMPTY
     except LedgerError:
         return False
-
-
-def _say_plan(asked: Publish) -> None:
-    """What the publication would cost and give. Looks at no row; writes and records nothing."""
-    with session_of(asked) as opened:
-        plan = opened.session.plan(asked.question(opened.keys))
-        told = plan if asked.at_most is None else plan.certifying(asked.at_most)
-        never = asked.at_most is not None and not told.certifies
-        words = f"{told}\nCertified at most {asked.at_most}: {_NEVER}" if never else told
-        _tell(asked, words, told.as_dict())
 
 
 def _drawn(ledger: Ledger, policy: Policy, name: str | None) -> str | None:
