@@ -285,10 +285,10 @@ def publish(asked: Publish) -> None:
         # Looks at no row; writes and records nothing.
         with session_of(asked) as opened:
             plan = opened.session.plan(asked.question(opened.keys))
-            told = plan if asked.at_most is None else plan.certifying(asked.at_most)
-            never = asked.at_most is not None and not told.certifies
-            words = f"{told}\nCertified at most {asked.at_most}: {_NEVER}" if never else told
-            _tell(asked, words, told.as_dict())
+            plan = plan if asked.at_most is None else plan.certifying(asked.at_most)
+            never = asked.at_most is not None and not plan.certifies
+            words = f"{plan}\nCertified at most {asked.at_most}: {_NEVER}" if never else plan
+            _tell(asked, words, plan.as_dict())
     else:
         say(perform(asked), as_json=asked.as_json, quiet=asked.quiet)
 

@@ -114,7 +114,8 @@ def city(*, seed: int = 1, people: int = 6000, places: int = 2500, days: int = 7
         start, end = edges[wanted], edges[wanted + 1]
         start, end = np.where(end <= start, 0.0, start), np.where(end <= start, reach[-1], end)
         spot = start + random.random(wanted.size) * (end - start)
-        return np.minimum(np.searchsorted(reach[1:], spot, side="right"), places - 1)
+        found: Ints = np.searchsorted(reach[1:], spot, side="right").clip(max=places - 1)
+        return found
 
     counts = random.choice(_PER_DAY.size, people * days, p=_PER_DAY / _PER_DAY.sum())
     person, day = np.divmod(np.repeat(np.arange(people * days), counts), days)
@@ -151,7 +152,8 @@ def _places_in(weights: Floats, random: np.random.Generator) -> Ints:
     """Of each row of weights, a column at random."""
     reach = np.cumsum(weights, axis=1)
     spot = random.random(len(reach))[:, None] * reach[:, -1:]
-    return np.minimum((spot >= reach).sum(axis=1), reach.shape[1] - 1)
+    found: Ints = (spot >= reach).sum(axis=1).clip(max=reach.shape[1] - 1)
+    return found
 
 
 def _spots(count: int, random: np.random.Generator) -> Floats:
@@ -164,7 +166,8 @@ def _spots(count: int, random: np.random.Generator) -> Floats:
     river = 0.35 * np.sin(east * 1.1) - 0.12 * east - 0.1
     north = north + np.where(north < river, -_BANK, _BANK)  # both banks step back
     degrees = (north, east / np.cos(np.radians(_MIDDLE[0])))
-    return (np.array(degrees) / _KM_PER_DEGREE + np.array(_MIDDLE)[:, None]).round(6)
+    found: Floats = np.array(degrees) / _KM_PER_DEGREE + np.array(_MIDDLE)[:, None]
+    return found.round(6)
 
 
 def write_city(folder: str | Path, *, made: City | None = None) -> tuple[Path, Path]:

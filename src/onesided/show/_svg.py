@@ -50,11 +50,10 @@ from onesided.show._marks import (
     diamond,
     dots,
     element,
-    fitted,
-    line,
     long,
     number,
     polyline,
+    stroked,
     text,
     wrapped,
 )
@@ -172,18 +171,18 @@ def _(shape: Dots, room: _Room) -> _Body:
     reach = (left, room.width - 24.0)
     ticks, span = _ticks(known, reach[1] - reach[0], zero=based)
     spots = [(at(tick, span, reach), number(tick)) for tick in ticks]
-    marks = [line(x, 0, x, area, GRID) for x, _ in spots]
+    marks = [stroked("".join(f"M{x:.1f} 0V{area:.1f}" for x, _ in spots), GRID)]
     marks += _feet(spots, area, room.width - 12, room.value_name, reach)
     if shape.label_name:
-        marks.append(fitted(_EDGE, -8, shape.label_name, left - _EDGE, size=SMALL))
+        marks.append(text(_EDGE, -8, shape.label_name, left - _EDGE, size=SMALL))
     marks += _lines_at(shape, order, y, (pitch, area), (span, reach))
     for place in range(size) if few else (*range(_NAMED), *range(size - _NAMED, size)):
         row = int(order[place])
-        marks.append(fitted(left - 8, y[place] + 4, shape.labels[row], left - _EDGE - 8, end=True))
+        marks.append(text(left - 8, y[place] + 4, shape.labels[row], left - _EDGE - 8, end=True))
         marks += _row(shape, row, float(y[place]), (span, reach), bar=based and few)
     if not few:
         middle = np.arange(_NAMED, size - _NAMED)
-        marks.append(fitted(left - 8, area / 2 + 4, more, left - _EDGE - 8, end=True))
+        marks.append(text(left - 8, area / 2 + 4, more, left - _EDGE - 8, end=True))
         middle = middle[:: math.ceil(middle.size / _MIDDLE)]
         marks += _crowd(shape, order[middle], y[middle], (span, reach))
     return _Body(marks=marks, across=reach, area=area, above=above, below=below)
@@ -203,7 +202,7 @@ def _lines_at(
             every = slice(None, None, math.ceil(x.size / _MIDDLE) or 1)
             rows = zip(x[every], y[every], tall[every], strict=True)
             path = "".join(f"M{x:.0f} {down - long / 2:.0f}v{long:.0f}" for x, down, long in rows)
-        marks.append(_limit(path, dash))
+        marks.append(stroked(path, INK, 1.6, dash))
     return marks
 
 
@@ -245,7 +244,7 @@ def _crowd(shape: Dots, rows: NDArray[np.intp], y: Numbers, scale: tuple[Span, S
             spots = _spots(bound.values[rows][one], y[one], scale)
             if sure:
                 path = "".join(f"M{x} {down - 1}v3" for x, down in spots)
-                marks.append(f'<path d="{path}" stroke="{CERTAIN}" stroke-width="2" fill="none"/>')
+                marks.append(stroked(path, CERTAIN, 2))
             else:
                 path = "".join(f"M{x} {down}h0" for x, down in spots if down % 5 == 0)
                 marks.append(dots(path, UNSURE, 2.5))
@@ -336,11 +335,11 @@ def _(shape: Heat, room: _Room) -> _Body:
     high = area / max(len(shape.down), 1)
     span = _reach(shape.values)
     marks = [*_scale_of(room.value_name, span, room.width, left)]
-    marks.append(fitted(_EDGE, -8, shape.down_name, left - _EDGE - 8, size=SMALL))
+    marks.append(text(_EDGE, -8, shape.down_name, left - _EDGE - 8, size=SMALL))
     every = math.ceil(15 / high)
     for row, name in list(enumerate(shape.down))[::every]:
         y = high * (row + 0.5) + 4
-        marks.append(fitted(left - 8, y, name, left - _EDGE - 8, end=True))
+        marks.append(text(left - 8, y, name, left - _EDGE - 8, end=True))
     paths: dict[str, list[str]] = {}
     for row, column in np.ndindex(*shape.values.shape):
         value, x, y = float(shape.values[row, column]), left + wide * column, high * row
@@ -385,7 +384,7 @@ def _(shape: Places, room: _Room) -> _Body:
     marks += [
         f'<rect x="4" y="{area - 28:.1f}" width="{max(end, 10 + long(said, SMALL)) + 4:.1f}" '
         f'height="24" fill="{GROUND}" fill-opacity="0.85"/>',
-        line(10, area - 10, end, area - 10, INK),
+        stroked(f"M10 {area - 10:.1f}H{end:.1f}", INK, 2),
         text(10, area - 15, said, size=SMALL),
     ]
     # A picture of its own, so that no line runs into the words around it.
@@ -472,7 +471,7 @@ def _(shape: Panels, room: _Room) -> _Body:
     columns = max(1, min(len(chosen), int(room.width // _PANEL[0])))
     rows = max(1, math.ceil(len(chosen) / columns))
     area, wide = room.area(rows * _PANEL[1], 20.0), room.width / columns
-    marks = [fitted(_EDGE, -8, room.value_name, room.width - 2 * _EDGE, size=SMALL)]
+    marks = [text(_EDGE, -8, room.value_name, room.width - 2 * _EDGE, size=SMALL)]
     for place, row in enumerate(chosen):
         own = _Room(wide, 0.0, shape.labels[row])
         inside = "".join(_panel(shape.group(row), own, area / rows - 54))
@@ -491,7 +490,7 @@ def _panel(shape: Dots, room: _Room, area: float) -> list[str]:
     y = [at(value, span, reach) for value in shape.estimate]
     for dash, limit in zip(_LIMITS, shape.limits, strict=False):
         level = at(limit.values[0], span, reach)
-        marks.append(_limit(f"M{across[0]:.0f} {level:.0f}H{across[1]:.0f}", dash))
+        marks.append(stroked(f"M{across[0]:.0f} {level:.0f}H{across[1]:.0f}", INK, 1.6, dash))
     foot = at(0.0, span, reach)
     for _, bound in sides_of(shape):
         for sure in (True, False):
@@ -530,11 +529,8 @@ def _ways(
         ends += f"M{to_x - across:.1f} {to_y - along:.1f}{bar}{2 * half:.1f}"
         rings += f"M{to_x:.1f} {to_y:.1f}h0"
     if certain:
-        return f'<path d="{lines}{ends}" fill="none" stroke="{CERTAIN}" stroke-width="2"/>' * bool(
-            ends
-        )
-    look = f'fill="none" stroke="{UNSURE}" stroke-width="2" stroke-dasharray="2 3"'
-    drawn, wide = f'<path d="{lines}" {look}/>' * bool(lines), 2 * min(most, 3.5)
+        return stroked(lines + ends, CERTAIN, 2)
+    drawn, wide = stroked(lines, UNSURE, 2, "2 3"), 2 * min(most, 3.5)
     return drawn + dots(rings, UNSURE, wide + 1.5) + dots(rings, GROUND, wide - 1.5)
 
 
@@ -586,7 +582,7 @@ def _legend(shape: Shape, reach: float) -> tuple[list[str], float]:
         if x and x + wide > reach:
             x, y = 0.0, y + 20
         marks.append(f'<g transform="translate({x:.1f} {y - 4:.1f})">{sign}</g>')
-        marks.append(fitted(x + 32, y, words, reach - x - 32))
+        marks.append(text(x + 32, y, words, reach - x - 32))
         x += wide + 16
     return marks, y + 10 if marks else 0.0
 
@@ -624,7 +620,7 @@ def _signs(shape: Shape) -> list[tuple[str, str]]:
             signs.append((_ways([((0, 0), (22, 0))], certain=sure), f"{which} ({words})"))
     if isinstance(shape, Dots):
         said = zip(_LIMITS, shape.limits, strict=False)
-        signs += [(_limit(way, dash), limit.said) for dash, limit in said]
+        signs += [(stroked(way, INK, 1.6, dash), limit.said) for dash, limit in said]
     return signs
 
 
@@ -632,11 +628,6 @@ def _apart(words: tuple[str, str]) -> list[tuple[str, str]]:
     """The signs of what is decided and of what is open."""
     open_ = f'<path d="{diamond(12, 0, 5)}" fill="{OPEN}" stroke="{MUTED}"/>'
     return [(dots("M12 0h0", ESTIMATE, 9), words[0]), (open_, words[1])]
-
-
-def _limit(path: str, dash: str) -> str:
-    """A threshold."""
-    return f'<path d="{path}" stroke="{INK}" stroke-width="1.6" stroke-dasharray="{dash}"/>'
 
 
 def _scale_of(name: str, span: Span, width: float, left: float = _EDGE) -> list[str]:
@@ -651,7 +642,7 @@ def _scale_of(name: str, span: Span, width: float, left: float = _EDGE) -> list[
         for part in range(12)
     ]
     ends = (text(x - 6, -8, low, size=SMALL, end=True), text(x + wide + 6, -8, high, size=SMALL))
-    return [*marks, *ends, fitted(start - 8, -8, name, start - 16 - left, size=SMALL, end=True)]
+    return [*marks, *ends, text(start - 8, -8, name, start - 16 - left, size=SMALL, end=True)]
 
 
 def _all(shape: Dots | Bars) -> Numbers:
@@ -701,10 +692,10 @@ def _levels(
     said = [number(10**tick if powers else tick) for tick in ticks]
     reach = (area - 1, 8.0)
     across = (_EDGE + max(map(long, said)) + 8, room.width - 20.0)
-    marks = [fitted(_EDGE, -10, room.value_name, room.width - 2 * _EDGE)]
+    marks = [text(_EDGE, -10, room.value_name, room.width - 2 * _EDGE)]
     for tick, words in zip(ticks, said, strict=True):
         y = at(tick, span, reach)
-        marks.append(line(across[0], y, across[1], y, GRID))
+        marks.append(stroked(f"M{across[0]:.1f} {y:.1f}H{across[1]:.1f}", GRID))
         marks.append(text(across[0] - 8, y + 4, words, end=True))
     return marks, span, reach, across
 
@@ -719,12 +710,12 @@ def _feet(
         wide = min(long(words), room)
         start = min(max(x - wide / 2, 2.0), width - wide - 2)
         if start >= free:
-            marks.append(fitted(start + wide / 2, area + 18, words, room, middle=True))
+            marks.append(text(start + wide / 2, area + 18, words, room, middle=True))
             free = start + wide + 10
     if name:
         wide = min(long(name), width - 2 * _EDGE)
         middle = min(max(sum(across) / 2, wide / 2 + 2), width - wide / 2 - 2)
-        marks.append(fitted(middle, area + 38, name, wide, middle=True))
+        marks.append(text(middle, area + 38, name, wide, middle=True))
     return marks
 
 
