@@ -287,7 +287,7 @@ def publish(asked: Publish) -> None:
             plan = opened.session.plan(asked.question(opened.keys))
             plan = plan if asked.at_most is None else plan.certifying(asked.at_most)
             never = asked.at_most is not None and not plan.certifies
-            words = f"{plan}\nCertified at most {asked.at_most}: {_NEVER}" if never else plan
+            words = f"{plan}\nCertified at most {asked.at_most}: {_NEVER}" if never else str(plan)
             _tell(asked, words, plan.as_dict())
     else:
         say(perform(asked), as_json=asked.as_json, quiet=asked.quiet)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, Final
@@ -49,6 +49,7 @@ _SHARED: Final = tuple(
     for word, (kind, given) in _WORDS.items()
     if "q" in {one.name for one in fields(kind)} and "q" not in given
 )
+_FUNCTIONS: Final = ("COUNT", *_WORDS)
 _PER_UNIT: Final = "_PER_UNIT"
 _FOUND: Final = "LAPLACE_THRESHOLD"
 # BigQuery's options: what errors call each, and the argument that says the same.
@@ -88,85 +89,82 @@ def question_of(
     >>> type(asked).__name__, plan_alone
     ('Count', True)
     """
-    select = _select(text)
-    names, most = tuple(columns), more.get("max_rows", declared_rows)
-    by = [(one if one in names else select.aliases.get(one, one), at) for one, at in select.by]
-    select.by = tuple(by)
-    cumulative = more.get("method") == "cumulative"
-    reader = _Questions(select, unit, names, most is not None, cumulative)
-    reader.check()
-    more |= reader.options({**more, "epsilon": epsilon})
+    rows, cumulative = more.get("max_rows", declared_rows), more.get("method") == "cumulative"
+    reader = _Questions(text, unit, tuple(columns), rows=rows is not None, cumulative=cumulative)
+    more |= reader.arguments({**more, "epsilon": epsilon})
     own = more.pop("epsilon")
-    if not select.by:
+    if not reader.by:
         more.pop("keys", None)
     made = reader.made(finds=reader.finds(more))
     if len(made) == 1 and weights is None and guesses is None:
         ((kind, *place), given) = made[0]
         fitting = _fitting(more, [(kind, given)])
         named = {"id": id, "again": again, "title": title}
-        return called(kind, *place, **given, **fitting[0], epsilon=own, **named), select.explain
+        return called(kind, *place, **given, **fitting[0], epsilon=own, **named), reader.explain
     parts = _fitting(more, [(kind, given) for (kind, *_), given in made])
     questions = [
         called(kind, *place, **given, **part, epsilon=own / len(made))
         for ((kind, *place), given), part in zip(made, parts, strict=True)
     ]
     several = Several(questions, weights=weights, guesses=guesses, id=id, again=again, title=title)
-    return several, select.explain
+    return several, reader.explain
 
 
-@dataclass(frozen=True, slots=True)
-class _Questions:
-    """Turns a select statement into questions. _rows: whether it is known how many may count."""
+class _Questions(Select):
+    """A query as questions. rows: whether it is known how many rows of a unit may count."""
 
-    _select: Select
-    _unit: str | None
-    _columns: tuple[str, ...]
-    _rows: bool
-    _cumulative: bool
+    def __init__(
+        self, text: str, unit: str | None, columns: tuple[str, ...], *, rows: bool, cumulative: bool
+    ) -> None:
+        super().__init__(text, functions=_FUNCTIONS, shared=_SHARED)
+        self._unit, self._columns, self._rows, self._cumulative = unit, columns, rows, cumulative
+        self.by = tuple(
+            (one if one in columns else self.aliases.get(one, one), at) for one, at in self.by
+        )
+        self._check()
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Names are columns, and what is selected is grouped by."""
-        select = self._select
-        by = [name for name, _ in select.by]
-        for name, place in (*select.by, *select.names):
+        by = [name for name, _ in self.by]
+        for name, place in (*self.by, *self.names):
             self._known(name, place)
-        for one in select.aggregates:
+        for one in self.aggregates:
             if one.column is not None:
                 self._known(one.column, one.column_place)
-        for name, place in select.names:
+        for name, place in self.names:
             if name not in by:
                 reason = f"{name!r} is neither grouped by nor in an aggregate."
                 hint = f"Add GROUP BY {name}, or leave it out: SQL releases no rows."
-                raise select.query.error(reason, place, hint)
-        ordered = select.having or select.largest
+                raise self.query.error(reason, place, hint)
+        ordered = self.having or self.largest
         if ordered is not None and not by:
-            raise select.query.error(
+            raise self.query.error(
                 "There is one group alone.", ordered[0].place, "Add GROUP BY, with the keys."
             )
-        if select.having and select.largest:
+        if self.having and self.largest:
             reason = "HAVING and ORDER BY ask two questions."
             hint = "Ask one query for each."
-            raise select.query.error(reason, select.largest[0].place, hint)
-        if ordered is not None and select.margins is not None:
+            raise self.query.error(reason, self.largest[0].place, hint)
+        if ordered is not None and self.margins is not None:
             hint = "Leave HAVING and ORDER BY out, or GROUP BY the columns alone."
-            raise select.query.error("A table of margins is told whole.", ordered[0].place, hint)
-        if not select.aggregates and ordered is None:
+            raise self.query.error("A table of margins is told whole.", ordered[0].place, hint)
+        if not self.aggregates and ordered is None:
             hint = "Add one, such as COUNT(*), or COUNT(DISTINCT unit) where units have rows."
-            raise select.query.error("Nothing is counted or added up.", 0, hint)
+            raise self.query.error("Nothing is counted or added up.", 0, hint)
 
     def _known(self, name: str, place: int) -> None:
         if name not in self._columns:
             near = get_close_matches(name, self._columns, n=1)
             hint = f"Did you mean {near[0]!r}? " if near else ""
             hint = f"{hint}Its columns are {', '.join(self._columns)}."
-            raise self._select.query.error(f"The table has no column {name!r}.", place, hint)
+            raise self.query.error(f"The table has no column {name!r}.", place, hint)
 
-    def options(self, more: Mapping[str, Any]) -> dict[str, Any]:
+    def arguments(self, more: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments that the query's own options stand for, ε among them. Errors: SqlError.
 
         more: those that its caller gave.
         """
-        query, given = self._select.query, self._select.options
+        query, given = self.query, self.options
         found: dict[str, Any] = {}
         for name, (own, place) in given.items():
             if name not in _OPTIONS:
@@ -209,41 +207,42 @@ class _Questions:
 
     def finds(self, more: Mapping[str, Any]) -> bool:
         """Whether groups are found in the data: the query says so, or gives δ as an argument."""
-        strategy, _ = self._select.options.get("group_selection_strategy", ("", 0))
+        strategy, _ = self.options.get("group_selection_strategy", ("", 0))
         return str(strategy).upper() == _FOUND or "delta" in more
 
     def made(self, *, finds: bool = False) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
         """Each question's class and first arguments, and the others; finds: in groups found."""
-        select = self._select
         shared: dict[str, Any] = {}
-        if select.by:
-            names = [name for name, _ in select.by]
+        if self.by:
+            names = [name for name, _ in self.by]
             shared["by"] = names[0] if len(names) == 1 else names
-        if select.where is not None:
-            shared["where"] = select.where
-        ordered = select.having or select.largest
+        if self.where is not None:
+            shared["where"] = self.where
+        ordered = self.having or self.largest
         if ordered is not None:
             self._count(ordered[0])
-            for one in select.aggregates:
+            for one in self.aggregates:
                 if any(
                     getattr(one, name) != getattr(ordered[0], name)
                     for name in ("function", "column", "distinct")
                 ):
                     reason = "HAVING and ORDER BY go with that count alone."
                     hint = "Ask the others in a query of their own, and keep the groups told here."
-                    raise select.query.error(reason, one.place, hint)
+                    raise self.query.error(reason, one.place, hint)
             return [((_CLAUSES[ordered[1]], ordered[2]), shared)]
-        asked = [self._question(one, shared) for one in select.aggregates]
+        asked = [self._question(one, shared) for one in self.aggregates]
         if finds:
-            if [kind for kind, _ in asked] != [(Count,)] or not select.by or select.margins:
+            if [kind for kind, _ in asked] != [(Count,)] or not self.by or self.margins:
                 hint = "Ask one COUNT with GROUP BY keys, then the rest with keys= of its answer."
-                raise select.query.error("Groups are found by a count of units in each.", 0, hint)
+                raise self.query.error("Groups are found by a count of units in each.", 0, hint)
             return [((Discover,), shared)]
-        if select.margins is None:
+        if self.margins is None:
             return asked
-        return [self._table(one, *made) for one, made in zip(select.aggregates, asked, strict=True)]
+        return [
+            self._with_margins(one, *made) for one, made in zip(self.aggregates, asked, strict=True)
+        ]
 
-    def _table(
+    def _with_margins(
         self, one: Aggregate, what: tuple[Any, ...], given: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The same with the margins that are asked for. Errors: SqlError."""
@@ -251,10 +250,10 @@ class _Questions:
         if kind not in (Count, RowCount, Sum) or not given.get("by"):
             reason = f"{one.function} has no margins that add up."
             hint = "Ask for counts and sums of columns, or GROUP BY the columns alone."
-            raise self._select.query.error(reason, one.place, hint)
+            raise self.query.error(reason, one.place, hint)
         more: dict[str, Any] = {"column": place[0]} if place else {}
         more |= {"of": "rows"} if kind is RowCount else {}
-        return (CrossTable,), {**given, **more, "margins": self._select.margins}
+        return (CrossTable,), {**given, **more, "margins": self.margins}
 
     def _question(
         self, one: Aggregate, shared: Mapping[str, Any]
@@ -265,13 +264,13 @@ class _Questions:
             self._count(one)
             return (Count,), dict(shared)
         if one.distinct:
-            raise self._select.query.error(
+            raise self.query.error(
                 "DISTINCT goes with COUNT alone.", one.place, f"Write {one.function}(x)."
             )
         if one.column == self._unit:
             reason = f"{one.column!r} says whose row it is; nothing is computed of it."
             hint = f"Write COUNT(DISTINCT {self._unit})."
-            raise self._select.query.error(reason, one.column_place, hint)
+            raise self.query.error(reason, one.column_place, hint)
         return self._of_values(one, shared)
 
     def _row_count(
@@ -291,7 +290,7 @@ class _Questions:
         self, one: Aggregate, shared: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """A question about a column of numbers: of rows, or of units where it says so."""
-        query, function = self._select.query, one.function
+        query, function = self.query, one.function
         kind, words = _WORDS[function]
         per_unit, asked, words = function.endswith(_PER_UNIT), dict(shared), dict(words)
         place = self._share(one, words)
@@ -311,7 +310,7 @@ class _Questions:
             return (kind, one.column), {**asked, **named, "of": "units"}
         if rows and self._unit is not None:
             if not self._rows or self._cumulative:
-                raise _many(self._select, one, self._unit)
+                raise _many(self, one, self._unit)
             given["of"] = "rows"
         if self._cumulative:
             words.pop("interpolate", None)
@@ -319,7 +318,7 @@ class _Questions:
 
     def _share(self, one: Aggregate, words: dict[str, Any]) -> tuple[Any, ...]:
         """A quantile's share, as its word says or as it is given. Errors: SqlError."""
-        query = self._select.query
+        query = self.query
         if one.function not in _SHARED:
             return (words.pop("q"),) if "q" in words else ()
         if one.share is None:
@@ -331,7 +330,7 @@ class _Questions:
 
     def _count(self, one: Aggregate) -> None:
         """Refuse counts of anything but units. Errors: SqlError."""
-        query, unit = self._select.query, self._unit
+        query, unit = self.query, self._unit
         if one.bounds is not None:
             hint = "Leave it out: a unit counts once in each group."
             raise query.error("A count has no bounds.", one.place, hint)
@@ -363,7 +362,7 @@ class _Questions:
 
 
 def _select(text: str) -> Select:
-    return Select(text, functions=("COUNT", *_WORDS), shared=_SHARED)
+    return Select(text, functions=_FUNCTIONS, shared=_SHARED)
 
 
 def explains(text: str) -> bool:
