@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from onesided._numbers import Number, exact
 from onesided.engine.kit import quoted
@@ -22,6 +22,8 @@ from onesided.session.values._row_count import RowCount
 from onesided.session.values._sum import Sum
 from onesided.session.workloads._table import CrossTable
 
+# A question's class with its first arguments, and the others.
+_Made: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
 # Arguments of questions that SQL has words for.
 IN_SQL: Final = frozenset(
     [
@@ -210,7 +212,7 @@ class _Questions(Select):
         strategy, _ = self.options.get("group_selection_strategy", ("", 0))
         return str(strategy).upper() == _FOUND or "delta" in more
 
-    def made(self, *, finds: bool = False) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    def made(self, *, finds: bool = False) -> list[_Made]:
         """Each question's class and first arguments, and the others; finds: in groups found."""
         shared: dict[str, Any] = {}
         if self.by:
@@ -242,9 +244,7 @@ class _Questions(Select):
             self._with_margins(one, *made) for one, made in zip(self.aggregates, asked, strict=True)
         ]
 
-    def _with_margins(
-        self, one: Aggregate, what: tuple[Any, ...], given: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _with_margins(self, one: Aggregate, what: Any, given: dict[str, Any]) -> _Made:
         """The same with the margins that are asked for. Errors: SqlError."""
         kind, *place = what
         if kind not in (Count, RowCount, Sum) or not given.get("by"):
@@ -255,9 +255,7 @@ class _Questions(Select):
         more |= {"of": "rows"} if kind is RowCount else {}
         return (CrossTable,), {**given, **more, "margins": self.margins}
 
-    def _question(
-        self, one: Aggregate, shared: Mapping[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _question(self, one: Aggregate, shared: Mapping[str, Any]) -> _Made:
         if one.function == "COUNT" and not one.distinct:
             return self._row_count(one, shared)
         if one.function == "COUNT":
@@ -273,9 +271,7 @@ class _Questions(Select):
             raise self.query.error(reason, one.column_place, hint)
         return self._of_values(one, shared)
 
-    def _row_count(
-        self, one: Aggregate, shared: Mapping[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _row_count(self, one: Aggregate, shared: Mapping[str, Any]) -> _Made:
         """All rows, or those with a value in a column."""
         if one.bounds is not None or (self._unit is not None and not self._rows):
             self._count(one)
@@ -286,9 +282,7 @@ class _Questions(Select):
             asked["where"] = filled if where is None else f"({where}) AND {filled}"
         return (Count if self._unit is None else RowCount,), asked
 
-    def _of_values(
-        self, one: Aggregate, shared: Mapping[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _of_values(self, one: Aggregate, shared: Mapping[str, Any]) -> _Made:
         """A question about a column of numbers: of rows, or of units where it says so."""
         query, function = self.query, one.function
         kind, words = _WORDS[function]
