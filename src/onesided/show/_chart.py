@@ -257,12 +257,8 @@ class Chart:
 
 def sides_of(shape: Dots | Bars) -> list[tuple[Literal["lower", "upper"], Side]]:
     """The bounds that a shape has, by name."""
-    told: list[tuple[Literal["lower", "upper"], Side]] = []
-    if shape.lower is not None:
-        told.append(("lower", shape.lower))
-    if shape.upper is not None:
-        told.append(("upper", shape.upper))
-    return told
+    sides: tuple[Literal["lower"], Literal["upper"]] = ("lower", "upper")
+    return [(name, side) for name in sides if (side := getattr(shape, name)) is not None]
 
 
 # Lines to draw below places: coasts that come with the package, or GeoJSON of the caller's own.
