@@ -9,7 +9,7 @@ from typing import Any, Final
 from onesided._english import one_line
 from onesided._numbers import INFINITE, non_negative, text, whole
 from onesided.errors import ParameterError, called
-from onesided.fields import Field, Fields, is_flag, listing, of, read, table
+from onesided.fields import Field, Fields, Reader, is_flag, listing, of, read, table
 from onesided.policy import Guarantee, Predicate
 from onesided.session._asks import QUESTIONS
 from onesided.session._fields import FORMS, Asked, asked_fields, settled, value_of, written
@@ -322,6 +322,13 @@ def _loss(given: object, *, name: str) -> Any:
     return non_negative(of("text", str)(given, name=name), name=name)
 
 
+def _by_edge(each: Reader[Any]) -> Reader[dict[str, Any]]:
+    """A reader of a value per edge, whose name is on one line."""
+    return lambda given, *, name: {
+        _line(edge, name="an edge"): some for edge, some in table(each)(given, name=name).items()
+    }
+
+
 def _columns(given: object, *, name: str) -> dict[str, Any]:
     """A reader of columns of one length, each once, whose marks are true or false."""
     pairs = listing(listing(_as_is, "a name and a list", least=2, most=2))(given, name=name)
@@ -344,8 +351,8 @@ def _as_is(given: object, *, name: str) -> Any:
 
 _PROMISE: Final[Fields] = {
     **{name: Field(_line) for name in ("policy", "about", "scope")},
-    "epsilon": Field(table(_loss)),
-    "delta": Field(table(non_negative)),
+    "epsilon": Field(_by_edge(_loss)),
+    "delta": Field(_by_edge(non_negative)),
 }
 _RELEASE: Final[Fields] = {
     "release": Field(_line),
