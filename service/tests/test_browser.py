@@ -134,7 +134,7 @@ def test_an_analyst_asks_by_form_downloads_and_publishes(walk, demo, window):
     one.look()
     page.get_by_role("button", name="Ask, and be charged").click()
     one.shows("h3", "Certificate")
-    assert page.locator(".picture svg:visible line").count() > 8
+    assert page.locator(".picture svg:visible path").count() > 8
     for name in ("Python", "SQL", "Shell"):
         one.shows("h3", name)
     one.look()

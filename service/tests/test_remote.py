@@ -253,6 +253,7 @@ def test_a_suggestion_is_made_by_the_server_and_free(connect):
     certified = od.session.AtMost(5, by="place", keys=["a", "b"], epsilon=1, max_groups=1)
     with pytest.raises(errors.ParameterError):
         session.suggest(certified, look="1/20")
+    assert session.suggest(certified, certified="0.5", count=3).certified[3] >= 0.5
     assert session.spent == before
 
 

@@ -18,7 +18,7 @@ STEPS = """
 import os, sys, signal
 from onesided.ledger import Account
 from onesided.mechanism import Counts
-from onesided.report import _folder
+from onesided.cli import _publication
 
 def die(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -35,9 +35,9 @@ if where == "after the charge": Account.spend = after(Account.spend)
 if where == "while drawing": Counts.noisy = die
 if where == "before storing": Account.store = die
 if where == "after storing": Account.store = after(Account.store)
-if where == "before writing": _folder.write_tables = die
-if where == "after the tables": _folder.write_tables = after(_folder.write_tables)
-if where == "after the report": _folder.NewFolder.publish = die
+if where == "before writing": _publication.write_tables = die
+if where == "after the tables": _publication.write_tables = after(_publication.write_tables)
+if where == "after the report": _publication.NewFolder.publish = die
 from onesided.cli import main
 main()
 """

@@ -283,15 +283,17 @@ def test_columns_are_the_same_with_arrow_and_without(tmp_path, monkeypatch, batc
     times += ["'2026-01-05T07:30'", "'2026-01-05T07:30+09:00'", "date '2026-01-05'", "'noon'", "7"]
     times += ["timestamp_ns '2026-01-05 07:30'", "timestamp_s '2026-01-05 07:30'"]
     scale = read_window("1h")[0]
-    layout = command.Layout(
-        person="person",
-        place="place",
+    job = command.Job(
+        input=tmp_path,
+        out=tmp_path,
+        state="",
+        window="1h",
+        epsilon="1",
+        at_most=5,
         time="time",
-        time_required=True,
-        source=batch_time,
-        scale=scale,
-        schema=Schema(),
+        batch_time=batch_time,
     )
+    layout = command.Layout(job, Schema(), scale)
     for at, time_ in enumerate(times):
         path = tmp_path / f"{at}.parquet"
         with duckdb.connect() as connection:

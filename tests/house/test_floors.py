@@ -36,7 +36,6 @@ FLOORS = [
     "engine",
     "session",
     "remote",
-    "report",
     "monitor",
     "spark",
     "verify",
@@ -55,7 +54,6 @@ FORBIDDEN = {
     ("bounds", "noise"),
     ("bounds", "mechanism"),
     ("accounting", "noise"),
-    ("verify", "report"),
 }
 
 
@@ -535,7 +533,6 @@ PUBLIC = {
         "MonitorRelease",
         "rules_for",
     ],
-    "onesided.report": ["Publication", "stated", "write_folder"],
     "onesided.serve": [
         "DatasetConfig",
         "MonitorConfig",

@@ -259,7 +259,10 @@ def test_what_a_document_says_cannot_steer_a_terminal():
     document = json.loads(release_to_json(release))
     document |= {"cut": "\x1b[2J", "found": "\x1b[31m"}
     document["guarantee"] |= {"about": "\x1b]0;x\x07", "policy": "\x1b[1m"}
-    assert "\x1b" not in str(release_from_json(json.dumps(document)))
+    document["guarantee"]["epsilon"] |= {"\x1b[1m": "1"}
+    document["guarantee"]["delta"] |= {"\x1b[1m": "0"}
+    read = release_from_json(json.dumps(document))
+    assert "\x1b" not in str(read) + str(read.guarantee.as_dict())
 
 
 def test_questions_that_nest_too_deep_or_name_a_key_twice_are_refused():

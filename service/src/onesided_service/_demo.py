@@ -184,9 +184,9 @@ def batch(made: City, hour: int) -> dict[str, Any]:
     visits, within = made.visits, hour % _HOURS
     start = np.datetime64("2026-03-02T00:00:00", "s")
     begin = start + within * _HOUR
-    rows = (visits.time >= begin) & (visits.time < begin + _HOUR)
+    rows = (visits["time"] >= begin) & (visits["time"] < begin + _HOUR)
     ends = str(start + (hour + 1) * _HOUR)
-    columns = {"person": visits.person[rows].tolist(), "place": visits.place[rows].tolist()}
+    columns = {name: visits[name][rows].tolist() for name in ("person", "place")}
     return {"id": f"until {ends}", "time": ends, "columns": columns}
 
 

@@ -30,78 +30,69 @@ from onesided.store import PermissionsWarning
 # needs only what each does.
 
 
-class _Own(NamedTuple):
-    """A command of ours: its module, its summary, and the arguments of questions it takes."""
+class _Command(NamedTuple):
+    """A command: its summary, and our module of it or the part of this repository it comes from.
 
-    module: str
+    arguments: those of questions that it takes, by the module's name for them.
+    """
+
     what: str
+    module: str = ""
     arguments: str = ""
+    distribution: str = ""
 
 
-_OWN: Final = {
-    "demo": _Own(
-        "_demo",
+_COMMANDS: Final = {
+    "demo": _Command(
         "Generate a city with a week of visits, publish which places are safe, write a report.",
+        "_demo",
     ),
-    "check": _Own(
-        "_before",
+    "check": _Command(
         "Look at the data before anything is spent: types, missing and unreadable values, ids.",
+        "_before",
     ),
-    "new": _Own(
-        "_new", "Ask ten questions; write a configuration, a script and a notebook, ready to run."
+    "new": _Command(
+        "Ask ten questions; write a configuration, a script and a notebook, ready to run.", "_new"
     ),
-    "publish": _Own(
-        "_ask",
+    "publish": _Command(
         "Publish how many units are in each group; where the policy allows, one bound is never "
         "wrong.",
+        "_ask",
         "OF_COUNTS",
     ),
-    "ask": _Own(
-        "_ask",
+    "ask": _Command(
         "Answer a query in SQL; it is charged to the ledger before any noise is drawn.",
+        "_ask",
         "OF_QUERIES",
     ),
-    "synthetic": _Own(
-        "_ask",
+    "synthetic": _Command(
         "Make up rows that have the margins of the data, as far as they are measured.",
+        "_ask",
         "OF_ROWS",
     ),
-    "plan": _Own(
-        "_before",
+    "plan": _Command(
         "Say how far off counts will be, what will be certified, and what publications add up to.",
-    ),
-    "explain": _Own(
         "_before",
+    ),
+    "explain": _Command(
         "Say what a policy protects, what it does not, and how well; or what a schema declares.",
+        "_before",
     ),
-    "verify": _Own(
-        "_verify", "Run the shipped code on every possible noise, for every move of every policy."
+    "verify": _Command(
+        "Run the shipped code on every possible noise, for every move of every policy.", "_verify"
     ),
-    "monitor": _Own(
-        "_monitor",
+    "monitor": _Command(
         "Follow a folder; certify, never wrongly, which places had at most so many people.",
+        "_monitor",
     ),
-    "ledger": _Own("_ledger", "Look at a ledger, and check that nobody edited it."),
-}
-
-
-class _Elsewhere(NamedTuple):
-    """A command of another part of this repository: what it does, and after what it is listed."""
-
-    distribution: str
-    what: str
-    after: str = ""
-
-
-_ELSEWHERE: Final = {
-    "serve": _Elsewhere(
-        "onesided-service",
+    "serve": _Command(
         "Let analysts ask and the public read, while rows stay where they are",
-        after="monitor",
+        distribution="onesided-service",
     ),
-    "people": _Elsewhere("onesided-service", "Manage who may use a service", after="ledger"),
-    "datasets": _Elsewhere("onesided-service", "Check the datasets of a service", after="people"),
-    "papers": _Elsewhere("onesided-experiments", "Reproduce publications"),
+    "ledger": _Command("Look at a ledger, and check that nobody edited it.", "_ledger"),
+    "people": _Command("Manage who may use a service", distribution="onesided-service"),
+    "datasets": _Command("Check the datasets of a service", distribution="onesided-service"),
+    "papers": _Command("Reproduce publications", distribution="onesided-experiments"),
 }
 
 
@@ -115,14 +106,11 @@ class Commands(TyperGroup):
     @cached_property
     def commands(self) -> dict[str, Any]:  # type: ignore[override] # there it is made at once
         """Our own, all of them loaded."""
-        return {name: _loaded(name) for name in _OWN}
+        return {name: _loaded(name) for name, one in _COMMANDS.items() if one.module}
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - how Typer calls it
         """All names, for the help; nothing is loaded."""
-        names = [*_OWN]
-        for name, one in _ELSEWHERE.items():
-            names.insert(names.index(one.after) + 1 if one.after else len(names), name)
-        return [*names, *sorted(plugins(COMMANDS).keys() - set(names))]
+        return [*_COMMANDS, *sorted(plugins(COMMANDS).keys() - _COMMANDS.keys())]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - how Typer calls it
         """A line for the help: what the command does, or where a plug-in comes from."""
@@ -137,9 +125,9 @@ class Commands(TyperGroup):
 
 def _line(name: str) -> TyperCommand | None:
     """A stand-in with a name and a sentence."""
-    if name in _OWN:
-        return TyperCommand(name, help=_OWN[name].what)
-    known, owners = _ELSEWHERE.get(name), [provider(one) for one in plugins(COMMANDS).get(name, [])]
+    known, owners = _COMMANDS.get(name), [provider(o) for o in plugins(COMMANDS).get(name, [])]
+    if known and known.module:
+        return TyperCommand(name, help=known.what)
     if known and owners == [known.distribution]:
         return TyperCommand(name, help=f"{known.what}.")
     if owners:
@@ -153,7 +141,8 @@ def _loaded(name: str) -> Any:
     """A command, of ours or of a plug-in. Errors: MissingDependencyError; PluginError."""
     from onesided.cli._options import command  # noqa: PLC0415 - it loads tables
 
-    if own := _OWN.get(name):
+    own = _COMMANDS.get(name, _Command(""))
+    if own.module:
         module: Any = import_module(f"onesided.cli.{own.module}")
         room = Typer(add_completion=False, rich_markup_mode="rich")
         if name == "ledger":
@@ -165,7 +154,7 @@ def _loaded(name: str) -> Any:
     elif name in plugins(COMMANDS):
         room = load(COMMANDS, name, Typer)
     else:
-        raise missing_part(_ELSEWHERE[name].distribution, f"'onesided {name}' comes")
+        raise missing_part(own.distribution, f"'onesided {name}' comes")
     found = get_command(room)
     found.name = name
     return found

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from onesided._english import many
 from onesided._numbers import positive, shown, text, whole
 from onesided.cli._options import FromFiles, arguments
+from onesided.cli._publication import Publication
 from onesided.cli._tables import (
     as_declared,
     file_of_keys,
@@ -33,7 +33,6 @@ from onesided.engine.kit import OfFiles
 from onesided.errors import LedgerError, LedgerUnavailableError, ParameterError, ReleaseExistsError
 from onesided.ledger import PURE, Account, Ledger, at_delta
 from onesided.policy import Policy
-from onesided.report import Publication, stated, write_folder
 from onesided.schema import Schema
 from onesided.session import (
     Answers,
@@ -55,7 +54,6 @@ from onesided.store import CheckedFiles
 LEDGER: Final = "onesided.ledger.db"
 _ROOM: Final = 2**24  # the page's scripts are five megabytes; the rest grows with the keys
 _EMPTY: Final = "0" * 64  # the head of a ledger without rows
-_STEPS: Final = ("reading", "looking at bounds", "counting, charging and drawing", "writing")
 _BYTES_PER_KEY: Final = 1024  # in the files of a release
 _MOST_FILES: Final = 20
 _NEVER: Final = "none: this policy allows no certain upper bound"
@@ -198,18 +196,9 @@ def ask(asked: Ask) -> None:
                     hint="Name files of 'onesided ask --json'.",
                 ) from error
         computed = ask_releases(asked.query, answers, likely=asked.likely)
-        if asked.as_json:
-            print_json(
-                {
-                    "about": list(computed.sentences()),
-                    "columns": [
-                        [name, list(one)] for name, one in computed.table.columns().items()
-                    ],
-                    "confidence": computed.confidence,
-                }
-            )
-        else:
-            Terminal(quiet=asked.quiet).print(str(computed))
+        columns = [[name, list(one)] for name, one in computed.table.columns().items()]
+        about = {"about": list(computed.sentences()), "columns": columns}
+        _tell(asked, computed, {**about, "confidence": computed.confidence})
         return
     if not asked.policy:
         raise ParameterError("No policy is named.", hint="Pass --policy, or --releases FILE.")
@@ -220,27 +209,24 @@ def ask(asked: Ask) -> None:
             found = session.plan(session.question(asked.query, **more))
         else:
             found = session.sql(asked.query, **more)
-        if asked.as_json:
-            print_json(_document(found))
-            return
-        terminal = Terminal(quiet=asked.quiet)
-        if not isinstance(found, Plan):
-            terminal.print(opened.line, style="bold")
-        terminal.print(str(found))
+        _tell(asked, found, _document(found), *(() if isinstance(found, Plan) else (opened.line,)))
+
+
+def _tell(asked: Charged, found: object, document: object, *lines: str) -> None:
+    """What was found as JSON, or as text below these lines."""
+    if asked.as_json:
+        print_json(document)
+        return
+    terminal = Terminal(quiet=asked.quiet)
+    for line in lines:
+        terminal.print(line, style="bold")
+    terminal.print(str(found))
 
 
 def _document(found: Any) -> Any:
     """A plan, a release or several as JSON."""
     if isinstance(found, Plan):
-        return {
-            "charge": {edge: text(loss) for edge, loss in found.charge.items()},
-            "affordable": found.affordable,
-            "times": found.times,
-            "options": [
-                {"name": one.name, "error": one.error, "certain": list(one.certain)}
-                for one in found.options
-            ],
-        }
+        return found.as_dict()
     if isinstance(found, Answers):
         return {"answers": [json.loads(release_to_json(one)) for one in found.releases]}
     return json.loads(release_to_json(found))
@@ -293,19 +279,21 @@ def publish(asked: Publish) -> None:
                 written = folder.publish()
             except OSError as error:
                 raise unwritable(folder.target, error, charged=False) from error
-        if asked.as_json:
-            print_json({**json.loads(release_to_json(series)), "written": str(written)})
-            return
-        terminal = Terminal(quiet=asked.quiet)
-        terminal.print(line, style="bold")
-        terminal.print(f"{series}\nWritten to {clean(str(written))}/ (open report.html).")
+        words = f"{series}\nWritten to {clean(str(written))}/ (open report.html)."
+        _tell(asked, words, {**_document(series), "written": str(written)}, line)
     elif asked.plan:
-        _say_plan(asked)
+        # Looks at no row; writes and records nothing.
+        with session_of(asked) as opened:
+            plan = opened.session.plan(asked.question(opened.keys))
+            plan = plan if asked.at_most is None else plan.certifying(asked.at_most)
+            never = asked.at_most is not None and not plan.certifies
+            words = f"{plan}\nCertified at most {asked.at_most}: {_NEVER}" if never else str(plan)
+            _tell(asked, words, plan.as_dict())
     else:
         say(perform(asked), as_json=asked.as_json, quiet=asked.quiet)
 
 
-def perform(asked: Publish) -> Result:
+def perform(asked: Publish) -> Publication:
     """Make the publication, showing progress and the curator's facts on the error stream.
 
     What is told again into the folder where it stands leaves that as it is.
@@ -314,20 +302,12 @@ def perform(asked: Publish) -> Result:
     if asked.again and asked.id is not None and made.is_dir():
         made = made.with_name(f".{made.name}.again")
         shutil.rmtree(made, ignore_errors=True)  # of a process that was killed
-    columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     with (
         new_folder(made, room=_ROOM) as folder,
         _saying_what_is_kept(folder),
-        Progress(
-            *columns, console=notices, transient=True, disable=not notices.is_terminal
-        ) as progress,
+        notices.status("reading") as status,
     ):
-        task = progress.add_task(_STEPS[0], total=len(_STEPS))
-
-        def step(number: int) -> None:
-            progress.update(task, completed=number, description=_STEPS[number])
-
-        result, facts = _published(asked, folder, step)
+        result, facts = _published(asked, folder, status.update)
     if made != asked.target:
         there, anew = (folder / "release.csv" for folder in (asked.target, made))
         same = there.is_file() and filecmp.cmp(there, anew, shallow=False)
@@ -357,8 +337,8 @@ def _refuse_taken(target: Path) -> None:
 
 
 def _published(
-    asked: Publish, folder: NewFolder, step: Callable[[int], None]
-) -> tuple[Result, Diagnostics | None]:
+    asked: Publish, folder: NewFolder, step: Callable[[str], None]
+) -> tuple[Publication, Diagnostics | None]:
     """Parse, check, charge, write; with what only the curator may know, where it was read."""
     if asked.at_most is not None:
         whole(asked.at_most, name="threshold")
@@ -375,7 +355,7 @@ def _published(
             )
         if told_again is None and folder.target != asked.target:
             _refuse_taken(asked.target)
-        step(1)
+        step("looking at bounds")
         # What is told again is about the data of then, and those of today are not read.
         looks = told_again is None and session.plan(question).affordable
         facts = session.inspect(question) if looks else None
@@ -383,9 +363,9 @@ def _published(
         if asked.excel:
             require_sheet(rows)
         folder.reserve(_ROOM + _BYTES_PER_KEY * rows)
-        step(2)
+        step("counting, charging and drawing")
         release = session.ask(question)
-        step(3)
+        step("writing")
         publication = Publication(
             release=release,
             policy=policy,
@@ -395,21 +375,18 @@ def _published(
             remaining=session.remaining,
             at=at_delta(session.account),
             noun=asked.by[0],
+            unit=session.unit,
+            ledger=ledger.name,
+            new=opened.new,
+            files=opened.files,
             threshold=asked.at_most,
             outline=outline,
             told_again=told_again,
             excel=asked.excel,
+            written=folder.target,
         )
-        written = write_folder(publication, folder)
-        result = Result(
-            publication=publication,
-            ledger=ledger.name,
-            new=opened.new,
-            unit=session.unit,
-            files=opened.files,
-            written=written,
-        )
-    return result, facts
+        publication.write_into(folder)
+    return publication, facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -511,20 +488,6 @@ def _has_accounts(path: Path) -> bool:
         return False
 
 
-def _say_plan(asked: Publish) -> None:
-    """What the publication would cost and give. Looks at no row; writes and records nothing."""
-    with session_of(asked) as opened:
-        plan = opened.session.plan(asked.question(opened.keys))
-        told = plan if asked.at_most is None else plan.certifying(asked.at_most)
-        if asked.as_json:
-            print_json(told.as_dict())
-            return
-        terminal = Terminal(quiet=asked.quiet)
-        terminal.print(str(told))
-        if asked.at_most is not None and not told.certifies:
-            terminal.print(f"Certified at most {asked.at_most}: {_NEVER}")
-
-
 def _drawn(ledger: Ledger, policy: Policy, name: str | None) -> str | None:
     """When the answer of that id was drawn, if it is on record."""
     account = _account(ledger, policy)
@@ -553,31 +516,6 @@ def _saying_what_is_kept(folder: NewFolder) -> Iterator[None]:
         raise
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """A publication, where it went, and the ledger that was charged for it, without password."""
-
-    publication: Publication
-    ledger: str
-    new: bool
-    unit: str | None
-    files: tuple[Path, ...]
-    written: Path
-
-    @property
-    def first(self) -> str:
-        """The ledger, whether it is new, and what is left."""
-        left, at = self.publication.remaining, self.publication.at
-        return ledger_line(self.ledger, new=self.new, left=left, at=at)
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The same for programs."""
-        found = stated(self.publication)
-        found["ledger"] |= {"where": self.ledger, "new": self.new}
-        return {**found, "written": str(self.written)}
-
-
 def ledger_line(name: str, *, new: bool, left: Mapping[str, Fraction], at: str = "") -> str:
     """A command's first line: its ledger, whether it is new, and what is left, and at which δ.
 
@@ -590,37 +528,39 @@ def ledger_line(name: str, *, new: bool, left: Mapping[str, Fraction], at: str =
     return f"{name[:1].upper()}{name[1:]} ({'new' if new else 'it was there'}): {rest}{at}."
 
 
-def say(result: Result, *, as_json: bool, quiet: bool) -> None:
+def say(publication: Publication, *, as_json: bool, quiet: bool) -> None:
     """Print the result: first its ledger, then what else must be known first, then the rest."""
     if as_json:
-        print_json(result.document)
+        document = publication.as_dict()
+        document["ledger"] |= {"where": publication.ledger, "new": publication.new}
+        print_json({**document, "written": str(publication.written)})
     if as_json or quiet:
         return
-    terminal, publication = Terminal(), result.publication
-    first = publication.first
-    told = first[0] + " " if publication.told_again else ""
-    terminal.print(told + result.first, style="bold")
-    for words in first[1:] if told else first:
+    terminal, first, left = Terminal(), publication.first, publication.remaining
+    again = first[:1] if publication.told_again else ()
+    line = ledger_line(publication.ledger, new=publication.new, left=left, at=publication.at)
+    terminal.print(" ".join((*again, line)), style="bold")
+    for words in first[len(again) :]:
         terminal.print(words, style="bold yellow")
-    if len(result.files) > 1:
-        names = [clean(str(path)) for path in result.files[:_MOST_FILES]]
-        more = len(result.files) - len(names)
-        rest = f" and {more:,} more" if more else ""
-        terminal.print(f"Read {many(len(result.files), 'file')}: {', '.join(names)}{rest}")
-    terminal.print(_table(result))
+    files = publication.files
+    if len(files) > 1:
+        names = ", ".join(clean(str(path)) for path in files[:_MOST_FILES])
+        rest = f" and {len(files) - _MOST_FILES:,} more" if len(files) > _MOST_FILES else ""
+        terminal.print(f"Read {many(len(files), 'file')}: {names}{rest}")
+    terminal.print(_table(publication))
 
 
-def _table(result: Result) -> Table:
+def _table(publication: Publication) -> Table:
     """What was published, about whom, and what it cost."""
-    publication = result.publication
     release, certified = publication.release, publication.certified
-    unit = f"each {result.unit}" if result.unit else "each row on its own (--unit protects people)"
+    unit = publication.unit
+    whom = f"each {unit}" if unit else "each row on its own (--unit protects people)"
     table = Table(
         title=clean(publication.statement.title()), show_header=False, title_justify="left"
     )
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    table.add_row("protected", clean(unit))
+    table.add_row("protected", clean(whom))
     table.add_row("groups", f"{release.keys.size:,}")
     if certified is not None:
         table.add_row(f"certified at most {publication.threshold}", f"{int(certified.sum()):,}")
@@ -634,7 +574,7 @@ def _table(result: Result) -> Table:
         charged = "nothing, it was told again" if publication.told_again else f"ε = {text(loss)}"
         table.add_row(f"charged on {clean(edge)}", charged)
     table.add_row("ledger entry", f"{release.entry}, head {publication.head[:16]}")
-    table.add_row("written to", f"{clean(str(result.written))}/ (open report.html)")
+    table.add_row("written to", f"{clean(str(publication.written))}/ (open report.html)")
     return table
 
 
@@ -691,20 +631,14 @@ def synthetic(asked: MadeUp) -> None:
         session = opened.session
         given: dict[str, Any] = {"columns": tuple(asked.column), "records": asked.records}
         question = Synthetic(**given, **asked.arguments(None))
-        terminal = Terminal(quiet=asked.quiet)
         if asked.plan:
             plan = session.plan(question)
-            print_json(plan.as_dict()) if asked.as_json else terminal.print(str(plan))
+            _tell(asked, plan, plan.as_dict())
             return
         release = session.ask(question)
         written = None if asked.out is None else release.write(asked.out, formats=_FORMATS)
-        if asked.as_json:
-            print_json(json.loads(release_to_json(release)))
-            return
-        terminal.print(opened.line, style="bold")
-        terminal.print(str(release) if written is None else f"{release!r}")
-        if written is not None:
-            terminal.print(f"Written to {clean(str(written))}/.")
+        words = f"{release!r}\nWritten to {clean(str(written))}/." if written else release
+        _tell(asked, words, _document(release), opened.line)
 
 
 _FORMATS: Final = ("csv", "parquet", "json")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +21,7 @@ from onesided.cli._matrix import sentences as column_in_sentences
 from onesided.cli._options import FromFiles, Printed
 from onesided.cli._tables import read_policy, read_schema, read_toml_text, reading, write_text
 from onesided.cli._terminal import Terminal, clean, print_json
-from onesided.errors import OutputError, ParameterError
+from onesided.errors import ParameterError
 from onesided.policy import Policy
 from onesided.schema import Schema
 from onesided.session import AtMost, Count, Plan, Session, health_of
@@ -92,21 +92,20 @@ def plan(wanted: Wanted) -> None:
     needed = _needed(wanted, asked, epsilon)
     daily = None
     if wanted.days is not None:  # what so many answers lose together on each edge
-        one = bought[0].count
+        one = bought[0]
         loss = {edge: some for edge, some in one.charge.items() if isinstance(some, Fraction)}
         daily = repeated({NOTE: one.noise}, epsilon=loss, times=times, delta=wanted.delta)
     if wanted.plot is not None:
-        _draw(bought[0].count, wanted.plot, times)
+        bought[0].plot(times=times).write(wanted.plot)
     if wanted.as_json:
         first, shared = bought
-        count = first.count
         document: dict[str, Any] = {
-            "policy": count.guarantee.policy,
-            "certain": list(count.certain),
-            "remarks": list(count.remarks),
+            "policy": first.guarantee.policy,
+            "certain": list(first.certain),
+            "remarks": list(first.remarks),
             "one": _told(first),
             "times": times,
-            "together": {edge: text(loss * times) for edge, loss in count.charge.items()},
+            "together": {edge: text(loss * times) for edge, loss in first.charge.items()},
             "each_of_them_sharing": _told(shared),
             "needed": None if needed is None else {"for": needed[0], "epsilon": text(needed[1])},
         }
@@ -125,20 +124,6 @@ def plan(wanted: Wanted) -> None:
         for edge, told in daily.items():
             table.add_row(edge, *(shown(n, up=True) for n in told if isinstance(n, Fraction)))
         console.print(table)
-
-
-@dataclass(frozen=True, slots=True)
-class Bought:
-    """What an ε buys: how well a count is known, and what is certified, or likely."""
-
-    count: Plan
-    certifies: Mapping[int, float]
-    likely: Mapping[int, float]
-
-    @property
-    def error(self) -> float:
-        """Of a count, root mean square."""
-        return float(self.count.options[0].error or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +151,16 @@ class MadeUp:
         keys = list(range(min(2 * (self.session.policy.covers or self.most or 1), _MANY)))
         return {"by": _GROUP, "keys": keys, "epsilon": epsilon, "max_groups": self.most}
 
-    def buys(self, epsilon: Fraction) -> Bought:
-        """Errors: ParameterError for a policy that no count can be made under."""
+    def buys(self, epsilon: Fraction) -> Plan:
+        """Of a count, and what is certified or likely then.
+
+        Errors: ParameterError for a policy that no count can be made under.
+        """
         count = self.session.plan(Count(**self.about(epsilon)))
         if self.at_most is None:
-            return Bought(count, {}, {})
+            return count
         told = self.session.plan(AtMost(self.at_most, **self.about(epsilon)))
-        return Bought(count, dict(told.certifies), dict(told.likely))
+        return replace(count, certifies=told.certifies, likely=told.likely)
 
 
 def _needed(wanted: Wanted, asked: MadeUp, epsilon: Fraction) -> tuple[str, Fraction] | None:
@@ -195,9 +183,9 @@ def _needed(wanted: Wanted, asked: MadeUp, epsilon: Fraction) -> tuple[str, Frac
 
 
 def _print(
-    console: Terminal, wanted: Wanted, bought: Sequence[Bought], needed: tuple[str, Fraction] | None
+    console: Terminal, wanted: Wanted, bought: Sequence[Plan], needed: tuple[str, Fraction] | None
 ) -> None:
-    one = bought[0].count
+    one, most = bought[0], wanted.at_most
     for remark in one.remarks:
         console.print(remark)
     each = ", ".join(f"{edge}: {readable(loss)}" for edge, loss in one.charge.items())
@@ -210,45 +198,29 @@ def _print(
         never = {"upper": "low", "lower": "high"}[side]
         console.print(f"The {side} bound is certain: it is never too {never}.")
     table = Table("", f"at ε = {wanted.epsilon}", f"{wanted.times} sharing ε = {wanted.epsilon}")
-    table.add_row("error of a count (r.m.s.)", *(f"{each.error:.3g}" for each in bought))
+    table.add_row("error of a count (r.m.s.)", *(f"{error_of(each):.3g}" for each in bought))
     # A group that is empty, about half full, and just at the threshold.
-    most = wanted.at_most
     for count in () if most is None else sorted({0, (most + 1) // 2, most}):
-        shares = [percent((each.certifies or each.likely).get(count, 0)) for each in bought]
-        word = "likely" if bought[0].likely else "certified"
-        told = f"{word} at most {wanted.at_most}, if truly {count}"
-        table.add_row(told, *shares)
+        shares = [percent(dict(each.certifies or each.likely).get(count, 0)) for each in bought]
+        word = "likely" if one.likely else "certified"
+        table.add_row(f"{word} at most {most}, if truly {count}", *shares)
     console.print(table)
     if needed is not None:
         console.print(f"For {needed[0]}: ε = {readable(needed[1])}.")
 
 
-def _told(bought: Bought) -> dict[str, Any]:
+def _told(plan: Plan) -> dict[str, Any]:
     return {
-        "charge": {edge: text(loss) for edge, loss in bought.count.charge.items()},
-        "error": bought.error,
-        "certified": {str(count): share for count, share in bought.certifies.items()},
-        **({"likely": {str(n): s for n, s in bought.likely.items()}} if bought.likely else {}),
+        "charge": {edge: text(loss) for edge, loss in plan.charge.items()},
+        "error": error_of(plan),
+        "certified": {str(count): share for count, share in plan.certifies},
+        **({"likely": {str(n): s for n, s in plan.likely}} if plan.likely else {}),
     }
 
 
-def _draw(plan: Plan, out: Path, times: int) -> None:
-    """The curve of the error by ε. Errors: OutputError; ParameterError for another kind of file."""
-    if out.suffix not in (".html", ".png", ".svg"):
-        raise ParameterError(
-            f"A picture {out.suffix or 'without a suffix'!r} cannot be drawn.",
-            hint="Name a .html, .png or .svg file.",
-        )
-    if out.suffix != ".png":
-        plan.plot(times=times).write(out)
-        return
-    try:
-        plan.plot(times=times, backend="matplotlib").savefig(out)
-    except OSError as error:
-        raise OutputError(
-            f"The picture {str(out)!r} could not be written: {error.strerror}.",
-            hint="Name a file in a folder that exists.",
-        ) from error
+def error_of(plan: Plan) -> float:
+    """Of a count, root mean square."""
+    return float(plan.options[0].error or 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,32 +271,39 @@ def explain(
     as_json = printed.as_json
     if toml and as_json:
         raise ParameterError("--toml and --json exclude each other.", hint="Choose one.")
-    console = Terminal(quiet=printed.quiet or as_json)
     known = None
     if correlation is not None:
         known = correlation_from_toml(read_toml_text(correlation, "correlation"))
-    if _is_schema(policy):
-        if known is not None:
-            raise ParameterError("A schema has no moves.", hint="Leave out --correlation.")
-        _explain_schema(Path(policy), console, out=out, toml=toml, as_json=as_json)
-        return
-    chosen = read_policy(policy, max_groups=max_groups, sensitive=sensitive)
+    schema = Schema.read(Path(policy)) if _is_schema(policy) else None
+    if schema is not None and known is not None:
+        raise ParameterError("A schema has no moves.", hint="Leave out --correlation.")
+    if schema is not None and out is not None:
+        raise ParameterError("There is no picture of a schema.", hint="Leave out --out.")
+    chosen = schema or read_policy(policy, max_groups=max_groups, sensitive=sensitive)
     if toml:
         typer.echo(chosen.to_toml(), nl=False)
         return
-    sentences = chosen.explain(epsilon=epsilon, correlation=known).splitlines()
-    gives = column_in_sentences(chosen)
-    if as_json:
+    told: dict[str, Any]
+    if isinstance(chosen, Schema):
+        sentences = chosen.explain().splitlines()
+        told = {"unit": chosen.unit, "identity": chosen.identity, "sentences": sentences}
+        parts = {f"Schema {clean(policy)}": sentences}
+    else:
+        sentences = chosen.explain(epsilon=epsilon, correlation=known).splitlines()
+        gives = column_in_sentences(chosen)
         edges = [{"name": edge.name, "weight": str(edge.weight)} for edge in chosen.edges]
         told = {"policy": chosen.name, "identity": chosen.identity, "edges": edges}
-        print_json({**told, "epsilon": epsilon, "sentences": sentences, "gives": gives})
-    console.print(f"Policy '{chosen.name}' at ε = {epsilon}", style="bold")
-    for sentence in sentences:
-        console.print(f"• {sentence}")
-    console.print("What questions give", style="bold")
-    for sentence in gives:
-        console.print(f"• {sentence}")
-    if out is not None:
+        told |= {"epsilon": epsilon, "sentences": sentences, "gives": gives}
+        heading = f"Policy '{chosen.name}' at ε = {epsilon}"
+        parts = {heading: sentences, "What questions give": gives}
+    if as_json:
+        print_json(told)
+    console = Terminal(quiet=printed.quiet or as_json)
+    for heading, lines in parts.items():
+        console.print(heading, style="bold")
+        for line in lines:
+            console.print(f"• {clean(line)}")
+    if isinstance(chosen, Policy) and out is not None:
         write_text(out, chosen.to_svg())
         console.print(f"Drawn into {out}.")
 
@@ -336,20 +315,3 @@ def _is_schema(name: str) -> bool:
     except (OSError, ValueError):
         return False
     return b"onesided_policy" not in text and _SCHEMA.search(text) is not None
-
-
-def _explain_schema(
-    path: Path, console: Terminal, *, out: Path | None, toml: bool, as_json: bool
-) -> None:
-    schema = Schema.read(path)
-    if out is not None:
-        raise ParameterError("There is no picture of a schema.", hint="Leave out --out.")
-    if toml:
-        typer.echo(schema.to_toml(), nl=False)
-        return
-    sentences = schema.explain().splitlines()
-    if as_json:
-        print_json({"unit": schema.unit, "identity": schema.identity, "sentences": sentences})
-    console.print(f"Schema {clean(str(path))}", style="bold")
-    for sentence in sentences:
-        console.print(f"• {clean(sentence)}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from fractions import Fraction
+from functools import partial
 from textwrap import shorten
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -18,7 +19,7 @@ from rich.text import Text
 
 from onesided._english import many
 from onesided._numbers import Loss, round_down, round_up, shown, text
-from onesided.accounting import charge_divergences, total_of
+from onesided.accounting import SessionTotal, charge_divergences, total_of
 from onesided.cli._options import Printed, command
 from onesided.cli._terminal import Terminal, clean, print_json
 from onesided.errors import ParameterError, PolicyError, PolicyMismatchError
@@ -171,35 +172,27 @@ def _write(words: str, end: str = "\n") -> None:
     typer.echo(words.encode("utf-8", "backslashreplace").decode() + end, nl=False)
 
 
-def _together(opened: Ledger) -> Guarantee | str:
-    """What all accounts promise together, or why that cannot be said."""
+Answered: TypeAlias = set[tuple[str, str]]
+
+
+def _tight(opened: Ledger, account: Balance, delta: str) -> SessionTotal:
+    """What one account's charges lose together. Errors: PolicyError."""
+    charges = opened.entries(kind="spend", policy_id=account.policy_id)
+    policy = from_toml(account.policy_toml, on_record=True)
+    whole = Guarantee(policy.name, *account.promised, made_for=policy)
+    return replace(total_of(policy, charges, delta=delta), budget=whole)
+
+
+def _said(told: Callable[[], Guarantee | SessionTotal]) -> Guarantee | SessionTotal | str:
+    """What can be told, or why it cannot."""
     try:
-        return total_guarantee(opened)
+        return told()
     except (PolicyError, PolicyMismatchError) as error:
         return error.reason
 
 
-Answered: TypeAlias = set[tuple[str, str]]
-
-
-def _tight(opened: Ledger, account: Balance, delta: str) -> str:
-    """What one account's charges lose together, or why that cannot be said."""
-    charges = opened.entries(kind="spend", policy_id=account.policy_id)
-    try:
-        policy = from_toml(account.policy_toml, on_record=True)
-        total = total_of(policy, charges, delta=delta)
-    except PolicyError as error:
-        return clean(error.reason)
-    whole = Guarantee(policy.name, *account.promised, made_for=policy)
-    return "\n".join(map(clean, str(replace(total, budget=whole)).splitlines()))
-
-
-def _tight_of_all(opened: Ledger, delta: str) -> str:
-    """What all accounts' charges lose together; nothing where that was said not to be."""
-    try:
-        return "\n".join(map(clean, str(ledger_total(opened, delta=delta)).splitlines()))
-    except (PolicyError, PolicyMismatchError):
-        return ""
+def _whole(told: object) -> Padding:
+    return _indented(Text("\n".join(map(clean, str(told).splitlines()))))
 
 
 def _page(
@@ -227,12 +220,13 @@ def _page(
             _indented(_facts(account, opened.entry(account.opened))),
             _indented(_bars(account, width=width)),
             *_free(account),
-            *([] if delta is None else [_indented(Text(_tight(opened, account, delta)))]),
+            *([] if delta is None else [_whole(_said(partial(_tight, opened, account, delta)))]),
         ]
     if len(accounts) > 1:
-        joint = _indented(_joint(_together(opened)))
-        parts += ["", Text("All accounts together", style="bold"), joint]
-        parts += [] if delta is None else [_indented(Text(_tight_of_all(opened, delta)))]
+        joint = _said(partial(total_guarantee, opened))
+        parts += ["", Text("All accounts together", style="bold"), _indented(_joint(joint))]
+        if delta is not None and not isinstance(joint, str):
+            parts.append(_whole(_said(partial(ledger_total, opened, delta=delta))))
     if count:
         answered = {(entry.policy_id, entry.release_id) for entry in stored}
         narrow = width < _NARROW
@@ -359,7 +353,7 @@ def _state(spent: Fraction, limit: Fraction) -> str:
     return f"{shown(spent, up=True)} of {shown(limit, up=False)} spent ({share} %), {left} left"
 
 
-def _joint(joint: Guarantee | str) -> RenderableType:
+def _joint(joint: Any) -> RenderableType:
     if isinstance(joint, str):
         return f"Nothing can be promised for all of them: {clean(joint)}"
     table = Table.grid(padding=(0, 2))

@@ -6,7 +6,7 @@ import datetime as dt
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -38,6 +38,7 @@ from onesided.cli._terminal import Terminal, clean, print_line
 from onesided.engine import Table
 from onesided.engine.kit import Column, beside, position_columns, quoted
 from onesided.errors import DataError, ParameterError, SchemaError, UnknownColumnError, first_line
+from onesided.fields import settle
 from onesided.ledger import at_delta
 from onesided.monitor import Monitor, MonitorRelease
 from onesided.monitor.kit import (
@@ -145,10 +146,11 @@ def monitor(job: Job) -> None:
     declared = read_schema(job.schema) or Schema()
     names, positions = read_places(job.keys, job.place, declared)
     policy = read_policy(job.policy, max_groups=job.max_groups, sensitive=job.sensitive)
-    layout = _layout(job, declared, length, () if job.at_least is None else columns_of(policy))
+    deciding = () if job.at_least is None else columns_of(policy)
+    layout = Layout(job, declared, read_window(length)[0], deciding)
     look = Look(
         title=job.title,
-        noun=layout.place,
+        noun=job.place,
         window=job.window,
         notes=layout.notes,
         positions=positions,
@@ -175,37 +177,6 @@ def monitor(job: Job) -> None:
     with book, opened:
         folder = Folder(path=job.out, look=look, guarantees=opened.guarantees())
         raise typer.Exit(Follower(job, opened, layout, folder).run(new=new, wait=wait))
-
-
-def _layout(job: Job, schema: Schema, window: int | str, deciding: tuple[str, ...]) -> Layout:
-    """Which columns are the person, the place and, if it is named, the time, and who is open.
-
-    Errors: SchemaError for a schema that would refuse a batch for its rows: its absence shows.
-    """
-    person, time = schema.unit_of(job.person) or "person", job.time or "time"
-    refuse_deciding(deciding, Columns(person=person, place=job.place, time=time))
-    for name in (person, job.place, time, *deciding):
-        one = schema.columns.get(name)
-        if one is not None and (
-            one.required or (one.type != "text" and schema.refuses_unreadable(name))
-        ):
-            raise SchemaError(
-                f"With the schema, one value of {name!r} could refuse a whole batch, and everybody "
-                "would see that it is missing.",
-                hint=f'Write unreadable = "missing" for {name!r}, and leave required out. What '
-                "could not be read is told on the error stream with each batch.",
-                column=name,
-            )
-    return Layout(
-        person=person,
-        place=job.place,
-        time=time,
-        time_required=job.time is not None,
-        source=job.batch_time,
-        scale=read_window(window)[0],
-        schema=schema,
-        deciding=deciding,
-    )
 
 
 @dataclass(slots=True)
@@ -359,23 +330,42 @@ class BatchFile:
         return self.stamp[0] < int(moment.timestamp() * 10**9)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Layout:
-    """Which columns mean what, and where public times come from."""
+    """Which columns mean what, also who is open, and where public times come from.
 
-    person: str
-    place: str
-    time: str
-    time_required: bool
-    source: BatchTime
-    scale: Scale
+    Errors: SchemaError for a schema that would refuse a batch for its rows: its absence shows.
+    """
+
+    job: Job
     schema: Schema
+    scale: Scale
     deciding: tuple[str, ...] = ()
+    person: str = field(init=False)
+    time: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        job, schema = self.job, self.schema
+        settle(self, person=schema.unit_of(job.person) or "person", time=job.time or "time")
+        named = Columns(person=self.person, place=job.place, time=self.time)
+        refuse_deciding(self.deciding, named)
+        for name in (self.person, job.place, self.time, *self.deciding):
+            one = schema.columns.get(name)
+            if one is not None and (
+                one.required or (one.type != "text" and schema.refuses_unreadable(name))
+            ):
+                raise SchemaError(
+                    f"With the schema, one value of {name!r} could refuse a whole batch, and "
+                    "everybody would see that it is missing.",
+                    hint=f'Write unreadable = "missing" for {name!r}, and leave required out. '
+                    "What could not be read is told on the error stream with each batch.",
+                    column=name,
+                )
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know about the times."""
-        if self.source == "latest":
+        if self.job.batch_time == "latest":
             return (
                 "Each batch bears the latest time of its rows. Whoever runs this monitor says that "
                 "this time is public knowledge; if it is not, the schedule tells of that visit.",
@@ -385,7 +375,7 @@ class Layout:
     @property
     def read_as(self) -> dict[str, str]:
         """The declared types of the columns that are used."""
-        wanted = (self.person, self.place, self.time, *self.deciding)
+        wanted = (self.person, self.job.place, self.time, *self.deciding)
         return {n: one.type for n, one in self.schema.columns.items() if n in wanted}
 
     def order(self, file: BatchFile) -> tuple[int, int, str]:
@@ -417,17 +407,10 @@ class Layout:
             return self._columns(under_names(kept), file), unread
 
     def _columns(self, relation: duckdb.DuckDBPyRelation, file: BatchFile) -> dict[str, Column]:
-        wanted = [self.person, self.place]
-        if self.time in relation.columns or self.time_required:
+        wanted = [self.person, self.job.place]
+        if self.time in relation.columns or self.job.time is not None:
             wanted.append(self.time)
-        for name in (*wanted, *self.deciding):
-            if name not in relation.columns:
-                raise UnknownColumnError(
-                    f"{file.name} has no column {name!r}.",
-                    hint=f"Its columns are {', '.join(relation.columns)}.",
-                    column=name,
-                )
-        types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+        types = _types(relation, (*wanted, *self.deciding), file.name)
         for name in wanted[:2]:
             _refuse_ambiguous(types[name], file.name, name)
         for name in self.deciding:
@@ -478,7 +461,7 @@ class Layout:
         return f"CAST({column} AS TIMESTAMP)" if kind.startswith("TIMESTAMP_") else column
 
     def _public_time(self, file: BatchFile, times: Column | None) -> object:
-        source = self.source
+        source = self.job.batch_time
         if source == "modified":
             return dt.datetime.fromtimestamp(file.stamp[0] / 10**9, dt.UTC)
         named = self._from_name(file)
@@ -504,9 +487,23 @@ class Layout:
 
     def _from_name(self, file: BatchFile) -> int | None:
         """The end of the period that the name speaks of; a whole number where those are counted."""
-        if not self.scale.dated and self.source != "name":
+        if not self.scale.dated and self.job.batch_time != "name":
             return None
         return time_in_name(stem(file.path), self.scale)
+
+
+def _types(
+    relation: duckdb.DuckDBPyRelation, wanted: Iterable[str], file: str, more: str = ""
+) -> dict[str, str]:
+    """The columns' types. Errors: UnknownColumnError where one that is wanted is not there."""
+    for name in wanted:
+        if name not in relation.columns:
+            raise UnknownColumnError(
+                f"{file} has no column {name!r}.",
+                hint=f"Its columns are {', '.join(relation.columns)}{more}.",
+                column=name,
+            )
+    return dict(zip(relation.columns, map(str, relation.types), strict=True))
 
 
 def _refuse_ambiguous(kind: str, file: str, column: str) -> None:
@@ -553,13 +550,7 @@ def read_places(
 def _places(
     relation: duckdb.DuckDBPyRelation, path: Path, column: str
 ) -> tuple[list[str], Positions | None]:
-    if column not in relation.columns:
-        raise UnknownColumnError(
-            f"{path.name} has no column {column!r}.",
-            hint=f"Its columns are {', '.join(relation.columns)}; name one with --place.",
-            column=column,
-        )
-    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    types = _types(relation, (column,), path.name, more="; name one with --place")
     _refuse_ambiguous(types[column], path.name, column)
     picked = [f"CAST({quoted(column)} AS VARCHAR)"]
     sides = position_columns(relation.columns)

@@ -15,13 +15,13 @@ import tomli_w
 import typer
 
 from onesided._numbers import percent, positive, readable, text, whole
-from onesided.cli._before import Bought, MadeUp
+from onesided.cli._before import MadeUp, error_of
 from onesided.cli._tables import is_table, read_policy, reading
 from onesided.cli._terminal import Terminal, clean
 from onesided.engine.kit import quoted
 from onesided.errors import DataError, OnesidedError, ParameterError
 from onesided.policy import Policy
-from onesided.session import Session, health_of
+from onesided.session import Plan, Session, health_of
 from onesided.show import new_folder
 
 Answer = TypeVar("Answer")
@@ -40,6 +40,7 @@ _POLICIES: Final = {
 _CERTIFYING: Final = frozenset({"presence", "addition_only"})
 
 _HEAD: Final = '"""Publish once a day; run it in this folder: python publish.py"""'
+_SHOWN: Final = "The answer as a picture and a table."
 
 
 def new(
@@ -80,20 +81,27 @@ def new(
         for sentence in policy.explain(epsilon=epsilon * times).splitlines():
             if sentence.startswith("Protected"):
                 talk.say(sentence)
-        choices = Choices(
-            data=data,
-            unit=unit,
-            by=by,
-            keys=keys,
-            where=where,
-            policy=kind,
-            condition=condition,
-            max_groups=groups,
-            at_most=most,
-            epsilon=text(epsilon),
-            budget=text(epsilon * times),
-        )
-        for name, content in written(choices).items():
+        shared: dict[str, Any] = {"policy": kind, "ledger": "onesided.ledger.db"}
+        if unit is not None or kind == "presence":
+            shared["max-groups"] = groups
+        publish = {
+            "data": data,
+            "by": [by],
+            "keys": keys if isinstance(keys, str) else "keys.csv",
+            "epsilon": text(epsilon),
+            "budget": text(epsilon * times),
+            "out": "out",
+            "unit": unit,
+            "where": where,
+            "at-most": most,
+            "sensitive": condition,
+        }
+        publish = {name: value for name, value in publish.items() if value is not None}
+        files = written(shared, publish)
+        if not isinstance(keys, str):
+            lines = ('"' + value.replace('"', '""') + '"' for value in (by, *keys))
+            files["keys.csv"] = "\n".join(lines) + "\n"
+        for name, content in files.items():
             (made.partial / name).write_text(content, encoding="utf-8")
         made.publish()
     terminal.print(f"\nMade {folder}/ with onesided.toml, publish.py and publish.ipynb. Next:")
@@ -231,14 +239,14 @@ def _spent(talk: _Talk, policy: Policy, groups: int, most: int | None) -> tuple[
     return epsilon, times
 
 
-def _bought(bought: Bought | None) -> str:
+def _bought(bought: Plan | None) -> str:
     """What an ε buys, in a sentence."""
     if bought is None:
         return "Say onesided publish --plan for its error: the policy reads your columns."
     if bought.certifies:
-        share = percent(bought.certifies.get(0, 0))
+        share = percent(dict(bought.certifies).get(0, 0))
         return f"A truly empty group is certified in {share} of all publications."
-    return f"A count is off by {bought.error:.1f} (root mean square), whatever it is."
+    return f"A count is off by {error_of(bought):.1f} (root mean square), whatever it is."
 
 
 def _columns(given: str) -> tuple[Path, dict[str, str]]:
@@ -307,60 +315,14 @@ def _condition(given: str, columns: Mapping[str, str]) -> str:
     return given
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choices:
-    """What was answered. Names of files are relative to the new folder; keys are values or a file.
-
-    >>> choices = Choices(
-    ...     data="../v.csv", unit="person", by="place", keys=["gym"], where=None,
-    ...     policy="presence", condition=None, max_groups=2, at_most=5,
-    ...     epsilon="1", budget="14",
-    ... )
-    >>> print(written(choices)["onesided.toml"].splitlines()[2])
-    policy = "presence"
-    """
-
-    data: str
-    unit: str | None
-    by: str
-    keys: list[str] | str
-    where: str | None
-    policy: str
-    condition: str | None
-    max_groups: int
-    at_most: int | None
-    epsilon: str
-    budget: str
-
-
-def written(choices: Choices) -> dict[str, str]:
-    """Each file's text by its name."""
-    cells = _cells(choices)
+def written(shared: Mapping[str, Any], publish: Mapping[str, Any]) -> dict[str, str]:
+    """Each file's text by its name, of the configuration's two tables."""
+    cells = _cells(shared, publish)
     script = "\n\n".join(code for _, code in cells)
-    publish: dict[str, Any] = {
-        "data": choices.data,
-        "by": [choices.by],
-        "keys": _keys_file(choices),
-        "epsilon": choices.epsilon,
-        "budget": choices.budget,
-        "out": "out",
-    }
-    if choices.unit is not None:
-        publish["unit"] = choices.unit
-    if choices.where is not None:
-        publish["where"] = choices.where
-    if choices.at_most is not None:
-        publish["at-most"] = choices.at_most
-    if choices.condition is not None:
-        publish["sensitive"] = choices.condition
-    shared: dict[str, Any] = {"policy": choices.policy, "ledger": "onesided.ledger.db"}
-    if choices.unit is not None or choices.policy == "presence":
-        shared["max-groups"] = choices.max_groups
     head = "# Made by: onesided new. Used by: onesided publish --config onesided.toml\n\n"
     # As Jupyter keeps it.
-    told = [*cells, ("The answer as a picture and a table.", "release")]
     made: list[dict[str, Any]] = []
-    for number, (words, code) in enumerate(told):
+    for number, (words, code) in enumerate([*cells, (_SHOWN, "release")]):
         plain = {"metadata": {}, "source": words.splitlines(keepends=True)}
         made.append({"cell_type": "markdown", "id": f"words-{number}", **plain})
         run = {"metadata": {}, "source": code.splitlines(keepends=True)}
@@ -368,60 +330,48 @@ def written(choices: Choices) -> dict[str, str]:
         made.append({"cell_type": "code", "id": f"code-{number}", **empty, **run})
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     document = {"cells": made, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
-    files = {
-        "onesided.toml": (head + tomli_w.dumps({**shared, "publish": publish})),
+    return {
+        "onesided.toml": head + tomli_w.dumps({**shared, "publish": publish}),
         "publish.py": f"{_HEAD}\n\n{script}\n",
-        "publish.ipynb": (json.dumps(document, indent=1, ensure_ascii=False) + "\n"),
+        "publish.ipynb": json.dumps(document, indent=1, ensure_ascii=False) + "\n",
     }
-    if not isinstance(choices.keys, str):
-        lines = ('"' + value.replace('"', '""') + '"' for value in (choices.by, *choices.keys))
-        files["keys.csv"] = "\n".join(lines) + "\n"
-    return files
 
 
-def _keys_file(choices: Choices) -> str:
-    return choices.keys if isinstance(choices.keys, str) else "keys.csv"
-
-
-def _policy_code(choices: Choices) -> str:
-    family = f"od.policy.{choices.policy}"
-    if choices.condition is not None:
-        return f"{family}({choices.condition!r})"
-    return f"{family}({f'max_groups={choices.max_groups}' if choices.policy == 'presence' else ''})"
-
-
-def _cells(choices: Choices) -> list[tuple[str, str]]:
+def _cells(shared: Mapping[str, Any], publish: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What each part does, and its code."""
-    about = [f"by={choices.by!r}", "keys=keys", f"epsilon={choices.epsilon!r}"]
-    if choices.unit is not None and choices.policy != "presence":
-        about.append(f"max_groups={choices.max_groups}")
-    if choices.where is not None:
-        about.append(f"where={choices.where!r}")
+    (by,), kind, most = publish["by"], shared["policy"], shared.get("max-groups")
+    about = [f"by={by!r}", "keys=keys", f"epsilon={publish['epsilon']!r}"]
+    bound = "" if most is None else f"max_groups={most}"
+    if bound and kind != "presence":
+        about.append(bound)
+    if "where" in publish:
+        about.append(f"where={publish['where']!r}")
     about.append("id=today, again=True")
-    name = "Count" if choices.at_most is None else "AtMost"
-    first = "" if choices.at_most is None else f"{choices.at_most}, "
-    keys_as_text = f"dtype={{{choices.by!r}: 'VARCHAR'}}"
+    named = publish.get("at-most")
+    asked = "Count(\n    " if named is None else f"AtMost(\n    {named}, "
+    given = repr(publish["sensitive"]) if "sensitive" in publish else bound * (kind == "presence")
+    keys_as_text = f"dtype={{{by!r}: 'VARCHAR'}}"
     return [
         (
             "The table and the public groups.",
             "import datetime as dt\n\nimport duckdb\n\nimport onesided as od\n\n"
-            f"table = {_read(choices.data, 'all_varchar=True')}\n"
-            f"keys = {_read(_keys_file(choices), keys_as_text)}",
+            f"table = {_read(publish['data'], 'all_varchar=True')}\n"
+            f"keys = {_read(publish['keys'], keys_as_text)}",
         ),
         (
             "What must stay hidden, and in which direction.",
-            f"policy = {_policy_code(choices)}\nprint(policy.explain(epsilon={choices.epsilon!r}))",
+            f"policy = od.policy.{kind}({given})\n"
+            f"print(policy.explain(epsilon={publish['epsilon']!r}))",
         ),
         (
             "The budget is what all answers together may lose; the ledger records every charge.",
-            "session = od.Session(\n"
-            f"    table, unit={choices.unit!r}, policy=policy, budget={choices.budget!r},\n"
-            '    ledger="onesided.ledger.db",\n)',
+            f"session = od.Session(\n    table, unit={publish.get('unit')!r}, policy=policy, "
+            f'budget={publish["budget"]!r},\n    ledger="{shared["ledger"]}",\n)',
         ),
         (
             "The plan reads no row and spends nothing. A second run on a day tells again.",
             "today = dt.date.today().isoformat()\n"
-            f"question = od.session.{name}(\n    {first}{', '.join(about)}\n)\n"
+            f"question = od.session.{asked}{', '.join(about)}\n)\n"
             "print(session.plan(question))",
         ),
         (

@@ -21,6 +21,7 @@ from onesided.schema import Schema
 from onesided.session import (
     Release,
     Statement,
+    Suggestion,
     question_from_json,
     question_to_json,
     release_from_json,
@@ -115,19 +116,15 @@ class Server:
             base_url=address, headers=headers, timeout=wait, transport=transport
         )
 
-    def get(self, path: str) -> Any:
-        """What stands at ``path``. Errors: those of the server; ServiceError."""
-        return self.call("GET", path)
+    def call(self, path: str, body: Any = None) -> Any:
+        """What stands at ``path``, or the answer to ``body``, after as many attempts as it takes.
 
-    def post(self, path: str, body: Any) -> Any:
-        """The answer to ``body``, which must mean the same however often it arrives."""
-        return self.call("POST", path, body)
-
-    def call(self, method: str, path: str, body: Any = None) -> Any:
-        """The answer, after as many attempts as it takes. Errors: those of the server."""
+        A body must mean the same however often it arrives. Errors: those of the server;
+        ServiceError.
+        """
+        method, sent = ("GET", {}) if body is None else ("POST", {"json": body})
         failed: OnesidedError = ServiceError("The server was not asked.")
         for attempt in range(ATTEMPTS):
-            sent = {} if body is None else {"json": body}
             try:
                 response = self._client.request(method, f"{API}{path}", **sent)
             except _httpx().TransportError as error:
@@ -220,6 +217,11 @@ class RemotePlan:
     planned: Planned | None = field(default=None, repr=False, compare=False)
 
     @property
+    def certifies(self) -> list[tuple[int, float]]:
+        """By true count, how often a group is certified."""
+        return [(int(count), float(share)) for count, share in self.told.get("certified", ())]
+
+    @property
     def affordable(self) -> bool:
         """Whether every edge has that much ε left for you."""
         return all(loss <= self.remaining.get(edge, 0) for edge, loss in self.charge.items())
@@ -246,25 +248,6 @@ class RemotePlan:
                 f"The answer leaves {self.due:g} s after the question, at the next public tick.",
             ]
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteSuggestion:
-    """A question with the parameters that were looked for, and its plan; nothing was charged.
-
-    question: ready to be asked. epsilon: the least that is enough. error: predicted, root mean
-    square; relative: to the guess. compared: by ``max_groups``, the errors that were weighed.
-    """
-
-    question: Any
-    epsilon: Fraction
-    plan: RemotePlan
-    error: float | None
-    relative: float | None
-    compared: Mapping[int, float]
-
-    def __str__(self) -> str:
-        return f"ε = {readable(self.epsilon)}.\n{self.plan}"
 
 
 def plain(value: Any) -> Any:
@@ -326,7 +309,7 @@ class RemoteSession(Asks):
     def plan(self, question: Any) -> RemotePlan:
         """What ``question`` would cost and give. Looks at no row and spends nothing."""
         require_question(question)
-        told = self._server.post(f"{self._path}/plan", _body(question))
+        told = self._server.call(f"{self._path}/plan", _body(question))
         single = getattr(question, "epsilon", None) is not None
         planned = (
             (lambda epsilon: self.plan(replace(question, epsilon=epsilon))) if single else None
@@ -339,7 +322,7 @@ class RemoteSession(Asks):
         schema = Schema.from_toml(self._facts["schema"]["toml"])
         return statement_of(question, unit=self.unit, schema=schema)
 
-    def suggest(self, question: Any, **wanted: Any) -> RemoteSuggestion:
+    def suggest(self, question: Any, **wanted: Any) -> Suggestion:
         """The question with the least ε for what is wanted, from public facts. Free.
 
         wanted: ``within``, how far off it may be 95 of 100 times; or, as in
@@ -349,12 +332,13 @@ class RemoteSession(Asks):
         """
         require_question(question)
         body = {**_body(question), "wanted": {key: plain(one) for key, one in wanted.items()}}
-        told = self._server.post(f"{self._path}/suggest", body)
+        told = self._server.call(f"{self._path}/suggest", body)
         try:
-            return RemoteSuggestion(
+            plan: Any = plan_of(told["plan"], remaining=self.remaining, planned=None)
+            return Suggestion(
                 question=question_from_json(json.dumps(told["question"])),
                 epsilon=Fraction(told["epsilon"]),
-                plan=plan_of(told["plan"], remaining=self.remaining, planned=None),
+                plan=plan,  # a RemotePlan, which says as much
                 error=told["error"],
                 relative=told["relative"],
                 compared={int(most): error for most, error in told["compared"].items()},
@@ -364,12 +348,12 @@ class RemoteSession(Asks):
 
     def made_up(self) -> Any:
         """Made-up rows of the dataset's schema, by column: to try code on. About nobody."""
-        columns = self._server.get(f"{self._path}/made-up")["columns"]
+        columns = self._server.call(f"{self._path}/made-up")["columns"]
         return frame_of(columns) if self._tables is None else self._tables(columns)
 
     def preview(self, question: Any) -> Release:
         """A release on made-up data of the schema: free, and about nobody."""
-        told = self._server.post(f"{self._path}/preview", _body(question))
+        told = self._server.call(f"{self._path}/preview", _body(question))
         return self._release(told)
 
     def ask(self, question: Any) -> Any:
@@ -383,7 +367,7 @@ class RemoteSession(Asks):
         if question.id is None:
             asked = replace(question, id=f"remote-{secrets.token_hex(16)}", again=True)
         try:
-            told = self._server.post(f"{self._path}/ask", _body(asked))
+            told = self._server.call(f"{self._path}/ask", _body(asked))
         except ServiceError as error:
             again = f"Asked again with id={asked.id!r} and again=True, it is charged at most once."
             raise ServiceError(
@@ -422,18 +406,18 @@ class RemoteSession(Asks):
     @property
     def history(self) -> list[dict[str, Any]]:
         """What you asked of this dataset, and what became of it."""
-        found: list[dict[str, Any]] = self._server.get(f"{self._path}/asks")
+        found: list[dict[str, Any]] = self._server.call(f"{self._path}/asks")
         return found
 
     @property
     def published(self) -> list[dict[str, Any]]:
         """The releases that everybody may read, of all datasets."""
-        found: list[dict[str, Any]] = self._server.get("/published")
+        found: list[dict[str, Any]] = self._server.call("/published")
         return found
 
     def read(self, ask: str) -> Release:
         """The answer to a question of yours, by the name that ``history`` has for it; free."""
-        told = self._server.get(f"/asks/{quote(ask, safe='')}")
+        told = self._server.call(f"/asks/{quote(ask, safe='')}")
         return self._release(told)
 
     def _release(self, told: Any) -> Release:
@@ -466,7 +450,7 @@ class RemoteSession(Asks):
         return {edge: Fraction(some) for edge, some in facts[name].items()}
 
     def _dataset(self) -> dict[str, Any]:
-        found = self._server.get(self._path)
+        found = self._server.call(self._path)
         if not isinstance(found, dict) or not set(found) >= _FACTS:
             raise ServiceError("The server describes its dataset in another form.", hint=_OTHER)
         return found
@@ -534,7 +518,7 @@ def connect(
 
 def _only(server: Server) -> str:
     """The one dataset that may be seen. Errors: ParameterError."""
-    names = [str(one["name"]) for one in server.get("/datasets")]
+    names = [str(one["name"]) for one in server.call("/datasets")]
     if len(names) != 1:
         raise ParameterError(
             f"{len(names)} datasets may be seen with this token.",

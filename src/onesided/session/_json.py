@@ -7,9 +7,9 @@ from dataclasses import MISSING, fields
 from typing import Any, Final
 
 from onesided._english import one_line
-from onesided._numbers import INFINITE, exact, non_negative, text, whole
+from onesided._numbers import INFINITE, non_negative, text, whole
 from onesided.errors import ParameterError, called
-from onesided.fields import is_flag
+from onesided.fields import Field, Fields, Reader, is_flag, listing, of, read, table
 from onesided.policy import Guarantee, Predicate
 from onesided.session._asks import QUESTIONS
 from onesided.session._fields import FORMS, Asked, asked_fields, settled, value_of, written
@@ -33,8 +33,8 @@ def document(parts: dict[str, Any]) -> str:
     return json.dumps(told, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def opened(text: object, *forms: set[str]) -> dict[str, Any]:
-    """The object in a text, of one form's names and the version alone. Errors: ParameterError."""
+def opened(text: object) -> tuple[dict[str, Any], int]:
+    """The object in a text, and its version. Errors: ParameterError."""
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise ParameterError("This is not text of at most 64 MB.", hint="See docs/json.md.")
     try:
@@ -43,20 +43,16 @@ def opened(text: object, *forms: set[str]) -> dict[str, Any]:
         raise ParameterError(
             f"This is not valid JSON: {error}.", hint="See docs/json.md."
         ) from error
-    if not isinstance(found, dict) or all(set(found) != {"version", *form} for form in forms):
-        keys = sorted(map(str, found)) if isinstance(found, dict) else found
-        names = " or of ".join(", ".join(sorted({"version", *form})) for form in forms)
+    if not isinstance(found, dict):
+        raise ParameterError(f"This is no object: {found!r:.60}.", hint="See docs/json.md.")
+    version = found.pop("version", None)
+    if type(version) is not int or version not in _READ:
         raise ParameterError(
-            f"An object of {names} is expected, got {keys!r}.",
-            hint="Unknown names are refused; see docs/json.md.",
-        )
-    if type(found["version"]) is not int or found["version"] not in _READ:
-        raise ParameterError(
-            f"This is of version {found['version']!r}; versions 1 and {VERSION} are read.",
+            f"This is of version {version!r}; versions 1 and {VERSION} are read.",
             hint="A newer release of onesided may read it.",
-            version=found["version"],
+            version=version,
         )
-    return found
+    return found, version
 
 
 # Questions as JSON, and back.
@@ -87,9 +83,8 @@ def question_from_json(text: str) -> Any:
     >>> question_from_json(question_to_json(question)) == question
     True
     """
-    found = opened(text, {"question", "fields"})
     try:
-        return _read(found, found.pop("version"))
+        return _read(*opened(text))
     except RecursionError:
         raise ParameterError("This nests too deep to be read.", hint="Write it flatter.") from None
 
@@ -203,17 +198,6 @@ def required(kind: Any) -> set[str]:
 # Releases as JSON, and back: the public columns, what they promise, and where they stand.
 
 _FACTS: Final = ("entry", "told_again", "drawn", "cut")
-_PROMISE: Final = {"policy", "epsilon", "delta", "about", "scope"}
-_PARTS: Final = {"release", "guarantee", *_FACTS}
-_TOLD: Final = ({"columns"}, {"columns", "beside"}, {"answers"})
-_SAID: Final = ({"statement", "found"}, {"title"})  # of version 2, and of version 1
-_NOTED: Final = (set[str](), {"notes"})
-_FORMS: Final = tuple(
-    _PARTS | said | told | noted
-    for said, notes in zip(_SAID, (_NOTED, _NOTED[:1]), strict=True)
-    for told in _TOLD
-    for noted in notes
-)
 
 
 def release_to_json(release: Release) -> str:
@@ -275,107 +259,110 @@ def release_from_json(given: str, *, frame: FrameMaker | None = None) -> Release
     >>> release_from_json(release_to_json(release)).value
     2.0
     """
-    found = opened(given, *_FORMS)
-    del found["version"]
-    return _release(found, frame)
-
-
-def _release(found: Any, frame: FrameMaker | None) -> Release:
-    if not isinstance(found, dict) or set(found) not in _FORMS:
-        raise ParameterError(f"{found!r} is not a release.", hint="See docs/json.md.")
-    promise = found["guarantee"]
-    if not isinstance(promise, dict) or set(promise) != _PROMISE:
-        raise ParameterError(
-            f"Its guarantee is {promise!r}.", hint=f"It has {', '.join(sorted(_PROMISE))}."
-        )
-    if "statement" in found:
-        said = Statement.from_json(found["statement"])
-    else:
-        said = Statement(measure=_text(found["title"], "title"))
-    asked = said.asked
     try:
-        given = found["entry"]
-        epsilon = {_text(edge, "edge"): _loss(loss) for edge, loss in promise["epsilon"].items()}
-        delta = {
-            _text(edge, "edge"): exact(loss, name="delta")
-            for edge, loss in promise["delta"].items()
-        }
-        if any(not 0 <= loss <= 1 for loss in delta.values()) or not delta.keys() <= epsilon.keys():
-            raise ParameterError(
-                f"delta is {promise['delta']!r:.60}.",
-                hint="It is 0 to 1 on edges that have an epsilon.",
-            )
-        policy, about, scope = (_text(promise[name], name) for name in ("policy", "about", "scope"))
-        shared: dict[str, Any] = {
-            "guarantee": Guarantee(policy, epsilon, delta, about, scope, asked=asked.title()),
-            "asked": asked,
-            "notes": _texts(found, "notes"),
-            "_make_frame": frame,
-            "entry": (None if given is None else whole(given, name="entry")),
-            "told_again": is_flag(found["told_again"], name="told_again"),
-            "drawn": _text(found["drawn"], "drawn"),
-            "cut": _text(found["cut"], "cut"),
-        }
-        if "answers" in found:
-            return Answers(parts=tuple(_one(part, frame) for part in found["answers"]), **shared)
-        columns = _columns(found["columns"])
-        steps = found["release"] == "MonitorRelease"
-        roles: dict[str, Any] = {"status": "fact", "at_most": "upper"} if steps else {}
-        if steps and "open_at_least" in columns:
-            roles["open_at_least"] = "lower"
-        sure = tuple(name for name in roles if name != "status")
-        if found["release"] in ("SampleRelease", "SyntheticRelease"):
-            roles = dict.fromkeys(columns, "row")
-        beside = _texts(found, "beside")
-        return Release(
-            kind=_text(found["release"], "release"),
-            told=RoleTable.of(columns, beside=beside, roles=roles, sure=sure),
-            summary=_text(found.get("found", ""), "found"),
-            bound_words=said.confidence,
-            **shared,
-        )
-    except (TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        return _release(opened(given)[0], frame=frame)
+    except (TypeError, ArithmeticError, AttributeError, RecursionError) as error:
         raise ParameterError(
             f"This is not a release: {error}.", hint="See docs/json.md."
         ) from error
 
 
-def _texts(found: Any, name: str) -> tuple[str, ...]:
-    given = found.get(name, [])
-    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
-        raise ParameterError(f"{name} is {given!r:.60}.", hint="It is a list of texts.")
-    return tuple(_text(one, name) for one in given)
+def _release(
+    given: object, *, frame: FrameMaker | None = None, name: str = "the release", alone: bool = True
+) -> Release:
+    """The release of an object. alone: whether it may be several answers."""
+    found = read(_RELEASE, given, what=name)
+    promise, told = found.pop("guarantee"), found.keys() & {"columns", "answers"}
+    if len(found.keys() & {"statement", "title"}) != 1 or len(told) != 1:
+        raise ParameterError(
+            f"{name} has {', '.join(sorted(found))}.",
+            hint="It has a statement, and either columns or answers; see docs/json.md.",
+        )
+    epsilon, delta = promise["epsilon"], promise["delta"]
+    if not (all(loss <= 1 for loss in delta.values()) and delta.keys() <= epsilon.keys()):
+        raise ParameterError(
+            f"delta is {delta!r:.60}.", hint="It is 0 to 1 on edges that have an epsilon."
+        )
+    said = found.pop("statement", None) or Statement(measure=found.pop("title"))
+    kind, summary = found.pop("release"), found.pop("found", "")
+    columns, beside = found.pop("columns", {}), found.pop("beside", ())
+    answers = found.pop("answers", ())
+    shared: dict[str, Any] = {
+        **found,
+        "guarantee": Guarantee(**promise, asked=said.asked.title()),
+        "asked": said.asked,
+        "notes": tuple(found.get("notes", ())),
+        "_make_frame": frame,
+    }
+    if "answers" in told:
+        if not alone:
+            raise ParameterError("Several answers stand within several.", hint="See docs/json.md.")
+        own: dict[str, Any] = {"frame": frame, "name": f"an answer of {name}", "alone": False}
+        return Answers(parts=tuple(_release(one, **own) for one in answers), **shared)
+    steps = kind == "MonitorRelease"
+    roles: dict[str, Any] = {"status": "fact", "at_most": "upper"} if steps else {}
+    if steps and "open_at_least" in columns:
+        roles["open_at_least"] = "lower"
+    sure = tuple(name for name in roles if name != "status")
+    if kind in ("SampleRelease", "SyntheticRelease"):
+        roles = dict.fromkeys(columns, "row")
+    table = RoleTable.of(columns, beside=tuple(beside), roles=roles, sure=sure)
+    return Release(kind=kind, told=table, summary=summary, bound_words=said.confidence, **shared)
 
 
-def _text(given: object, name: str) -> str:
-    """Words on one line, whatever they hold. Errors: ParameterError."""
+def _line(given: object, *, name: str) -> str:
+    """A reader of words on one line, whatever they hold."""
     return one_line(plain_text(given, name=name))
 
 
-def _columns(given: Any) -> dict[str, Any]:
-    """Columns of one length, each once, whose marks are true or false. Errors: ParameterError."""
-    names = [name for name, _ in given]
-    columns = {plain_text(name, name="a column"): value_of(values) for name, values in given}
-    if not all(isinstance(values, list) for values in columns.values()):
-        raise TypeError("a column is a list")
-    lengths = set(map(len, columns.values()))
-    if len(columns) < len(names) or len(lengths) > 1:
+def _loss(given: object, *, name: str) -> Any:
+    """A reader of an exact loss, or an infinite one."""
+    if given == text(INFINITE):
+        return INFINITE
+    return non_negative(of("text", str)(given, name=name), name=name)
+
+
+def _by_edge(each: Reader[Any]) -> Reader[dict[str, Any]]:
+    """A reader of a value per edge, whose name is on one line."""
+    return lambda given, *, name: {
+        _line(edge, name="an edge"): some for edge, some in table(each)(given, name=name).items()
+    }
+
+
+def _columns(given: object, *, name: str) -> dict[str, Any]:
+    """A reader of columns of one length, each once, whose marks are true or false."""
+    pairs = listing(listing(_as_is, "a name and a list", least=2, most=2))(given, name=name)
+    columns = {plain_text(one, name=name): value_of(values) for one, values in pairs}
+    for values in columns.values():
+        of("a list", list)(values, name=name)
+    if len(columns) < len(pairs) or len(set(map(len, columns.values()))) > 1:
         raise ParameterError(
-            f"Its columns are {names!r:.100}.", hint="Each stands once, all of one length."
+            f"Its columns are {list(columns)!r:.100}.", hint="Each stands once, all of one length."
         )
-    for name in ("lower_certain", "upper_certain"):
-        for mark in columns.get(name, ()):
-            is_flag(mark, name=name)
+    for mark in ("lower_certain", "upper_certain"):
+        listing(is_flag)(columns.get(mark, ()), name=mark)
     return columns
 
 
-def _one(part: Any, frame: FrameMaker | None) -> Release:
-    """One of several answers, which is not several itself."""
-    read = _release(part, frame)
-    if not isinstance(read, Answers):
-        return read
-    raise ParameterError("Several answers stand within several.", hint="See docs/json.md.")
+def _as_is(given: object, *, name: str) -> Any:
+    del name
+    return given
 
 
-def _loss(given: str) -> Any:
-    return INFINITE if given == text(INFINITE) else non_negative(given, name="epsilon")
+_PROMISE: Final[Fields] = {
+    **{name: Field(_line) for name in ("policy", "about", "scope")},
+    "epsilon": Field(_by_edge(_loss)),
+    "delta": Field(_by_edge(non_negative)),
+}
+_RELEASE: Final[Fields] = {
+    "release": Field(_line),
+    "guarantee": Field(lambda given, *, name: read(_PROMISE, given, what=name)),
+    "statement": Field(lambda given, **_: Statement.from_json(given), default=None),
+    "columns": Field(_columns, default=None),
+    "answers": Field(listing(_as_is), default=None),
+    **{name: Field(listing(_line), default=()) for name in ("beside", "notes")},
+    **{name: Field(_line, default="") for name in ("title", "found")},
+    "entry": Field(whole, optional=True),
+    "told_again": Field(is_flag),
+    **{name: Field(_line) for name in ("drawn", "cut")},
+}

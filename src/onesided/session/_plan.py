@@ -214,9 +214,7 @@ class Plan:
     margins: tuple[PlanOption, ...] = field(default=(), repr=False)
     cohorts: Cohorts | None = field(default=None, repr=False)
     paying: str = field(default="", repr=False)
-    seen: tuple[Mapping[str, Fraction], Mapping[str, Fraction]] | None = field(
-        default=None, repr=False
-    )
+    seen: Standing | None = field(default=None, repr=False)
     alternatives: Callable[[], Iterable[PlanOption]] = field(default=tuple, repr=False)
     planned: Callable[[Number], Plan] | None = field(default=None, repr=False, compare=False)
     tried: Callable[[], tuple[PlanOption, ...]] | None = field(
@@ -295,16 +293,16 @@ class Plan:
     @property
     def remaining(self) -> Mapping[str, Fraction]:
         """What was left of ε on each edge when the plan was asked for."""
-        return self._standing.remaining if self.seen is None else self.seen[0]
+        return self._standing.remaining
 
     @property
     def delta_remaining(self) -> Mapping[str, Fraction]:
         """What was left of δ on each edge when the plan was asked for."""
-        return self._standing.delta_remaining if self.seen is None else self.seen[1]
+        return self._standing.delta_remaining
 
     @property
     def _standing(self) -> Standing:
-        return self.account.standing(self.cohorts)
+        return self.account.standing(self.cohorts) if self.seen is None else self.seen
 
     @property
     def divergences(self) -> Mapping[str, tuple[Loss, ...]] | None:

@@ -334,11 +334,10 @@ class Session(Asks):
         prepared = self._prepared(asked, context)
         self._require_a_promise(prepared.plan)
         standing = self._account.standing(prepared.plan.cohorts)
-        seen = (standing.remaining, standing.delta_remaining)
         plan = with_ways(prepared.plan, asked, context, like)
         single = hasattr(question, "epsilon")
         planned = partial(self._planned, question, like) if single else None
-        return replace(plan, seen=seen, planned=planned)
+        return replace(plan, seen=standing, planned=planned)
 
     def statement(self, question: Question[Any]) -> Statement:
         """What the answer to ``question`` would be about. Looks at no row and spends nothing.

@@ -29,10 +29,10 @@ from onesided.show._formats import (
     unwritable,
     write_tables,
 )
-from onesided.show._libraries import figure
+from onesided.show._libraries import Picture, figure
 from onesided.show._marks import ESTIMATE, GROUND, INK, UNSURE, element, long, text
 from onesided.show._page import TABLE_LIMIT, Card, Page, drawn_twice, fill, moment, resource
-from onesided.show._svg import MOST_PLACES, Picture, svg_text
+from onesided.show._svg import MOST_PLACES, svg_text
 from onesided.show._table import (
     EMPTY,
     OWN_LIMITS,

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.errors import ParameterError
+from onesided.store import read_json
 
 Numbers: TypeAlias = NDArray[np.float64]
 
@@ -256,12 +257,8 @@ class Chart:
 
 def sides_of(shape: Dots | Bars) -> list[tuple[Literal["lower", "upper"], Side]]:
     """The bounds that a shape has, by name."""
-    told: list[tuple[Literal["lower", "upper"], Side]] = []
-    if shape.lower is not None:
-        told.append(("lower", shape.lower))
-    if shape.upper is not None:
-        told.append(("upper", shape.upper))
-    return told
+    sides: tuple[Literal["lower"], Literal["upper"]] = ("lower", "upper")
+    return [(name, side) for name in sides if (side := getattr(shape, name)) is not None]
 
 
 # Lines to draw below places: coasts that come with the package, or GeoJSON of the caller's own.
@@ -328,46 +325,39 @@ def read_outline(given: object) -> Outline:
     for line in _geometry(found, 0):
         points += len(line)
         if points > _MOST_CORNERS:
-            raise _refused(f"It has more than {_MOST_CORNERS:,} points.", "Simplify it first.")
+            raise _refused(f"It has more than {_MOST_CORNERS:,} points; simplify it first.")
         pairs = [_point(pair) for pair in line]
         lines.append(([pair[1] for pair in pairs], [pair[0] for pair in pairs]))
     if not lines:
-        raise _refused("It has no line and no area.", "Give LineStrings or Polygons.")
+        raise _refused("It has no line and no area.")
     return tuple(lines)
 
 
 def _parsed(given: object) -> Any:
     """The JSON in a file. Errors: ParameterError."""
     if not isinstance(given, str | Path):
-        raise _refused(
-            f"It is of the type {type(given).__name__}.", "Name a .geojson file, or give a mapping."
-        )
-    path = Path(given)
+        raise _refused(f"It is of the type {type(given).__name__}.")
+    path, name = Path(given), repr(str(given))
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise _refused(f"{str(path)!r} is larger than 8 MB.", "Simplify it first.")
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise _refused(f"{str(path)!r} cannot be read: {error}.", "Name a .geojson file.") from None
+        small = path.stat().st_size <= _MOST_BYTES
+        text = path.read_text(encoding="utf-8") if small else ""
+    except (OSError, ValueError) as error:
+        raise _refused(f"{name} cannot be read: {error}.") from None
+    if not small:
+        raise _refused(f"{name} is larger than 8 MB; simplify it first.")
     try:
-        return json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise _refused(f"{str(path)!r} is no JSON: {error}.", "Name a .geojson file.") from None
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no number of JSON")
+        return read_json(text, once=True)
+    except ValueError as error:
+        raise _refused(f"{name} is no JSON: {error}.") from None
 
 
 def _geometry(found: Any, depth: int) -> Iterator[Sequence[Any]]:
     """Every line of a geometry, or of a collection of them."""
     kind = found.get("type") if isinstance(found, Mapping) else None
     if depth > _DEEPEST:
-        raise _refused("Collections lie in collections too deep.", "Give one collection.")
+        raise _refused("Collections lie in collections too deep.")
     if isinstance(found, Mapping) and "crs" in found and "CRS84" not in str(found["crs"])[:200]:
-        raise _refused(
-            f"Its coordinates are of {str(found['crs'])[:60]}.", "Give degrees (WGS 84)."
-        )
+        raise _refused(f"Its coordinates are of {str(found['crs'])[:60]}.")
     if kind == "Feature":
         if found.get("geometry") is not None:
             yield from _geometry(found["geometry"], depth + 1)
@@ -375,25 +365,17 @@ def _geometry(found: Any, depth: int) -> Iterator[Sequence[Any]]:
         for part in _listed(found.get(_PARTS[kind])):
             yield from _geometry(part, depth + 1)
     elif isinstance(kind, str) and kind in _LINES:
-        yield from _lines(found.get("coordinates"), _LINES[kind])
+        lines = [found.get("coordinates")]
+        for _ in range(_LINES[kind]):
+            lines = [part for line in lines for part in _listed(line)]
+        yield from map(_listed, lines)
     else:
-        raise _refused(
-            f"Its type {kind!r:.60} has no lines.",
-            f"Give a {', '.join((*_PARTS, 'Feature', *_LINES))}.",
-        )
-
-
-def _lines(coordinates: Any, depth: int) -> Iterator[Sequence[Any]]:
-    if depth == 0:
-        yield _listed(coordinates)
-        return
-    for part in _listed(coordinates):
-        yield from _lines(part, depth - 1)
+        raise _refused(f"Its type {kind!r:.60} has no lines.")
 
 
 def _listed(given: Any) -> Sequence[Any]:
     if not isinstance(given, list | tuple):
-        raise _refused(f"{given!r:.60} stands where a list should.", "See RFC 7946.")
+        raise _refused(f"{given!r:.60} stands where a list should.")
     return given
 
 
@@ -401,17 +383,19 @@ def _point(pair: Any) -> tuple[float, float]:
     """Longitude and latitude; a height after them is not looked at."""
     numbers = _listed(pair)[:2]
     if len(numbers) != 2 or any(type(one) not in (int, float) for one in numbers):
-        raise _refused(f"{pair!r:.60} is no position.", "Give [longitude, latitude] in degrees.")
-    longitude, latitude = float(numbers[0]), float(numbers[1])
+        raise _refused(f"{pair!r:.60} is no position.")
+    longitude, latitude = map(float, numbers)
     if not (abs(longitude) <= 180 and abs(latitude) <= 90):
-        raise _refused(
-            f"{pair!r:.60} is nowhere on Earth.", "Give [longitude, latitude] in degrees (WGS 84)."
-        )
+        raise _refused(f"{pair!r:.60} is nowhere on Earth.")
     return longitude, latitude
 
 
-def _refused(problem: str, hint: str) -> ParameterError:
-    return ParameterError(f"This is no outline. {problem}", hint=hint)
+def _refused(problem: str) -> ParameterError:
+    return ParameterError(
+        f"This is no outline. {problem}",
+        hint="Give GeoJSON of lines or areas (RFC 7946), as [longitude, latitude] in degrees "
+        "(WGS 84): a .geojson file, or a mapping.",
+    )
 
 
 @cache

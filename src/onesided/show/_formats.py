@@ -8,7 +8,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -138,6 +138,7 @@ def unwritable(target: Path, error: OSError, *, charged: bool = False) -> Output
     )
 
 
+FORMATS: Final = ("csv", "json", "parquet", "xlsx", "html", "sdmx")
 _STATEMENT: Final = "onesided.statement"
 _QUANTITIES: Final = ("estimate", "lower", "upper")
 _DIMENSIONS: Final = ("key", "beside")
@@ -175,15 +176,17 @@ def write_tables(
     ['place,estimate', '"gym",3']
     """
     for name in formats:
-        path = stem.with_suffix(f".{name}")
-        if name == "xlsx":
+        path = stem.with_suffix(".sdmx.csv" if name == "sdmx" else f".{name}")
+        if name == "csv":  # a table alone; the statement is in the JSON beside it
+            path.write_text(table.csv(), encoding="utf-8")
+        elif name == "json":
+            path.write_text(_json(table, statement), encoding="utf-8")
+        elif name == "parquet":
+            _parquet(table, path, statement)
+        elif name == "xlsx":
             _xlsx(table, path, first, about, layout)
         elif name == "sdmx":
-            stem.with_suffix(".sdmx.csv").write_text(
-                _sdmx(table, structure, unnamed), encoding="utf-8"
-            )
-        elif name in _WRITERS:
-            _WRITERS[name](table, path, statement)
+            path.write_text(_sdmx(table, structure, unnamed), encoding="utf-8")
 
 
 def require_formats(formats: Sequence[str]) -> tuple[str, ...]:
@@ -236,11 +239,6 @@ def require_sheet(rows: int) -> Any:
     return xlsxwriter
 
 
-def _csv(table: RoleTable, path: Path, statement: Mapping[str, Any]) -> None:
-    del statement  # a table alone; the statement is in the JSON beside it
-    path.write_text(table.csv(), encoding="utf-8")
-
-
 def _sdmx(table: RoleTable, structure: str, unnamed: str) -> str:
     """SDMX-CSV 2.0: what names a row as dimensions, each number as an estimate ("E").
 
@@ -268,7 +266,7 @@ def _sdmx(table: RoleTable, structure: str, unnamed: str) -> str:
     return csv_text(tuple(columns), zip(*columns.values(), strict=True))
 
 
-def _json(table: RoleTable, path: Path, statement: Mapping[str, Any]) -> None:
+def _json(table: RoleTable, statement: Mapping[str, Any]) -> str:
     """What the rows are about, and a list of them. JSON has no infinity: no bound is null."""
     columns = table.columns()
     rows = [
@@ -276,8 +274,7 @@ def _json(table: RoleTable, path: Path, statement: Mapping[str, Any]) -> None:
         for row in zip(*columns.values(), strict=True)
     ]
     told = {"statement": dict(statement), "rows": rows}
-    text = json.dumps(told, indent=1, ensure_ascii=False, default=str, allow_nan=False)
-    path.write_text(f"{text}\n", encoding="utf-8")
+    return f"{json.dumps(told, indent=1, ensure_ascii=False, default=str, allow_nan=False)}\n"
 
 
 def _finite(value: Any) -> Any:
@@ -393,11 +390,3 @@ def _put(sheet: Any, row: int, column: int, value: Any, form: Any) -> None:
         sheet.write_number(row, column, value, form)
     else:
         sheet.write_string(row, column, str(value))
-
-
-_WRITERS: Final[Mapping[str, Callable[[RoleTable, Path, Mapping[str, Any]], None]]] = {
-    "csv": _csv,
-    "json": _json,
-    "parquet": _parquet,
-}
-FORMATS: Final = (*_WRITERS, "xlsx", "html", "sdmx")

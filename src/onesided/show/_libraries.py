@@ -1,25 +1,87 @@
-"""Charts handed to Plotly or Matplotlib, for those who want to go on with them there."""
+"""Charts drawn, or handed to Plotly or Matplotlib, for those who want to go on with them there.
+
+For these a shape becomes one list of marks, in Plotly's words; Matplotlib is told the same ones.
+"""
 
 from __future__ import annotations
 
 import html
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import singledispatch
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from onesided._english import one_line
 from onesided._plugins import optional
-from onesided.errors import ParameterError
+from onesided.errors import OutputError, ParameterError
 from onesided.show._chart import Bars, Chart, Dots, Heat, Lines, Numbers, Panels, Places, sides_of
-from onesided.show._svg import Picture
+from onesided.show._svg import svg_text
+from onesided.store import replace_file
 
-_Traces: TypeAlias = tuple[list[dict[str, Any]], tuple[str, str], dict[str, Any]]
+_Marks: TypeAlias = dict[str, Any]
+# Marks, the names of the axes, and more of the layout.
+_Traces: TypeAlias = tuple[list[_Marks], tuple[str, str], _Marks]
 _INSTALL: Final = "pip install 'onesided[plot]'"
 _ESTIMATE, _CERTAIN, _UNSURE = "#0072b2", "#00805c", "#c25000"
+_SCALE: Final = "Cividis"
+_SIGNS: Final = {"circle": "o", "circle-open": "o", "diamond-open": "D", "line-ns-open": "|"}
+_DASHES: Final = {"solid": "-", "dot": ":"}
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A chart drawn: ``str()`` is SVG, a notebook shows it, :meth:`write` keeps it.
+
+    >>> import numpy as np
+    >>> from onesided.show import Chart, Dots
+    >>> dots = Dots(labels=["gym", "<b>"], estimate=np.array([3.0, 1.0]))
+    >>> picture = Picture(Chart(title="Counts", shape=dots, value_name="people"))
+    >>> str(picture).startswith("<svg"), "<b>" in str(picture)
+    (True, False)
+    >>> picture.write("counts.svg").name
+    'counts.svg'
+    """
+
+    chart: Chart
+    width: int = 720
+
+    def __str__(self) -> str:
+        return svg_text(self.chart, width=self.width)
+
+    _repr_svg_ = _repr_html_ = __str__
+
+    def write(self, path: str | Path) -> Path:
+        """Write an .svg file, an .html page of the picture alone, or by Matplotlib a .png.
+
+        Errors: ParameterError for another kind of file; OutputError; MissingDependencyError.
+        """
+        file, drawn = Path(path), str(self)
+        if file.suffix not in (".svg", ".html", ".png"):
+            raise ParameterError(
+                f"A picture {file.suffix or 'without a suffix'!r} cannot be drawn.",
+                hint="Name a .html, .png or .svg file.",
+            )
+        if file.suffix == ".html":
+            title = html.escape(one_line(self.chart.title))
+            drawn = (
+                f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}'
+                f"</title></head><body>{drawn}</body></html>\n"
+            )
+        try:
+            if file.suffix == ".png":
+                figure(self.chart, "matplotlib").savefig(file)
+            else:
+                replace_file(file, drawn)
+        except OSError as error:
+            raise OutputError(
+                f"The picture {str(file)!r} could not be written: {error.strerror}.",
+                hint="Name a file in a folder that exists.",
+            ) from error
+        return file
 
 
 def figure(chart: Chart, backend: str = "svg") -> Any:
@@ -47,160 +109,140 @@ def figure(chart: Chart, backend: str = "svg") -> Any:
 
 def _plotly(chart: Chart) -> Any:
     """A ``plotly.graph_objects.Figure``. Errors: MissingDependencyError."""
-    reason = "backend='plotly' needs Plotly."
-    go = optional("plotly.graph_objects", reason, _INSTALL)
-    traces, names, layout = _traces(chart.shape, chart.value_name)
-    made = go.Figure(data=traces, layout=layout)
+    go = optional("plotly.graph_objects", "backend='plotly' needs Plotly.", _INSTALL)
+    marks, (across, up), layout = _safe(_traces(chart.shape, chart.value_name))
+    made = go.Figure(data=marks, layout=layout)
     made.update_layout(title={"text": _safe(chart.title)}, template="plotly_white")
-    across, up = map(_safe, names)
     return made.update_xaxes(title=across).update_yaxes(title=up)
 
 
 def _matplotlib(chart: Chart) -> Any:
     """A ``matplotlib.figure.Figure``. Errors: MissingDependencyError."""
-    reason = "backend='matplotlib' needs Matplotlib."
-    figures = optional("matplotlib.figure", reason, _INSTALL)
-    rows = len(chart.shape.labels) if isinstance(chart.shape, Dots) else 0
-    made = figures.Figure(figsize=(8, max(4.0, 1.6 + 0.25 * min(rows, 400))), layout="constrained")
-    axes = made.add_subplot()
-    names = map(one_line, _on_axes(chart.shape, axes, chart.value_name))
-    axes.set_title(one_line(chart.title), loc="left", parse_math=False)
-    axes.set_xlabel(next(names), parse_math=False)
-    axes.set_ylabel(next(names), parse_math=False)
+    figures = optional("matplotlib.figure", "backend='matplotlib' needs Matplotlib.", _INSTALL)
+    marks, names, layout = _traces(chart.shape, chart.value_name)
+    rows, scale = layout.get("yaxis", {}).get("ticktext", ()), layout.get("yaxis_scaleratio")
+    made = figures.Figure(
+        figsize=(8, max(4.0, 1.6 + 0.25 * min(len(rows), 400))), layout="constrained"
+    )
+    axes, plain = made.add_subplot(), {"parse_math": False}
+    for one in marks:
+        look, coloured = _look(one), None
+        if "z" in one:
+            coloured = axes.imshow(one["z"], cmap=_SCALE.lower(), aspect="auto")
+            axes.set_xticks(range(len(one["x"])), list(map(one_line, one["x"])), **plain)
+            axes.set_yticks(range(len(one["y"])), list(map(one_line, one["y"])), **plain)
+        elif "width" in one:
+            axes.bar(one["x"], one["y"], one["width"], alpha=0.6, **look)
+        elif isinstance(look["color"], np.ndarray):
+            coloured = axes.scatter(one["x"], one["y"], c=look["color"], cmap=_SCALE.lower())
+        else:
+            axes.plot(one["x"], one["y"], **look)
+        if coloured is not None:
+            made.colorbar(coloured, ax=axes, label=one_line(chart.value_name))
+    if len(rows):
+        axes.set_yticks(range(len(rows)), list(map(one_line, rows)), **plain)
+        axes.invert_yaxis()
+    if scale:
+        axes.set_aspect(scale)
+    if layout.get("xaxis_type") == "log":
+        axes.loglog()
+    axes.set_title(one_line(chart.title), loc="left", **plain)
+    axes.set_xlabel(one_line(names[0]), **plain)
+    axes.set_ylabel(one_line(names[1]), **plain)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(frameon=False, fontsize=8)
     return made
 
 
+def _look(one: _Marks) -> _Marks:
+    """How marks look, in Matplotlib's words."""
+    marker, line, mode = one.get("marker", {}), one.get("line", {}), one.get("mode", "")
+    look = {"color": marker.get("color", line.get("color")), "label": one_line(one.get("name", ""))}
+    look["label"] = look["label"] or None
+    if not mode:
+        return look
+    look["linestyle"] = _DASHES[line.get("dash", "solid")] if "lines" in mode else ""
+    if "markers" in mode:
+        sign, size = marker.get("symbol", "circle"), marker.get("size", 6)
+        look |= {"marker": _SIGNS.get(sign, "_"), "mfc": "none" if "open" in sign else None}
+        look["markersize"] = 0.7 * np.max(size)
+        look["markevery"] = None if isinstance(size, int) else (1, 3)
+    return look if line.get("shape") != "hv" else {**look, "drawstyle": "steps-post"}
+
+
 @singledispatch
 def _traces(shape: Any, name: str) -> _Traces:
-    """Traces, the names of the axes, and more of the layout."""
-    bars, rows = isinstance(shape, Bars), _rows(shape)
-    traces: list[dict[str, Any]] = []
-    for said, sure, at, starts, ends in _bounds(shape, rows):
-        mark = {"symbol": "line-ew" if bars else "line-ns", "line_width": 2}
-        look = {"color": _CERTAIN if sure else _UNSURE, "dash": "solid" if sure else "dot"}
-        ending = mark if sure else {"symbol": "circle-open"}
-        marker = {"size": [0, 9, 0] * at.size, "color": look["color"], **ending}
-        ways = np.column_stack([starts, ends, np.full(at.size, np.nan)]).ravel()
-        x, y = (at.repeat(3), ways) if bars else (ways, at.repeat(3))
-        way = {"x": _plain(x), "y": _plain(y), "mode": "lines+markers"}
-        traces.append({**way, "name": said, "line": look, "marker": marker})
-    estimates = {"name": "estimate", "marker_color": _ESTIMATE}
-    told = _plain(shape.estimate)
+    """The marks, the names of the axes, and more of the layout."""
     if isinstance(shape, Bars):
-        wide = {"type": "bar", "width": (shape.right - shape.left).tolist()}
-        return (
-            [{"x": _plain(rows), "y": told, **wide, **estimates}, *traces],
-            (shape.x_name, name),
-            {},
-        )
-    traces += [
-        {
-            "x": _plain(limit.values),
-            "y": _plain(rows),
-            "mode": "markers",
-            "name": limit.said,
-            "marker": {"symbol": "line-ns-open", "size": 20, "color": "#333333"},
-        }
-        for limit in shape.limits
+        rows, wide = (shape.left + shape.right) / 2, shape.right - shape.left
+        bars = {"x": rows, "y": shape.estimate, "type": "bar", "width": wide, "name": "estimate"}
+        bars["marker"] = {"color": _ESTIMATE}
+        return [bars, *_bounds(shape, rows)], (shape.x_name, name), {}
+    rows = np.arange(len(shape.labels), dtype=float)
+    marks = list(_bounds(shape, rows))
+    look = {"symbol": "line-ns-open", "size": 20, "color": "#333333"}
+    marks += [
+        {"x": one.values, "y": rows, "mode": "markers", "name": one.said, "marker": look}
+        for one in shape.limits
     ]
-    for said, chosen, symbol in _decided(shape):
-        spots = {"x": _plain(shape.sizes()[chosen]), "y": _plain(rows[chosen]), "mode": "markers"}
-        traces.append({**spots, **estimates, "name": said, "marker_symbol": symbol[0]})
-    named = {"tickvals": _plain(rows), "ticktext": list(map(_safe, shape.labels))}
-    axis = {**named, "autorange": "reversed", "automargin": True}
-    high = max(320, 150 + 24 * rows.size)
-    return traces, (name, shape.label_name), {"yaxis": axis, "height": high}
+    chosen = [("estimate", ~np.isnan(shape.estimate), "circle")]
+    if shape.decided is not None:
+        finite, signs = np.isfinite(shape.sizes()), ("circle", "diamond-open")
+        ways = (finite & shape.decided, finite & ~shape.decided)
+        chosen = list(zip(shape.apart, ways, signs, strict=True))
+    for said, some, sign in chosen:
+        spots = {"x": shape.sizes()[some], "y": rows[some], "mode": "markers", "name": said}
+        marks.append({**spots, "marker": {"color": _ESTIMATE, "symbol": sign}})
+    axis = {"tickvals": rows, "ticktext": shape.labels, "autorange": "reversed", "automargin": True}
+    layout = {"yaxis": axis, "height": max(320, 150 + 24 * rows.size)}
+    return marks, (name, shape.label_name), layout
+
+
+def _bounds(shape: Dots | Bars, rows: Numbers) -> Iterator[_Marks]:
+    """Each kind of bound: lines from the estimates, with a mark where they end."""
+    bars, starts = isinstance(shape, Bars), np.where(np.isnan(shape.estimate), 0.0, shape.estimate)
+    for side, bound in sides_of(shape):
+        for sure in (True, False):
+            some = (bound.certain == sure) & np.isfinite(bound.values)
+            if not some.any():
+                continue
+            at, gaps = rows[some].repeat(3), np.full(int(some.sum()), np.nan)
+            ways = np.column_stack([starts[some], bound.values[some], gaps]).ravel()
+            x, y = (at, ways) if bars else (ways, at)
+            said = "certain" if sure else bound.confidence or "not certain"
+            colour, dash = (_CERTAIN, "solid") if sure else (_UNSURE, "dot")
+            sign = "circle-open" if not sure else "line-ew-open" if bars else "line-ns-open"
+            marker = {"symbol": sign, "size": [0, 9, 0] * gaps.size, "color": colour}
+            way = {"x": x, "y": y, "mode": "lines+markers", "name": f"{side} bound ({said})"}
+            yield {**way, "line": {"color": colour, "dash": dash}, "marker": marker}
 
 
 @_traces.register
 def _(shape: Heat, name: str) -> _Traces:
-    across, down = list(map(_safe, shape.across)), list(map(_safe, shape.down))
-    field = {"x": across, "y": down, "z": list(map(_plain, shape.values))}
-    look = {"type": "heatmap", "colorscale": "Cividis", "colorbar_title": _safe(name)}
-    return (
-        [{**field, **look}],
-        (shape.across_name, shape.down_name),
-        {"yaxis_autorange": "reversed"},
-    )
+    field = {"x": shape.across, "y": shape.down, "z": shape.values, "type": "heatmap"}
+    look = {"colorscale": _SCALE, "colorbar": {"title": {"text": name}}}
+    names = (shape.across_name, shape.down_name)
+    return [{**field, **look}], names, {"yaxis_autorange": "reversed"}
 
 
 @_traces.register
 def _(shape: Places, name: str) -> _Traces:
-    lines = [
-        {"x": list(east), "y": list(north), "mode": "lines", "line_color": "#888888"}
+    coasts = [
+        {"x": list(east), "y": list(north), "mode": "lines", "line": {"color": "#888888"}}
         for north, east in shape.outline
     ]
-    look = {"color": _plain(shape.values), "colorscale": "Cividis", "colorbar_title": _safe(name)}
-    where = {"x": _plain(shape.longitude), "y": _plain(shape.latitude), "mode": "markers"}
-    dots = {**where, "text": list(map(_safe, shape.labels)), "marker": look}
-    scale = {"yaxis_scaleanchor": "x", "yaxis_scaleratio": 1 / shape.stretch}
-    return [*lines, dots], ("longitude", "latitude"), {"showlegend": False, **scale}
+    look = {"color": shape.values, "colorscale": _SCALE, "colorbar": {"title": {"text": name}}}
+    where = {"x": shape.longitude, "y": shape.latitude, "mode": "markers", "text": shape.labels}
+    scale = {"yaxis_scaleanchor": "x", "yaxis_scaleratio": 1 / shape.stretch, "showlegend": False}
+    return [*coasts, {**where, "marker": look}], ("longitude", "latitude"), scale
 
 
 @_traces.register
 def _(shape: Lines, name: str) -> _Traces:
-    look = {"mode": "lines+markers", "line_shape": "hv" if shape.steps else "linear"}
-    traces = [
-        {"x": list(shape.x), "y": _plain(values), "name": _safe(said), **look}
-        for said, values in shape.y.items()
-    ]
+    look = {"mode": "lines+markers", "line": {"shape": "hv" if shape.steps else "linear"}}
+    marks = [{"x": shape.x, "y": some, "name": said, **look} for said, some in shape.y.items()]
     scale = dict.fromkeys(("xaxis_type", "yaxis_type"), "log") if shape.logarithmic else {}
-    return traces, (shape.x_name, name), scale
-
-
-@singledispatch
-def _on_axes(shape: Any, axes: Any, name: str) -> tuple[str, str]:
-    """Draw; the names of the axes."""
-    bars, rows = isinstance(shape, Bars), _rows(shape)
-    for said, sure, at, starts, ends in _bounds(shape, rows):
-        look = {"color": _CERTAIN if sure else _UNSURE}
-        lines = axes.vlines if bars else axes.hlines
-        lines(at, starts, ends, linestyles="solid" if sure else "dotted", **look)
-        mark = ("_" if bars else "|") if sure else "o"
-        x, y = (at, ends) if bars else (ends, at)
-        axes.plot(x, y, mark, mfc="none", label=said, **look)
-    estimates = {"color": _ESTIMATE, "label": "estimate"}
-    if isinstance(shape, Bars):
-        axes.bar(rows, shape.estimate, shape.right - shape.left, alpha=0.6, **estimates)
-        return shape.x_name, name
-    for limit in shape.limits:
-        axes.plot(limit.values, rows, "|", color="#333333", markersize=14, label=limit.said)
-    for said, chosen, symbol in _decided(shape):
-        axes.plot(shape.sizes()[chosen], rows[chosen], symbol[1], color=_ESTIMATE, label=said)
-    axes.set_yticks(rows, list(map(one_line, shape.labels)), parse_math=False)
-    axes.invert_yaxis()
-    return name, shape.label_name
-
-
-@_on_axes.register
-def _(shape: Heat, axes: Any, name: str) -> tuple[str, str]:
-    image = axes.imshow(shape.values, cmap="cividis", aspect="auto")
-    axes.figure.colorbar(image, ax=axes, label=one_line(name))
-    for ticks, labels in ((axes.set_xticks, shape.across), (axes.set_yticks, shape.down)):
-        ticks(range(len(labels)), list(map(one_line, labels)), parse_math=False)
-    return shape.across_name, shape.down_name
-
-
-@_on_axes.register
-def _(shape: Places, axes: Any, name: str) -> tuple[str, str]:
-    for north, east in shape.outline:
-        axes.plot(east, north, color="#888888", linewidth=0.8)
-    drawn = axes.scatter(shape.longitude, shape.latitude, c=shape.values, cmap="cividis")
-    axes.figure.colorbar(drawn, ax=axes, label=one_line(name))
-    axes.set_aspect(1 / shape.stretch)
-    return "longitude", "latitude"
-
-
-@_on_axes.register
-def _(shape: Lines, axes: Any, name: str) -> tuple[str, str]:
-    for said, values in shape.y.items():
-        form = "steps-post" if shape.steps else "default"
-        axes.plot(shape.x, values, marker=".", label=one_line(said), drawstyle=form)
-    if shape.logarithmic:
-        axes.loglog()
-    return shape.x_name, name
+    return marks, (shape.x_name, name), scale
 
 
 _BACKENDS: Final[Mapping[str, Callable[[Chart], Any]]] = {
@@ -210,43 +252,12 @@ _BACKENDS: Final[Mapping[str, Callable[[Chart], Any]]] = {
 }
 
 
-def _bounds(
-    shape: Dots | Bars, rows: Numbers
-) -> Iterator[tuple[str, bool, Numbers, Numbers, Numbers]]:
-    """Each kind of bound: its name, whether it is certain, and from where to where it reaches."""
-    starts = np.where(np.isnan(shape.estimate), 0.0, shape.estimate)
-    for side, bound in sides_of(shape):
-        for sure in (True, False):
-            chosen = (bound.certain == sure) & np.isfinite(bound.values)
-            if chosen.any():
-                said = "certain" if sure else bound.confidence or "not certain"
-                ends = bound.values[chosen]
-                yield f"{side} bound ({said})", sure, rows[chosen], starts[chosen], ends
-
-
-def _decided(shape: Dots) -> list[tuple[str, Any, tuple[str, str]]]:
-    """Which rows are an estimate, or are decided and open; their marks in either library."""
-    known = ~np.isnan(shape.estimate)
-    if shape.decided is None:
-        return [("estimate", known, ("circle", "o"))]
-    ways = ((shape.decided, ("circle", "o")), (~shape.decided, ("diamond-open", "D")))
-    finite = np.isfinite(shape.sizes())
-    told = zip(shape.apart, ways, strict=True)
-    return [(words, finite & chosen, mark) for words, (chosen, mark) in told]
-
-
-def _rows(shape: Dots | Bars) -> Numbers:
-    """Where each estimate stands: in the middle of its bin, or one below the other."""
-    if isinstance(shape, Bars):
-        return (shape.left + shape.right) / 2
-    return np.arange(len(shape.labels), dtype=float)
-
-
-def _plain(values: Numbers) -> list[float | None]:
-    """JSON has neither NaN nor infinity."""
-    return [value if math.isfinite(value) else None for value in values.tolist()]
-
-
-def _safe(value: object) -> str:
-    """Text for Plotly, which reads a little HTML in names."""
-    return html.escape(one_line(value), quote=False)
+def _safe(value: Any) -> Any:
+    """As Plotly takes it: it reads a little HTML in text, and JSON has neither NaN nor infinity."""
+    if isinstance(value, Mapping):
+        return {key: _safe(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray | list | tuple):
+        return list(map(_safe, value.tolist() if isinstance(value, np.ndarray) else value))
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return html.escape(one_line(value), quote=False) if isinstance(value, str) else value

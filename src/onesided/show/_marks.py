@@ -63,16 +63,11 @@ def at(value: float, span: Span, reach: Span) -> float:
     return reach[0] + share * (reach[1] - reach[0])
 
 
-def line(
-    x: float, y: float, to_x: float, to_y: float, colour: str, *, dash: str = "", stroke: float = 0
-) -> str:
-    """A straight line."""
-    wide = stroke or (1.0 if colour == GRID else 2.0)
+def stroked(path: str, colour: str, wide: float = 1.0, dash: str = "") -> str:
+    """Lines along a path; nothing where it is empty."""
     dashed = f' stroke-dasharray="{dash}"' if dash else ""
-    return (
-        f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}" stroke="{colour}" '
-        f'stroke-width="{wide:g}"{dashed}/>'
-    )
+    look = f'fill="none" stroke="{colour}" stroke-width="{wide:g}"{dashed}'
+    return f'<path d="{path}" {look}/>' if path else ""
 
 
 def polyline(
@@ -127,6 +122,7 @@ def text(
     x: float,
     y: float,
     words: str,
+    room: float = math.inf,
     *,
     size: float = TEXT,
     ink: str = "",
@@ -134,33 +130,19 @@ def text(
     middle: bool = False,
     title: str = "",
 ) -> str:
-    """Words at a place; title: all of them, where they are cut.
+    """Words at a place, cut to the room they have; title: all of them, if not these words.
 
     >>> "gym" in text(1, 2, "gym")
     True
     """
+    words = one_line(words)
+    whole, kept = one_line(title) or words, _start(words, room, size)
     anchor = "end" if end else "middle" if middle else ""
     facts = f' text-anchor="{anchor}"' if anchor else ""
     facts += f' font-size="{size:g}"' if size != TEXT else ""
     facts += f' fill="{ink}"' if ink else ""
-    whole = f"<title>{html.escape(one_line(title))}</title>" if title and title != words else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}"{facts}>{html.escape(one_line(words))}{whole}</text>'
-
-
-def fitted(
-    x: float,
-    y: float,
-    words: str,
-    room: float,
-    *,
-    size: float = TEXT,
-    end: bool = False,
-    middle: bool = False,
-) -> str:
-    """Words cut to the room they have; the whole of them is their title."""
-    words = one_line(words)
-    kept = _start(words, room, size)
-    return text(x, y, kept, size=size, end=end, middle=middle, title=words)
+    told = f"<title>{html.escape(whole)}</title>" if whole != kept else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}"{facts}>{html.escape(kept)}{told}</text>'
 
 
 def _start(words: str, room: float, size: float) -> str:

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onesided._english import one_line
-from onesided.errors import OutputError, ParameterError
 from onesided.show._chart import (
     Bars,
     Chart,
@@ -52,16 +50,14 @@ from onesided.show._marks import (
     diamond,
     dots,
     element,
-    fitted,
-    line,
     long,
     number,
     polyline,
+    stroked,
     text,
     wrapped,
 )
 from onesided.show._table import cell_text
-from onesided.store import replace_file
 
 MOST_ROWS: Final = 60  # more groups are ranked, and the highest and lowest of them named
 _NAMED: Final = 10  # at each end of a ranking
@@ -76,55 +72,6 @@ _LEAST: Final = 124.0  # how high a plot area is at least
 _SHARE: Final = 1.55  # and how many times as high as all words around it
 _AT: Final = {"lower": "at least", "upper": "at most"}
 _KM: Final = 111.2  # kilometres of a degree
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A chart drawn: ``str()`` is SVG, a notebook shows it, :meth:`write` keeps it.
-
-    >>> import numpy as np
-    >>> from onesided.show import Chart, Dots
-    >>> dots = Dots(labels=["gym", "<b>"], estimate=np.array([3.0, 1.0]))
-    >>> picture = Picture(Chart(title="Counts", shape=dots, value_name="people"))
-    >>> str(picture).startswith("<svg"), "<b>" in str(picture)
-    (True, False)
-    >>> picture.write("counts.svg").name
-    'counts.svg'
-    """
-
-    chart: Chart
-    width: int = 720
-
-    def __str__(self) -> str:
-        return svg_text(self.chart, width=self.width)
-
-    _repr_svg_ = _repr_html_ = __str__
-
-    def write(self, path: str | Path) -> Path:
-        """Write an .svg file, or an .html page of the picture alone.
-
-        Errors: ParameterError for another kind of file; OutputError.
-        """
-        file, drawn = Path(path), str(self)
-        if file.suffix not in (".svg", ".html"):
-            raise ParameterError(
-                f"A picture {file.suffix or 'without a suffix'!r} cannot be written.",
-                hint="Name an .svg or .html file; backend='matplotlib' makes others.",
-            )
-        if file.suffix == ".html":
-            title = html.escape(one_line(self.chart.title))
-            drawn = (
-                f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}'
-                f"</title></head><body>{drawn}</body></html>\n"
-            )
-        try:
-            replace_file(file, drawn)
-        except OSError as error:
-            raise OutputError(
-                f"The picture {str(file)!r} could not be written: {error.strerror}.",
-                hint="Name a file in a folder that exists.",
-            ) from error
-        return file
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,18 +171,18 @@ def _(shape: Dots, room: _Room) -> _Body:
     reach = (left, room.width - 24.0)
     ticks, span = _ticks(known, reach[1] - reach[0], zero=based)
     spots = [(at(tick, span, reach), number(tick)) for tick in ticks]
-    marks = [line(x, 0, x, area, GRID) for x, _ in spots]
+    marks = [stroked("".join(f"M{x:.1f} 0V{area:.1f}" for x, _ in spots), GRID)]
     marks += _feet(spots, area, room.width - 12, room.value_name, reach)
     if shape.label_name:
-        marks.append(fitted(_EDGE, -8, shape.label_name, left - _EDGE, size=SMALL))
+        marks.append(text(_EDGE, -8, shape.label_name, left - _EDGE, size=SMALL))
     marks += _lines_at(shape, order, y, (pitch, area), (span, reach))
     for place in range(size) if few else (*range(_NAMED), *range(size - _NAMED, size)):
         row = int(order[place])
-        marks.append(fitted(left - 8, y[place] + 4, shape.labels[row], left - _EDGE - 8, end=True))
+        marks.append(text(left - 8, y[place] + 4, shape.labels[row], left - _EDGE - 8, end=True))
         marks += _row(shape, row, float(y[place]), (span, reach), bar=based and few)
     if not few:
         middle = np.arange(_NAMED, size - _NAMED)
-        marks.append(fitted(left - 8, area / 2 + 4, more, left - _EDGE - 8, end=True))
+        marks.append(text(left - 8, area / 2 + 4, more, left - _EDGE - 8, end=True))
         middle = middle[:: math.ceil(middle.size / _MIDDLE)]
         marks += _crowd(shape, order[middle], y[middle], (span, reach))
     return _Body(marks=marks, across=reach, area=area, above=above, below=below)
@@ -255,7 +202,7 @@ def _lines_at(
             every = slice(None, None, math.ceil(x.size / _MIDDLE) or 1)
             rows = zip(x[every], y[every], tall[every], strict=True)
             path = "".join(f"M{x:.0f} {down - long / 2:.0f}v{long:.0f}" for x, down, long in rows)
-        marks.append(_limit(path, dash))
+        marks.append(stroked(path, INK, 1.6, dash))
     return marks
 
 
@@ -272,8 +219,8 @@ def _row(shape: Dots, row: int, y: float, scale: tuple[Span, Span], *, bar: bool
         )
     for _, bound in sides_of(shape):
         if math.isfinite(bound.values[row]):
-            end = at(bound.values[row], *scale)
-            marks += _side(start, y, end, y, certain=bool(bound.certain[row]))
+            end = (at(bound.values[row], *scale), y)
+            marks.append(_ways([((start, y), end)], certain=bool(bound.certain[row])))
     seen = float(shape.sizes()[row])
     if math.isfinite(seen) and not (math.isnan(value) and shape.decided is None):
         sure = shape.decided is None or bool(shape.decided[row])
@@ -297,7 +244,7 @@ def _crowd(shape: Dots, rows: NDArray[np.intp], y: Numbers, scale: tuple[Span, S
             spots = _spots(bound.values[rows][one], y[one], scale)
             if sure:
                 path = "".join(f"M{x} {down - 1}v3" for x, down in spots)
-                marks.append(f'<path d="{path}" stroke="{CERTAIN}" stroke-width="2" fill="none"/>')
+                marks.append(stroked(path, CERTAIN, 2))
             else:
                 path = "".join(f"M{x} {down}h0" for x, down in spots if down % 5 == 0)
                 marks.append(dots(path, UNSURE, 2.5))
@@ -341,8 +288,8 @@ def _(shape: Bars, room: _Room) -> _Body:
             if math.isfinite(bound.values[row]):
                 to, most = at(bound.values[row], span, reach), max((end - x) / 2, 0.8)
                 sure = bool(bound.certain[row])
-                drawn = _side((x + end) / 2, start, (x + end) / 2, to, certain=sure, most=most)
-                marks += drawn if most > 3 else drawn[1:]
+                way, most = (((x + end) / 2, start), ((x + end) / 2, to)), min(most, 6.0)
+                marks.append(_ways([way], certain=sure, most=most, stems=most > 3))
     edges = [*shape.left.tolist(), *shape.right[-1:].tolist()]
     if len(edges) > 20:
         edges = _ticks(np.array(ends), across[1] - across[0], zero=False)[0]
@@ -388,11 +335,11 @@ def _(shape: Heat, room: _Room) -> _Body:
     high = area / max(len(shape.down), 1)
     span = _reach(shape.values)
     marks = [*_scale_of(room.value_name, span, room.width, left)]
-    marks.append(fitted(_EDGE, -8, shape.down_name, left - _EDGE - 8, size=SMALL))
+    marks.append(text(_EDGE, -8, shape.down_name, left - _EDGE - 8, size=SMALL))
     every = math.ceil(15 / high)
     for row, name in list(enumerate(shape.down))[::every]:
         y = high * (row + 0.5) + 4
-        marks.append(fitted(left - 8, y, name, left - _EDGE - 8, end=True))
+        marks.append(text(left - 8, y, name, left - _EDGE - 8, end=True))
     paths: dict[str, list[str]] = {}
     for row, column in np.ndindex(*shape.values.shape):
         value, x, y = float(shape.values[row, column]), left + wide * column, high * row
@@ -437,7 +384,7 @@ def _(shape: Places, room: _Room) -> _Body:
     marks += [
         f'<rect x="4" y="{area - 28:.1f}" width="{max(end, 10 + long(said, SMALL)) + 4:.1f}" '
         f'height="24" fill="{GROUND}" fill-opacity="0.85"/>',
-        line(10, area - 10, end, area - 10, INK),
+        stroked(f"M10 {area - 10:.1f}H{end:.1f}", INK, 2),
         text(10, area - 15, said, size=SMALL),
     ]
     # A picture of its own, so that no line runs into the words around it.
@@ -524,7 +471,7 @@ def _(shape: Panels, room: _Room) -> _Body:
     columns = max(1, min(len(chosen), int(room.width // _PANEL[0])))
     rows = max(1, math.ceil(len(chosen) / columns))
     area, wide = room.area(rows * _PANEL[1], 20.0), room.width / columns
-    marks = [fitted(_EDGE, -8, room.value_name, room.width - 2 * _EDGE, size=SMALL)]
+    marks = [text(_EDGE, -8, room.value_name, room.width - 2 * _EDGE, size=SMALL)]
     for place, row in enumerate(chosen):
         own = _Room(wide, 0.0, shape.labels[row])
         inside = "".join(_panel(shape.group(row), own, area / rows - 54))
@@ -543,14 +490,14 @@ def _panel(shape: Dots, room: _Room, area: float) -> list[str]:
     y = [at(value, span, reach) for value in shape.estimate]
     for dash, limit in zip(_LIMITS, shape.limits, strict=False):
         level = at(limit.values[0], span, reach)
-        marks.append(_limit(f"M{across[0]:.0f} {level:.0f}H{across[1]:.0f}", dash))
+        marks.append(stroked(f"M{across[0]:.0f} {level:.0f}H{across[1]:.0f}", INK, 1.6, dash))
     foot = at(0.0, span, reach)
     for _, bound in sides_of(shape):
         for sure in (True, False):
             kept = np.flatnonzero(np.isfinite(bound.values) & (bound.certain == sure)).tolist()
             ends = [(x[row], at(bound.values[row], span, reach)) for row in kept]
-            starts = [foot if math.isnan(y[row]) else y[row] for row in kept]
-            marks += _whiskers(starts, ends, certain=sure)
+            starts = [(x[row], foot if math.isnan(y[row]) else y[row]) for row in kept]
+            marks.append(_ways(zip(starts, ends, strict=True), certain=sure))
     marks += _curve(list(zip(x.tolist(), y, strict=True)), room.value_name, place=0, steps=False)
     if shape.decided is not None:
         seen = shape.sizes()
@@ -566,16 +513,25 @@ def _panel(shape: Dots, room: _Room, area: float) -> list[str]:
     return [*marks, *_feet(times, area, room.width, "", across)]
 
 
-def _whiskers(starts: Sequence[float], ends: Sequence[Spot], *, certain: bool) -> list[str]:
-    """As :func:`_side`, of many bounds at once, upwards and downwards."""
-    ways = zip(starts, ends, strict=True)
-    path = "".join(f"M{x:.1f} {y:.1f}V{to:.1f}{'m-5 0h10' * certain}" for y, (x, to) in ways)
-    if not path:
-        return []
-    colour, dash = (CERTAIN, "") if certain else (UNSURE, ' stroke-dasharray="2 3"')
-    lines = f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
-    rings = "" if certain else "".join(f"M{x:.1f} {to:.1f}h0" for x, to in ends)
-    return [lines, dots(rings, UNSURE, 7), dots(rings, GROUND, 4)]
+def _ways(
+    ways: Iterable[tuple[Spot, Spot]], *, certain: bool, most: float = 6.0, stems: bool = True
+) -> str:
+    """From estimates to bounds: certain ones end in a bar, the others in a ring on dotted lines.
+
+    most: half of how long a bar is at most, across a line that goes up; 6 across a level one.
+    """
+    lines, ends, rings = "", "", ""
+    for (x, y), (to_x, to_y) in ways:
+        lines += f"M{x:.1f} {y:.1f}L{to_x:.1f} {to_y:.1f}" * stems
+        level = abs(to_y - y) < abs(to_x - x) or to_y == y
+        bar, half = ("v", 6.0) if level else ("h", most)
+        across, along = (0.0, half) if level else (half, 0.0)
+        ends += f"M{to_x - across:.1f} {to_y - along:.1f}{bar}{2 * half:.1f}"
+        rings += f"M{to_x:.1f} {to_y:.1f}h0"
+    if certain:
+        return stroked(lines + ends, CERTAIN, 2)
+    drawn, wide = stroked(lines, UNSURE, 2, "2 3"), 2 * min(most, 3.5)
+    return drawn + dots(rings, UNSURE, wide + 1.5) + dots(rings, GROUND, wide - 1.5)
 
 
 def _field(
@@ -626,7 +582,7 @@ def _legend(shape: Shape, reach: float) -> tuple[list[str], float]:
         if x and x + wide > reach:
             x, y = 0.0, y + 20
         marks.append(f'<g transform="translate({x:.1f} {y - 4:.1f})">{sign}</g>')
-        marks.append(fitted(x + 32, y, words, reach - x - 32))
+        marks.append(text(x + 32, y, words, reach - x - 32))
         x += wide + 16
     return marks, y + 10 if marks else 0.0
 
@@ -661,10 +617,10 @@ def _signs(shape: Shape) -> list[tuple[str, str]]:
         if seen:
             which = f"{seen[0][0]} bound" if len(seen) == 1 else "bounds"
             words = "certain" if sure else seen[0][1].confidence or "not certain"
-            signs.append(("".join(_side(0, 0, 22, 0, certain=sure)), f"{which} ({words})"))
+            signs.append((_ways([((0, 0), (22, 0))], certain=sure), f"{which} ({words})"))
     if isinstance(shape, Dots):
         said = zip(_LIMITS, shape.limits, strict=False)
-        signs += [(_limit(way, dash), limit.said) for dash, limit in said]
+        signs += [(stroked(way, INK, 1.6, dash), limit.said) for dash, limit in said]
     return signs
 
 
@@ -672,11 +628,6 @@ def _apart(words: tuple[str, str]) -> list[tuple[str, str]]:
     """The signs of what is decided and of what is open."""
     open_ = f'<path d="{diamond(12, 0, 5)}" fill="{OPEN}" stroke="{MUTED}"/>'
     return [(dots("M12 0h0", ESTIMATE, 9), words[0]), (open_, words[1])]
-
-
-def _limit(path: str, dash: str) -> str:
-    """A threshold."""
-    return f'<path d="{path}" stroke="{INK}" stroke-width="1.6" stroke-dasharray="{dash}"/>'
 
 
 def _scale_of(name: str, span: Span, width: float, left: float = _EDGE) -> list[str]:
@@ -691,7 +642,7 @@ def _scale_of(name: str, span: Span, width: float, left: float = _EDGE) -> list[
         for part in range(12)
     ]
     ends = (text(x - 6, -8, low, size=SMALL, end=True), text(x + wide + 6, -8, high, size=SMALL))
-    return [*marks, *ends, fitted(start - 8, -8, name, start - 16 - left, size=SMALL, end=True)]
+    return [*marks, *ends, text(start - 8, -8, name, start - 16 - left, size=SMALL, end=True)]
 
 
 def _all(shape: Dots | Bars) -> Numbers:
@@ -741,10 +692,10 @@ def _levels(
     said = [number(10**tick if powers else tick) for tick in ticks]
     reach = (area - 1, 8.0)
     across = (_EDGE + max(map(long, said)) + 8, room.width - 20.0)
-    marks = [fitted(_EDGE, -10, room.value_name, room.width - 2 * _EDGE)]
+    marks = [text(_EDGE, -10, room.value_name, room.width - 2 * _EDGE)]
     for tick, words in zip(ticks, said, strict=True):
         y = at(tick, span, reach)
-        marks.append(line(across[0], y, across[1], y, GRID))
+        marks.append(stroked(f"M{across[0]:.1f} {y:.1f}H{across[1]:.1f}", GRID))
         marks.append(text(across[0] - 8, y + 4, words, end=True))
     return marks, span, reach, across
 
@@ -759,29 +710,13 @@ def _feet(
         wide = min(long(words), room)
         start = min(max(x - wide / 2, 2.0), width - wide - 2)
         if start >= free:
-            marks.append(fitted(start + wide / 2, area + 18, words, room, middle=True))
+            marks.append(text(start + wide / 2, area + 18, words, room, middle=True))
             free = start + wide + 10
     if name:
         wide = min(long(name), width - 2 * _EDGE)
         middle = min(max(sum(across) / 2, wide / 2 + 2), width - wide / 2 - 2)
-        marks.append(fitted(middle, area + 38, name, wide, middle=True))
+        marks.append(text(middle, area + 38, name, wide, middle=True))
     return marks
-
-
-def _side(
-    x: float, y: float, to_x: float, to_y: float, *, certain: bool, most: float = 6.0
-) -> list[str]:
-    """From a dot to a bound: certain ones end in a bar, the others in a ring on a dotted line."""
-    if not certain:
-        ring = (
-            f'<circle cx="{to_x:.1f}" cy="{to_y:.1f}" r="{min(most, 3.5):.1f}" fill="{GROUND}" '
-            f'stroke="{UNSURE}" stroke-width="1.5"/>'
-        )
-        return [line(x, y, to_x, to_y, UNSURE, dash="2 3"), ring]
-    level = abs(to_y - y) < abs(to_x - x) or to_y == y
-    across, along = (0.0, 6.0) if level else (min(most, 6.0), 0.0)
-    cap = line(to_x - across, to_y - along, to_x + across, to_y + along, CERTAIN, stroke=2.5)
-    return [line(x, y, to_x, to_y, CERTAIN), cap]
 
 
 def _said(name: object, shape: Dots | Bars, row: int) -> str:

@@ -90,7 +90,7 @@ class _Published(Words):
         for name, word in by:
             if name not in found.by or not _sums(asked):
                 hint = "Group by keys of the answers, and select SUM(...)."
-                raise self._query.error(f"Nothing is summed by {name!r}.", word.start, hint)
+                raise self.query.error(f"Nothing is summed by {name!r}.", word.start, hint)
         if where is not None:
             left, sign, right = where
             if _sums(asked):
@@ -102,10 +102,10 @@ class _Published(Words):
         for name, word in names:
             if name not in found.by:
                 told = f"The result has no key {name!r}; it has {', '.join(found.by) or 'none'}."
-                raise self._query.error(told, word.start, "Name keys of the answers, grouped by.")
+                raise self.query.error(told, word.start, "Name keys of the answers, grouped by.")
         if missing := [name for name in found.by if name not in {one for one, _ in names}]:
             hint = f"Write SELECT {', '.join(found.by)}, ..., or SUM(...)."
-            raise self._query.error(f"There is a row for each {missing[0]}.", 0, hint)
+            raise self.query.error(f"There is a row for each {missing[0]}.", 0, hint)
         return found
 
     def _items(self) -> tuple[list[tuple[str, Word]], _Node]:
@@ -134,13 +134,13 @@ class _Published(Words):
             name = self._name("An answer")
             if name not in releases:
                 near = f"The answers are {', '.join(map(repr, sorted(releases))) or 'none'}."
-                raise self._query.error(f"There is no answer {name!r}.", word.start, near)
+                raise self.query.error(f"There is no answer {name!r}.", word.start, near)
             self._take("AS")
             alias = name
             if self._here.upper != "USING" and self._here.name:
                 alias = self._next().name
             if alias in found:
-                raise self._query.error(f"Two answers are called {alias}.", word.start, _WORKS)
+                raise self.query.error(f"Two answers are called {alias}.", word.start, _WORKS)
             with self._placed(word):
                 found[alias] = certain(releases[name], likely=likely)
             self._using(found[alias], found)
@@ -162,7 +162,7 @@ class _Published(Words):
         if len(keyed) < 2 or {frozenset(by) for by in keyed} != {frozenset(told)}:
             keys = " and ".join(", ".join(by) for by in dict.fromkeys(keyed)) or "none"
             hint = "Ask both by the same keys, and name all of them here."
-            raise self._query.error(f"The answers' keys are {keys}.", place.start, hint)
+            raise self.query.error(f"The answers' keys are {keys}.", place.start, hint)
 
     def _names(self) -> list[tuple[str, Word]]:
         """Names between commas."""
@@ -211,7 +211,7 @@ class _Published(Words):
         if self._take("("):
             if name.upper() != "SUM":
                 hint = "Only sums over keys follow from bounds so: write SUM(...)."
-                raise self._query.error(f"{name}(...) is not known.", word.start, hint)
+                raise self.query.error(f"{name}(...) is not known.", word.start, hint)
             found = self._sum()
             self._need(")")
             return _Node("SUM", (found,), word)
@@ -221,7 +221,7 @@ class _Published(Words):
             name, column = "", name
         if column.lower() != _VALUE:
             hint = f"Write {_VALUE}, or answer.{_VALUE}, for the number that an answer bounds."
-            raise self._query.error(f"{column!r} is no number here.", word.start, hint)
+            raise self.query.error(f"{column!r} is no number here.", word.start, hint)
         return _Node(name, (), word)
 
     def _value(self, node: _Node, answers: Mapping[str, Bounds], by: tuple[str, ...]) -> Bounds:
@@ -255,7 +255,7 @@ class _Published(Words):
         if name not in answers:
             told = f"{name!r} is no answer here" if name else f"{_VALUE} is of several answers"
             hint = f"Write one of {', '.join(f'{one}.{_VALUE}' for one in answers)}."
-            raise self._query.error(f"{told}.", node.word.start, hint)
+            raise self.query.error(f"{told}.", node.word.start, hint)
         return answers[name]
 
     @contextmanager
@@ -266,7 +266,7 @@ class _Published(Words):
         except SqlError:
             raise
         except ParameterError as error:
-            raise self._query.error(error.reason, word.start, error.hint) from None
+            raise self.query.error(error.reason, word.start, error.hint) from None
 
 
 def _sums(node: _Node) -> bool:

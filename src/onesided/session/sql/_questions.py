@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from onesided._numbers import Number, exact
 from onesided.engine.kit import quoted
@@ -17,10 +17,12 @@ from onesided.session._count import Count
 from onesided.session._discover import Discover
 from onesided.session._groups import names_of
 from onesided.session.several._several import Several
-from onesided.session.sql._select import Aggregate, Select, select_of
+from onesided.session.sql._select import Aggregate, Select
 from onesided.session.values._sum import RowCount, Sum
 from onesided.session.workloads._table import CrossTable
 
+# A question's class with its first arguments, and the others.
+_Made: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
 # Arguments of questions that SQL has words for.
 IN_SQL: Final = frozenset(
     [
@@ -48,15 +50,17 @@ _SHARED: Final = tuple(
     for word, (kind, given) in _WORDS.items()
     if "q" in {one.name for one in fields(kind)} and "q" not in given
 )
+_FUNCTIONS: Final = ("COUNT", *_WORDS)
 _PER_UNIT: Final = "_PER_UNIT"
 _FOUND: Final = "LAPLACE_THRESHOLD"
-_OPTIONS: Final = (
-    "epsilon",
-    "delta",
-    "max_groups_contributed",
-    "privacy_unit_column",
-    "group_selection_strategy",
-)
+# BigQuery's options: what errors call each, and the argument that says the same.
+_OPTIONS: Final = {
+    "epsilon": ("ε", "epsilon"),
+    "delta": ("δ", "delta"),
+    "max_groups_contributed": ("max_groups_contributed", "max_groups"),
+    "privacy_unit_column": ("", ""),
+    "group_selection_strategy": ("", ""),
+}
 
 
 def question_of(
@@ -86,115 +90,110 @@ def question_of(
     >>> type(asked).__name__, plan_alone
     ('Count', True)
     """
-    select = _select(text)
-    names, most = tuple(columns), more.get("max_rows", declared_rows)
-    by = [(one if one in names else select.aliases.get(one, one), at) for one, at in select.by]
-    select = replace(select, by=tuple(by))
-    cumulative = more.get("method") == "cumulative"
-    reader = _Questions(select, unit, names, most is not None, cumulative)
-    reader.check()
-    own, more = reader.options(epsilon), {**more, **reader.options_more(more)}
-    if not select.by:
+    rows, cumulative = more.get("max_rows", declared_rows), more.get("method") == "cumulative"
+    reader = _Questions(text, unit, tuple(columns), rows=rows is not None, cumulative=cumulative)
+    more |= reader.arguments({**more, "epsilon": epsilon})
+    own = more.pop("epsilon")
+    if not reader.by:
         more.pop("keys", None)
     made = reader.made(finds=reader.finds(more))
     if len(made) == 1 and weights is None and guesses is None:
         ((kind, *place), given) = made[0]
         fitting = _fitting(more, [(kind, given)])
         named = {"id": id, "again": again, "title": title}
-        return called(kind, *place, **given, **fitting[0], epsilon=own, **named), select.explain
+        return called(kind, *place, **given, **fitting[0], epsilon=own, **named), reader.explain
     parts = _fitting(more, [(kind, given) for (kind, *_), given in made])
     questions = [
         called(kind, *place, **given, **part, epsilon=own / len(made))
         for ((kind, *place), given), part in zip(made, parts, strict=True)
     ]
     several = Several(questions, weights=weights, guesses=guesses, id=id, again=again, title=title)
-    return several, select.explain
+    return several, reader.explain
 
 
-@dataclass(frozen=True, slots=True)
-class _Questions:
-    """Turns a select statement into questions. _rows: whether it is known how many may count."""
+class _Questions(Select):
+    """A query as questions. rows: whether it is known how many rows of a unit may count."""
 
-    _select: Select
-    _unit: str | None
-    _columns: tuple[str, ...]
-    _rows: bool
-    _cumulative: bool
+    def __init__(
+        self, text: str, unit: str | None, columns: tuple[str, ...], *, rows: bool, cumulative: bool
+    ) -> None:
+        super().__init__(text, functions=_FUNCTIONS, shared=_SHARED)
+        self._unit, self._columns, self._rows, self._cumulative = unit, columns, rows, cumulative
+        self.by = tuple(
+            (one if one in columns else self.aliases.get(one, one), at) for one, at in self.by
+        )
+        self._check()
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Names are columns, and what is selected is grouped by."""
-        select = self._select
-        by = [name for name, _ in select.by]
-        for name, place in (*select.by, *select.names):
+        by = [name for name, _ in self.by]
+        for name, place in (*self.by, *self.names):
             self._known(name, place)
-        for one in select.aggregates:
+        for one in self.aggregates:
             if one.column is not None:
                 self._known(one.column, one.column_place)
-        for name, place in select.names:
+        for name, place in self.names:
             if name not in by:
                 reason = f"{name!r} is neither grouped by nor in an aggregate."
                 hint = f"Add GROUP BY {name}, or leave it out: SQL releases no rows."
-                raise select.query.error(reason, place, hint)
-        ordered = select.having or select.largest
+                raise self.query.error(reason, place, hint)
+        ordered = self.having or self.largest
         if ordered is not None and not by:
-            raise select.query.error(
+            raise self.query.error(
                 "There is one group alone.", ordered[0].place, "Add GROUP BY, with the keys."
             )
-        if select.having and select.largest:
+        if self.having and self.largest:
             reason = "HAVING and ORDER BY ask two questions."
             hint = "Ask one query for each."
-            raise select.query.error(reason, select.largest[0].place, hint)
-        if ordered is not None and select.margins is not None:
+            raise self.query.error(reason, self.largest[0].place, hint)
+        if ordered is not None and self.margins is not None:
             hint = "Leave HAVING and ORDER BY out, or GROUP BY the columns alone."
-            raise select.query.error("A table of margins is told whole.", ordered[0].place, hint)
-        if not select.aggregates and ordered is None:
+            raise self.query.error("A table of margins is told whole.", ordered[0].place, hint)
+        if not self.aggregates and ordered is None:
             hint = "Add one, such as COUNT(*), or COUNT(DISTINCT unit) where units have rows."
-            raise select.query.error("Nothing is counted or added up.", 0, hint)
+            raise self.query.error("Nothing is counted or added up.", 0, hint)
 
     def _known(self, name: str, place: int) -> None:
         if name not in self._columns:
             near = get_close_matches(name, self._columns, n=1)
             hint = f"Did you mean {near[0]!r}? " if near else ""
             hint = f"{hint}Its columns are {', '.join(self._columns)}."
-            raise self._select.query.error(f"The table has no column {name!r}.", place, hint)
+            raise self.query.error(f"The table has no column {name!r}.", place, hint)
 
-    def options(self, epsilon: Number | None) -> Fraction:
-        """The ε that the query or its caller gives. Errors: SqlError."""
-        query, given = self._select.query, self._select.options
-        for name, (_, place) in given.items():
+    def arguments(self, more: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that the query's own options stand for, ε among them. Errors: SqlError.
+
+        more: those that its caller gave.
+        """
+        query, given = self.query, self.options
+        found: dict[str, Any] = {}
+        for name, (own, place) in given.items():
             if name not in _OPTIONS:
+                hint = f"Give {', '.join(_OPTIONS)}."
+                raise query.error(f"The option {name} is not known.", place, hint)
+            sign, argument = _OPTIONS[name]
+            if not argument or (argument == "max_groups" and own == "NULL"):
+                continue
+            stated = more.get(argument)
+            if stated is not None and exact(stated, name=argument) != own:
+                reason = f"{sign} is {own} here and {stated} in {argument}=."
+                raise query.error(reason, place, "Give it once.")
+            if not isinstance(own, Fraction):
+                raise query.error(f"{name} is a number, not {own!r}.", place, "Give one.")
+            if argument == "max_groups" and (own.denominator != 1 or own < 1):
                 raise query.error(
-                    f"The option {name} is not known.", place, f"Give {', '.join(_OPTIONS)}."
+                    f"{name} is a whole number from 1, not {own}.", place, "Give one."
                 )
-        stated = None if epsilon is None else exact(epsilon, name="epsilon")
-        if "epsilon" not in given:
-            if stated is None:
-                raise query.error(
-                    "No ε is given.",
-                    0,
-                    "Pass epsilon=, or write SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1).",
-                )
-            return stated
-        own, place = given["epsilon"]
-        if stated is not None and stated != own:
-            raise query.error(f"ε is {own} here and {stated} in epsilon=.", place, "Give it once.")
-        return self._number("epsilon")
-
-    def _number(self, name: str) -> Fraction:
-        """An option that is a number. Errors: SqlError."""
-        own, place = self._select.options[name]
-        if not isinstance(own, Fraction):
-            raise self._select.query.error(f"{name} is a number, not {own!r}.", place, "Give one.")
-        return own
-
-    def options_more(self, more: Mapping[str, Any]) -> dict[str, Any]:
-        """What the other options of BigQuery say. Errors: SqlError."""
-        query, given = self._select.query, self._select.options
+            found[argument] = int(own) if argument == "max_groups" else own
+        if "epsilon" not in found:
+            hint = "Pass epsilon=, or write SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1)."
+            if more.get("epsilon") is None:
+                raise query.error("No ε is given.", 0, hint)
+            found["epsilon"] = exact(more["epsilon"], name="epsilon")
         unit, place = given.get("privacy_unit_column", (self._unit, 0))
         if unit != self._unit:
             reason = f"The session protects {self._unit or 'each row'!r}, not {unit!r}."
-            hint = "Open a session with that unit=."
-            raise query.error(reason, place, hint)
+            raise query.error(reason, place, "Open a session with that unit=.")
         strategy, place = given.get("group_selection_strategy", ("PUBLIC_GROUPS", 0))
         if str(strategy).upper() not in ("PUBLIC_GROUPS", _FOUND):
             raise query.error(
@@ -203,93 +202,75 @@ class _Questions:
                 f"Give keys=, or keys in the schema; {_FOUND} finds groups, as "
                 "session.discover(...) does.",
             )
-        delta = {"delta": self._number("delta")} if "delta" in given else {}
-        if delta and more.get("delta", delta["delta"]) != delta["delta"]:
-            reason = f"δ is {delta['delta']} here and {more['delta']} in delta=."
-            raise query.error(reason, given["delta"][1], "Give it once.")
-        found: dict[str, Any] = delta if self.finds(more) else {}
-        most, place = given.get("max_groups_contributed", ("NULL", 0))
-        if most == "NULL":
-            return found
-        number, stated = self._number("max_groups_contributed"), more.get("max_groups")
-        if number.denominator != 1 or number < 1:
-            reason = f"max_groups_contributed is a whole number from 1, not {number}."
-            raise query.error(reason, place, "Give one.")
-        if stated is not None and stated != number:
-            reason = f"max_groups_contributed is {number} here and {stated} in max_groups=."
-            raise query.error(reason, place, "Give it once.")
-        return {**found, "max_groups": int(number)}
+        if not self.finds(more):
+            found.pop("delta", None)
+        return found
 
     def finds(self, more: Mapping[str, Any]) -> bool:
         """Whether groups are found in the data: the query says so, or gives δ as an argument."""
-        strategy, _ = self._select.options.get("group_selection_strategy", ("", 0))
+        strategy, _ = self.options.get("group_selection_strategy", ("", 0))
         return str(strategy).upper() == _FOUND or "delta" in more
 
-    def made(self, *, finds: bool = False) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    def made(self, *, finds: bool = False) -> list[_Made]:
         """Each question's class and first arguments, and the others; finds: in groups found."""
-        select = self._select
         shared: dict[str, Any] = {}
-        if select.by:
-            names = [name for name, _ in select.by]
+        if self.by:
+            names = [name for name, _ in self.by]
             shared["by"] = names[0] if len(names) == 1 else names
-        if select.where is not None:
-            shared["where"] = select.where
-        ordered = select.having or select.largest
+        if self.where is not None:
+            shared["where"] = self.where
+        ordered = self.having or self.largest
         if ordered is not None:
             self._count(ordered[0])
-            for one in select.aggregates:
+            for one in self.aggregates:
                 if any(
                     getattr(one, name) != getattr(ordered[0], name)
                     for name in ("function", "column", "distinct")
                 ):
                     reason = "HAVING and ORDER BY go with that count alone."
                     hint = "Ask the others in a query of their own, and keep the groups told here."
-                    raise select.query.error(reason, one.place, hint)
+                    raise self.query.error(reason, one.place, hint)
             return [((_CLAUSES[ordered[1]], ordered[2]), shared)]
-        asked = [self._question(one, shared) for one in select.aggregates]
+        asked = [self._question(one, shared) for one in self.aggregates]
         if finds:
-            if [kind for kind, _ in asked] != [(Count,)] or not select.by or select.margins:
+            if [kind for kind, _ in asked] != [(Count,)] or not self.by or self.margins:
                 hint = "Ask one COUNT with GROUP BY keys, then the rest with keys= of its answer."
-                raise select.query.error("Groups are found by a count of units in each.", 0, hint)
+                raise self.query.error("Groups are found by a count of units in each.", 0, hint)
             return [((Discover,), shared)]
-        if select.margins is None:
+        if self.margins is None:
             return asked
-        return [self._table(one, *made) for one, made in zip(select.aggregates, asked, strict=True)]
+        return [
+            self._with_margins(one, *made) for one, made in zip(self.aggregates, asked, strict=True)
+        ]
 
-    def _table(
-        self, one: Aggregate, what: tuple[Any, ...], given: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _with_margins(self, one: Aggregate, what: Any, given: dict[str, Any]) -> _Made:
         """The same with the margins that are asked for. Errors: SqlError."""
         kind, *place = what
         if kind not in (Count, RowCount, Sum) or not given.get("by"):
             reason = f"{one.function} has no margins that add up."
             hint = "Ask for counts and sums of columns, or GROUP BY the columns alone."
-            raise self._select.query.error(reason, one.place, hint)
+            raise self.query.error(reason, one.place, hint)
         more: dict[str, Any] = {"column": place[0]} if place else {}
         more |= {"of": "rows"} if kind is RowCount else {}
-        return (CrossTable,), {**given, **more, "margins": self._select.margins}
+        return (CrossTable,), {**given, **more, "margins": self.margins}
 
-    def _question(
-        self, one: Aggregate, shared: Mapping[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _question(self, one: Aggregate, shared: Mapping[str, Any]) -> _Made:
         if one.function == "COUNT" and not one.distinct:
             return self._row_count(one, shared)
         if one.function == "COUNT":
             self._count(one)
             return (Count,), dict(shared)
         if one.distinct:
-            raise self._select.query.error(
+            raise self.query.error(
                 "DISTINCT goes with COUNT alone.", one.place, f"Write {one.function}(x)."
             )
         if one.column == self._unit:
             reason = f"{one.column!r} says whose row it is; nothing is computed of it."
             hint = f"Write COUNT(DISTINCT {self._unit})."
-            raise self._select.query.error(reason, one.column_place, hint)
+            raise self.query.error(reason, one.column_place, hint)
         return self._of_values(one, shared)
 
-    def _row_count(
-        self, one: Aggregate, shared: Mapping[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _row_count(self, one: Aggregate, shared: Mapping[str, Any]) -> _Made:
         """All rows, or those with a value in a column."""
         if one.bounds is not None or (self._unit is not None and not self._rows):
             self._count(one)
@@ -300,11 +281,9 @@ class _Questions:
             asked["where"] = filled if where is None else f"({where}) AND {filled}"
         return (Count if self._unit is None else RowCount,), asked
 
-    def _of_values(
-        self, one: Aggregate, shared: Mapping[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _of_values(self, one: Aggregate, shared: Mapping[str, Any]) -> _Made:
         """A question about a column of numbers: of rows, or of units where it says so."""
-        query, function = self._select.query, one.function
+        query, function = self.query, one.function
         kind, words = _WORDS[function]
         per_unit, asked, words = function.endswith(_PER_UNIT), dict(shared), dict(words)
         place = self._share(one, words)
@@ -324,7 +303,7 @@ class _Questions:
             return (kind, one.column), {**asked, **named, "of": "units"}
         if rows and self._unit is not None:
             if not self._rows or self._cumulative:
-                raise _many(self._select, one, self._unit)
+                raise _many(self, one, self._unit)
             given["of"] = "rows"
         if self._cumulative:
             words.pop("interpolate", None)
@@ -332,7 +311,7 @@ class _Questions:
 
     def _share(self, one: Aggregate, words: dict[str, Any]) -> tuple[Any, ...]:
         """A quantile's share, as its word says or as it is given. Errors: SqlError."""
-        query = self._select.query
+        query = self.query
         if one.function not in _SHARED:
             return (words.pop("q"),) if "q" in words else ()
         if one.share is None:
@@ -344,7 +323,7 @@ class _Questions:
 
     def _count(self, one: Aggregate) -> None:
         """Refuse counts of anything but units. Errors: SqlError."""
-        query, unit = self._select.query, self._unit
+        query, unit = self.query, self._unit
         if one.bounds is not None:
             hint = "Leave it out: a unit counts once in each group."
             raise query.error("A count has no bounds.", one.place, hint)
@@ -376,7 +355,7 @@ class _Questions:
 
 
 def _select(text: str) -> Select:
-    return select_of(text, functions=("COUNT", *_WORDS), shared=_SHARED)
+    return Select(text, functions=_FUNCTIONS, shared=_SHARED)
 
 
 def explains(text: str) -> bool:

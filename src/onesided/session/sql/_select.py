@@ -84,33 +84,6 @@ class Aggregate:
     column_place: int = field(default=0, compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Select:
-    """A query, read. names: selected columns with their places; aliases: their other names.
-
-    margins: what ROLLUP, CUBE or GROUPING SETS ask for, as tables name it; None without these.
-    having, largest: what stands in HAVING, and in ORDER BY: a count, the clause with {} for it as
-    questions name it, and the number after it.
-    """
-
-    query: Query
-    explain: bool
-    options: Mapping[str, tuple[object, int]]
-    names: tuple[tuple[str, int], ...]
-    aliases: Mapping[str, str]
-    aggregates: tuple[Aggregate, ...]
-    where: str | None
-    by: tuple[tuple[str, int], ...]
-    margins: object
-    having: tuple[Aggregate, str, int] | None
-    largest: tuple[Aggregate, str, int] | None
-
-
-def select_of(text: str, *, functions: Sequence[str], shared: Sequence[str]) -> Select:
-    """The query in a text. shared: aggregates that take a share. Errors: SqlError."""
-    return _Reader(Query(text), functions, shared).select()
-
-
 class Word(NamedTuple):
     """A word or sign, and where it stands; of kind "end" where the text ends."""
 
@@ -176,7 +149,7 @@ class Words:
     works = WORKS
 
     def __init__(self, query: Query) -> None:
-        self._query = query
+        self.query = query
         self._words, self._at = query.words(), 0
 
     @property
@@ -207,7 +180,7 @@ class Words:
         kept = word.upper in _KEPT and word.upper not in _INSTEAD and not hint
         quoted = f'{self.works} If {word.text} is a name, write it in double quotes: "{word.text}".'
         hint = hint or _INSTEAD.get(word.upper, quoted if kept else self.works)
-        return self._query.error(f"{reason}{told}.", word.start, hint)
+        return self.query.error(f"{reason}{told}.", word.start, hint)
 
     def _name(self, what: str) -> str:
         """A name. Errors: SqlError."""
@@ -225,56 +198,46 @@ class Words:
         try:
             found = exact(self._next().text, name=what)
         except ValueError:
-            raise self._query.error(f"{what} is a number.", word.start) from None
+            raise self.query.error(f"{what} is a number.", word.start) from None
         return -found if negative else found
 
 
-class _Reader(Words):
-    """Reads a query of answers."""
+class Select(Words):
+    """A query, read. shared: aggregates that take a share. Errors: SqlError.
 
-    def __init__(self, query: Query, functions: Sequence[str], shared: Sequence[str]) -> None:
-        super().__init__(query)
+    names: selected columns with their places; aliases: their other names. margins: what ROLLUP,
+    CUBE or GROUPING SETS ask for, as tables name it; None without these.
+    having, largest: what stands in HAVING, and in ORDER BY: a count, the clause with {} for it as
+    questions name it, and the number after it.
+    """
+
+    def __init__(self, text: str, *, functions: Sequence[str], shared: Sequence[str]) -> None:
+        super().__init__(Query(text))
         self._functions, self._shared = functions, shared
         self._counts: dict[str, Aggregate] = {}
-        self._aliases: dict[str, str] = {}
         self._called: set[str] = set()
         self._tables: list[tuple[list[str], int]] = []
-
-    def select(self) -> Select:
-        explain = self._take("EXPLAIN")
+        self.aliases: dict[str, str] = {}
+        self.explain = self._take("EXPLAIN")
         self._need("SELECT")
-        options = self._options()
+        self.options = self._options()
         if self._here.upper == "DISTINCT":
             place = self._here.start
-            raise self._query.error(
-                "DISTINCT is not read here.", place, "Use GROUP BY, with its keys."
-            )
+            hint = "Use GROUP BY, with its keys."
+            raise self.query.error("DISTINCT is not read here.", place, hint)
         self._take("ALL")
-        names, aggregates = self._items()
+        self.names, self.aggregates = self._items()
         table = self._table()
-        where = self._where()
-        by, margins = self._margins() or (self._by(), None)
-        having = self._having({name.lower() for name, _ in by})
-        largest = self._largest({name.lower() for name, _ in by})
+        self.where = self._where()
+        self.by, self.margins = self._margins() or (self._by(), None)
+        grouped = {name.lower() for name, _ in self.by}
+        self.having, self.largest = self._having(grouped), self._largest(grouped)
         self._end()
         for of, place in self._tables:
             if table[-len(of) :] != of:
                 reason = f"{'.'.join(of)} is not the table that is asked."
                 hint = "Name the column alone; of a value of several parts, make columns first."
-                raise self._query.error(reason, place, hint)
-        return Select(
-            query=self._query,
-            explain=explain,
-            options=options,
-            names=names,
-            aliases=self._aliases,
-            aggregates=aggregates,
-            where=where,
-            by=by,
-            margins=margins,
-            having=having,
-            largest=largest,
-        )
+                raise self.query.error(reason, place, hint)
 
     def _end(self) -> None:
         """Refuse what stands after a query."""
@@ -304,7 +267,7 @@ class _Reader(Words):
             word = self._here
             name = self._name("An option, name=value,").lower()
             if name in found:
-                raise self._query.error(f"{name} stands twice.", word.start, "Give it once.")
+                raise self.query.error(f"{name} stands twice.", word.start, "Give it once.")
             self._need("=", "An option is name=value")
             given: object = "NULL"
             if self._here.kind == "text":
@@ -342,10 +305,10 @@ class _Reader(Words):
             return
         if alias.lower() in self._called:
             hint = "Give each its own."
-            raise self._query.error(f"Two columns are called {alias}.", word.start, hint)
+            raise self.query.error(f"Two columns are called {alias}.", word.start, hint)
         self._called.add(alias.lower())
         if aggregate is None:
-            self._aliases[alias] = names[-1][0]
+            self.aliases[alias] = names[-1][0]
         else:
             self._counts[alias.lower()] = aggregate
 
@@ -354,7 +317,7 @@ class _Reader(Words):
         parts, word = [], self._here
         while True:
             if self._here.upper == "*" and what == "A column or an aggregate":
-                raise self._query.error(
+                raise self.query.error(
                     "* would release rows.",
                     self._here.start,
                     "Ask for aggregates, such as COUNT(*); session.sample(...) releases open "
@@ -399,14 +362,14 @@ class _Reader(Words):
             depth += {"(": 1, ")": -1}.get(last.upper, 0)
         if self._here is first:
             raise self._refused("A condition is expected here", hint='Such as "age >= 18".')
-        text = self._query.text[first.start : last.end]
+        text = self.query.text[first.start : last.end]
         try:
             condition(text)
         except ConditionError as error:
             at = error.values.get("place")
             place = first.start + (at if isinstance(at, int) else 0)
             reason = error.reason.split("\n")[0].removesuffix(".")
-            raise self._query.error(f"{reason}.", place, error.hint) from None
+            raise self.query.error(f"{reason}.", place, error.hint) from None
         return text
 
     def _closes(self) -> bool:
@@ -429,7 +392,7 @@ class _Reader(Words):
                 if near
                 else f"{listed}; compute a column first."
             )
-            raise self._query.error(f"{word.text}(...) is no aggregate.", word.start, hint)
+            raise self.query.error(f"{word.text}(...) is no aggregate.", word.start, hint)
         self._need("(")
         distinct = self._take("DISTINCT")
         at = self._here.start
@@ -449,7 +412,7 @@ class _Reader(Words):
             if self._words[self._at + 1].upper == "=>":
                 found, per_row = self._bounds()
                 if bounds is not None:
-                    raise self._query.error("Bounds stand twice.", given.start, "Give them once.")
+                    raise self.query.error("Bounds stand twice.", given.start, "Give them once.")
                 bounds = found
             elif function in self._shared and share is None:
                 share = self._number("a quantile's share")
@@ -479,7 +442,7 @@ class _Reader(Words):
         found = self._number(what)
         if found.denominator != 1 or found < least:
             reason = f"{what} is a whole number from {least}."
-            raise self._query.error(reason, place)
+            raise self.query.error(reason, place)
         return int(found)
 
     def _by(self) -> tuple[tuple[str, int], ...]:
@@ -546,7 +509,7 @@ class _Reader(Words):
             if named is not None and name.lower() in grouped:
                 reason = f"{name!r} is a column that is grouped by, and a count."
                 hint = "Give the count another name."
-                raise self._query.error(reason, place, hint)
+                raise self.query.error(reason, place, hint)
         if named is None or named.function != "COUNT":
             hint = f"Write {clause} COUNT(DISTINCT unit) ..."
             if named is not None:

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import onesided as od
-from onesided.report._folder import notes_of
+from onesided.cli._publication import notes_of
 
 PLACES = [f"place {number}" for number in range(40)]
 

@@ -137,8 +137,8 @@ def test_a_missing_package_is_named(make_page, monkeypatch):
         make_page().html()
 
 
-def test_importing_the_report_loads_no_plotting_library():
-    code = "import sys, onesided.report; print({'plotly', 'jinja2'} & set(sys.modules))"
+def test_importing_pages_loads_no_plotting_library():
+    code = "import sys, onesided.show; print({'plotly', 'jinja2'} & set(sys.modules))"
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
