@@ -135,25 +135,25 @@ class OfCells:
         groups = replace(groups, left_out=replace(groups.left_out, rises=rises))
         plan = plan_of(own, groups, choice, mechanism, f"{groups.sentence} {said}".strip())
 
-        def result(answer: Answer, entry: int | None) -> Release:
-            facts = groups.published(own, plan, entry)
+        def tell(answer: Answer) -> dict[str, Any]:
             twice = _COUNTED_TWICE if context.unit is not None and groups.excess == "keep" else ""
-            facts["cut"] = " ".join(filter(None, (said, twice, facts["cut"])))
+            cut = groups.published(own, plan, None)["cut"]
             noisy, totals = measured(answer)
             answers = mechanism.estimate(noisy, totals)
             near, variance = answers.estimate, answers.variance
             bounds = mechanism.interval(noisy, totals, confidence=share, estimate=near)
             held = ((_HELD, totals is not None), (_CUT, not answers.fitted))
-            return Release(
-                kind="LinearRelease",
-                told=RoleTable.of(
+            return {
+                "kind": "LinearRelease",
+                "cut": " ".join(filter(None, (said, twice, cut))),
+                "told": RoleTable.of(
                     {**queries, **_numbers(mechanism, near, variance, bounds)},
                     roles=dict.fromkeys(queries, "key"),
                 ),
-                summary=f"{many(near.size, 'query')} by {choice.name}.",
-                bound_words=confidence.words,
-                notes=(*notes_of(choice.moves), *(words for words, holds in held if holds)),
-                own={
+                "summary": f"{many(near.size, 'query')} by {choice.name}.",
+                "bound_words": confidence.words,
+                "notes": (*notes_of(choice.moves), *(words for words, holds in held if holds)),
+                "own": {
                     "variance": variance,
                     "strategy": choice.name,
                     "noisy": noisy,
@@ -162,11 +162,13 @@ class OfCells:
                     **confidence.facts,
                     "assurance": partial(_assurances, apart, plan.guarantee.headline),
                 },
-                **facts,
-            )
+            }
 
-        return replace(
-            groups.prepared(own, plan, draw=partial(drawn, mechanism), result=result),
+        return groups.prepared(
+            own,
+            plan,
+            draw=partial(drawn, mechanism),
+            tell=tell,
             detail={**groups.detail, **(detail or {})},
             columns=groups.columns(own, *(() if binned is None else cells)),
             asserts=all_of(asserts, asserted(context, groups)),
