@@ -132,7 +132,6 @@ PRICED = {
         "_least_width",
         "_safe",
     ),
-    "onesided.mechanism._continual": ("ContinualCount.fit",),
     "onesided.mechanism._cube": ("CubeCounts.loss",),
     "onesided.mechanism._fit": (
         "Directed.loss",

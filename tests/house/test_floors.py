@@ -229,8 +229,6 @@ PUBLIC = {
         "AtMost",
         "CheckRecord",
         "Compounds",
-        "ContinualAnswer",
-        "ContinualCount",
         "Counts",
         "CubeCounts",
         "CubeEstimates",
@@ -277,7 +275,6 @@ PUBLIC = {
         "Zeros",
         "isotonic",
         "local",
-        "mean_relative_error",
         "zeros",
     ],
     "onesided.numbers": [

@@ -13,7 +13,6 @@ from onesided.mechanism._certify import (
     StreamAnswer,
     TruncatedCounts,
 )
-from onesided.mechanism._continual import ContinualAnswer, ContinualCount, isotonic
 from onesided.mechanism._cube import (
     CubeCounts,
     CubeEstimates,
@@ -36,7 +35,7 @@ from onesided.mechanism._selection import (
     TopK,
     TopKAnswer,
     UnknownKeys,
-    mean_relative_error,
+    isotonic,
 )
 from onesided.mechanism._source import CheckRecord
 from onesided.mechanism.law import AGeo, ALap, Counts, Interval, Staircase, StairSums, Sums
@@ -65,7 +64,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AGeo", "AGrid", "ALap", "AdaptiveAnswers", "AdaptiveSparseVector", "Ahp", "AtMost",
-    "CheckRecord", "Compounds", "ContinualAnswer", "ContinualCount", "Counts", "CubeCounts",
+    "CheckRecord", "Compounds", "Counts", "CubeCounts",
     "CubeEstimates", "CubeThresholds", "Cumulative", "Dawa", "GaussianCounts", "GaussianSums",
     "Hierarchical", "Interval", "Linear", "LinearAnswers", "Marginals", "Mechanism",
     "NoisyMaxQuantile", "NoisyMaxRank", "NoisyTopK", "OpenShape", "OpenShapeCounts", "Partition",
@@ -73,7 +72,7 @@ __all__ = [
     "SparseStream", "SparseVector", "SplitCounts", "SplitHistogram", "StairSums", "Staircase",
     "StreamAnswer", "Subsampled", "Sums", "TopK", "TopKAnswer", "TreeModel", "TruncatedCounts",
     "TwoPhase", "UniformGrid", "UnknownKeys", "Zeroed", "Zeros", "isotonic", "local",
-    "mean_relative_error", "zeros",
+    "zeros",
 ]  # fmt: skip
 
 

@@ -7,9 +7,10 @@ Fraction(1, 2)
 """
 
 from onesided.fields import Exact, Field, MaybeWhole, Rate, Whole, settle
-from onesided.mechanism._certify import Thresholds, decide, thresholds_of, with_thresholds
+from onesided.mechanism._certify import Once, Thresholds, decide, thresholds_of, with_thresholds
 from onesided.mechanism._fit import (
     Move,
+    TwoRates,
     count_moves,
     counts_of,
     largest_rate,
@@ -34,8 +35,8 @@ from onesided.mechanism.law import CONFIDENCE, Correction, confident, shared, ta
 
 __all__ = [
     "CONFIDENCE", "KEY_BYTES", "Chosen", "Correction", "Counted", "Exact", "Field", "Gaussian",
-    "KeyedCoins", "MaybeWhole", "Move", "OneOf", "Rate", "Steps", "Thresholds", "Together", "Whole",
-    "both_ways", "confident", "count_moves", "counts_of", "decide", "largest_rate", "named_shifts",
-    "open_kinds", "rates_for", "rates_over", "samples_for", "settle", "shared", "source_of",
-    "steps_in", "tail_bound", "thresholds_of", "with_thresholds",
+    "KeyedCoins", "MaybeWhole", "Move", "Once", "OneOf", "Rate", "Steps", "Thresholds", "Together",
+    "TwoRates", "Whole", "both_ways", "confident", "count_moves", "counts_of", "decide",
+    "largest_rate", "named_shifts", "open_kinds", "rates_for", "rates_over", "samples_for",
+    "settle", "shared", "source_of", "steps_in", "tail_bound", "thresholds_of", "with_thresholds",
 ]  # fmt: skip
