@@ -25,7 +25,7 @@ from onesided.errors import MissingDependencyError, OnesidedError, ParameterErro
 from onesided.noise import Noise, PlainNoise
 from onesided.policy import Edge, GroupCount, Policy
 from onesided.verify._enumerate import MAX_PATHS, PathNoise, Walk, unsteady, whole_tail
-from onesided.verify._seal import CLASSES, PATIENCE, Form, form, shown, undrawn
+from onesided.verify._seal import PATIENCE, Form, form, shown, undrawn
 from onesided.verify._universe import Data, Universe, World
 
 # What an exact check found: a certain lower bound, and what is proven all the same.
@@ -250,7 +250,6 @@ def distribution(run: Callable[[PathNoise], Any], how: Settings) -> tuple[Table,
 
 
 def _twice(run: Callable[[PathNoise], Any], how: Settings) -> tuple[Table, int]:
-    CLASSES.begin()
     walk = how.walk(run)
     weights: dict[Form, list[float]] = {}
     first = 0
@@ -265,7 +264,6 @@ def _twice(run: Callable[[PathNoise], Any], how: Settings) -> tuple[Table, int]:
         second = hash((second, form(output), weight))
     if second != first:
         raise unsteady()
-    CLASSES.refuse_changed()
     return Table({key: math.fsum(many) for key, many in weights.items()}, walk.lost), walk.count
 
 
