@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from onesided._numbers import Loss, Number, regular, strict_share, whole
 from onesided.errors import DataError, ParameterError
-from onesided.fields import settle
+from onesided.fields import Field
 from onesided.mechanism._fit import Fitted, Move, part_of
-from onesided.mechanism.histograms._grids import plain
+from onesided.mechanism.histograms._grids import Plain, plain
 from onesided.mechanism.histograms._two_phase import histogram_of
 from onesided.mechanism.law import Counts
 from onesided.noise import IntArray, Noise, SecureNoise
@@ -97,6 +97,21 @@ MAX_ATTRIBUTES: Final = 50
 MAX_CELLS: Final = 1 << 24
 
 
+def _sizes(sizes: object, *, name: str = "sizes") -> tuple[int, ...]:
+    """Sizes that can be worked with."""
+    given = tuple(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else ()
+    known = tuple(whole(size, name="size of an attribute", least=1) for size in given)
+    cells = sum(one * two for one, two in combinations(known, 2))
+    if 2 <= len(known) <= MAX_ATTRIBUTES and cells <= MAX_CELLS:
+        return known
+    raise ParameterError(
+        f"{name} must be 2 to {MAX_ATTRIBUTES} sizes of attributes with at most 2^24 cells in all "
+        f"their pairs, got {sizes!r}.",
+        hint="For a single attribute use Counts or Ahp; make large attributes coarser.",
+        sizes=sizes,
+    )
+
+
 class _Table(NamedTuple):
     """Records by their codes: shape (m, attributes), and how many of each, shape (m,)."""
 
@@ -104,7 +119,7 @@ class _Table(NamedTuple):
     counts: IntArray
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Marginals(Fitted):
     """A model of a table with many attributes: a tree of pairs, each with a noisy joint table.
 
@@ -135,14 +150,9 @@ class Marginals(Fitted):
     [1.0, 2.0]
     """
 
-    sizes: tuple[int, ...]
-    pairing: Counts
-    measuring: Counts
-
-    def __post_init__(self) -> None:
-        settle(self, sizes=_sizes(self.sizes))
-        plain(self.pairing, name="pairing")
-        plain(self.measuring, name="measuring")
+    sizes: Field[Sequence[int], tuple[int, ...]] = Field(_sizes)
+    pairing: Plain = Field(plain)
+    measuring: Plain = Field(plain)
 
     @classmethod
     def fit(
@@ -243,21 +253,6 @@ class Marginals(Fitted):
                 attribute=where,
             )
         return _Table(array.astype(np.int64), np.ones(array.shape[0], dtype=np.int64))
-
-
-def _sizes(sizes: object) -> tuple[int, ...]:
-    """Sizes that can be worked with."""
-    given = tuple(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else ()
-    known = tuple(whole(size, name="size of an attribute", least=1) for size in given)
-    cells = sum(one * two for one, two in combinations(known, 2))
-    if 2 <= len(known) <= MAX_ATTRIBUTES and cells <= MAX_CELLS:
-        return known
-    raise ParameterError(
-        f"sizes must be 2 to {MAX_ATTRIBUTES} sizes of attributes with at most 2^24 cells in all "
-        f"their pairs, got {sizes!r}.",
-        hint="For a single attribute use Counts or Ahp; make large attributes coarser.",
-        sizes=sizes,
-    )
 
 
 def _dependence(joint: NDArray[np.float64], spread: float) -> float:
