@@ -160,8 +160,47 @@ class TopKAnswer(NamedTuple):
     values: IntArray
 
 
+class _Largest(Fitted):
+    """The ``k`` largest of counts with noise of two rates."""
+
+    __slots__ = ()
+    k: Any
+    upper_rate: Any
+    lower_rate: Any = INFINITE
+    # Whether an estimate is at least 0.
+    _clip = False
+
+    def release(self, values: ArrayLike, *, noise: Noise | None = None) -> TopKAnswer:
+        """The answer for an array of counts.
+
+        Errors: DataError unless ``values`` is a one-dimensional array of at least ``k`` counts.
+        """
+        counts, source = _enough(values, self.k), SecureNoise() if noise is None else noise
+        noisy = Counts(self.upper_rate, self.lower_rate).noisy(counts, noise=source)
+        indices = largest(noisy, self.k, noise=source)
+        return TopKAnswer(indices, noisy[indices])
+
+    def estimate(self, values: IntArray, *, correction: Correction = "mean") -> NDArray[Any]:
+        """Values less the noise's mean or median, for less error; free of charge.
+
+        Selected values are likelier to be large than others; :meth:`shrunk` takes that out.
+        """
+        rates = self.upper_rate, self.lower_rate
+        return Counts(*rates, correction=correction, clip=self._clip).estimate(values)
+
+    def shrunk(self, values: IntArray, *, candidates: int) -> NDArray[np.float64]:
+        """Values less the noise's mean, times the chance that they are not noise alone; free.
+
+        values: as released, largest first. candidates: how many counts there were to select from.
+        Where counts stand out of the noise it is the mean that is taken out, and no more.
+        Errors: ParameterError for fewer candidates than values.
+        """
+        number = whole(candidates, name="candidates", least=max(int(np.size(values)), 1))
+        return without_false(values, number, self.upper_rate, self.lower_rate)
+
+
 @dataclass(frozen=True)
-class TopK(Fitted):
+class TopK(_Largest):
     """Release the ``k`` largest of ``count + G``, with positions and values.
 
     Promise: a move that lowers counts by ``fall`` in total, each by at most ``per_key``, loses
@@ -199,41 +238,13 @@ class TopK(Fitted):
 
     _what = "top-k"
 
-    def release(self, values: ArrayLike, *, noise: Noise | None = None) -> TopKAnswer:
-        """The answer for an array of counts.
-
-        Errors: DataError unless ``values`` is a one-dimensional array of at least ``k`` counts.
-        """
-        counts = _enough(values, self.k)
-        source = SecureNoise() if noise is None else noise
-        noisy = counts + source.geometric(self.upper_rate, counts.size)
-        indices = largest(noisy, self.k, noise=source)
-        return TopKAnswer(indices, noisy[indices])
-
     def loss(self, shift: Shift) -> Loss:
         """``upper_rate * min(fall, k * per_key)``; INFINITE if any count rises."""
         return paid_loss(self.upper_rate, shift, answers=self.k, per_key=self.per_key)
 
-    def estimate(self, values: IntArray, *, correction: Correction = "mean") -> NDArray[Any]:
-        """Values less the noise's mean or median, for less error; free of charge.
-
-        Selected values are likelier to be large than others; :meth:`shrunk` takes that out.
-        """
-        return Counts(self.upper_rate, INFINITE, correction=correction).estimate(values)
-
-    def shrunk(self, values: IntArray, *, candidates: int) -> NDArray[np.float64]:
-        """Values less the noise's mean, times the chance that they are not noise alone; free.
-
-        values: as released, largest first. candidates: how many counts there were to select from.
-        Where counts stand out of the noise it is the mean that is taken out, and no more.
-        Errors: ParameterError for fewer candidates than values.
-        """
-        number = whole(candidates, name="candidates", least=max(int(np.size(values)), 1))
-        return without_false(values, number, self.upper_rate)
-
 
 @dataclass(frozen=True)
-class NoisyTopK(TwoRates):
+class NoisyTopK(TwoRates, _Largest):
     """Release the ``k`` largest of ``count + G_up - G_down``, for counts that may rise.
 
     Promise: that of :class:`Counts`, ``upper_rate * fall + lower_rate * rise``, whatever k is: it
@@ -254,27 +265,11 @@ class NoisyTopK(TwoRates):
     lower_rate: Rate = Field(rate)
 
     _by_totals = True
+    _clip = True
 
     def steps(self, shift: Shift) -> Counted:
         """Counts, of which the k largest are a function."""
         return Counted(self.upper_rate, self.lower_rate, shift)
-
-    def release(self, values: ArrayLike, *, noise: Noise | None = None) -> TopKAnswer:
-        """The answer for an array of counts. Errors: as :meth:`TopK.release`."""
-        counts, source = _enough(values, self.k), SecureNoise() if noise is None else noise
-        noisy = Counts(self.upper_rate, self.lower_rate).noisy(counts, noise=source)
-        indices = largest(noisy, self.k, noise=source)
-        return TopKAnswer(indices, noisy[indices])
-
-    def estimate(self, values: IntArray, *, correction: Correction = "mean") -> NDArray[Any]:
-        """As :meth:`TopK.estimate`."""
-        counts = Counts(self.upper_rate, self.lower_rate, correction=correction, clip=True)
-        return counts.estimate(values)
-
-    def shrunk(self, values: IntArray, *, candidates: int) -> NDArray[np.float64]:
-        """As :meth:`TopK.shrunk`: what is largest of many noisy counts is so by its noise."""
-        number = whole(candidates, name="candidates", least=max(int(np.size(values)), 1))
-        return without_false(values, number, self.upper_rate, self.lower_rate)
 
 
 @dataclass(frozen=True)
