@@ -181,12 +181,6 @@ PRICED = {
         "least_rate",
     ),
     "onesided.mechanism.histograms._grids": ("UniformGrid.fit", "UniformGrid.learn_loss"),
-    "onesided.mechanism.histograms._marginals": (
-        "Marginals.fit",
-        "Marginals.learn_loss",
-        "Marginals.loss",
-        "Marginals.measure_loss",
-    ),
     "onesided.mechanism.histograms._open_shape": (
         "OpenShape._loss",
         "OpenShape.for_policy",

@@ -16,7 +16,7 @@ from onesided.noise import IntArray, Noise
 from onesided.numbers import INFINITE, Loss, Number
 from onesided.policy import GroupCount, Record
 from onesided.verify import Line, Universe, losses_of, program, shipped
-from onesided_experiments import _continual_checks
+from onesided_experiments import _continual_checks, _marginals_checks
 from onesided_experiments.baselines import (
     ACCEPTED,
     AdaptiveGapSparseVector,
@@ -80,6 +80,7 @@ def cases() -> Iterator[Line]:
     yield _plain_gaps()
     yield from _broken_suppress()
     yield from _continual_checks.cases()
+    yield from _marginals_checks.cases()
 
 
 def _adaptive_gap(answers: int) -> AdaptiveGapSparseVector:

@@ -11,14 +11,12 @@ from typing import Any, Final, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import Loss, Number, regular, strict_share, whole
 from onesided.errors import DataError, ParameterError
-from onesided.fields import Field
-from onesided.mechanism._fit import Fitted, Move, part_of
-from onesided.mechanism.histograms._grids import Plain, plain
-from onesided.mechanism.histograms._two_phase import histogram_of
-from onesided.mechanism.law import Counts
+from onesided.mechanism import Counts
+from onesided.mechanism.histograms.kit import Plain, histogram_of, plain
+from onesided.mechanism.kit import Field, Fitted, Move, part_of
 from onesided.noise import IntArray, Noise, SecureNoise
+from onesided.numbers import Loss, Number, regular, strict_share, whole
 from onesided.policy import Policy, Shift
 
 Edges: TypeAlias = tuple[tuple[int, int], ...]
