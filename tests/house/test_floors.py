@@ -322,7 +322,6 @@ PUBLIC = {
         "named_shifts",
         "open_kinds",
         "part_of",
-        "rates_for",
         "rates_over",
         "samples_for",
         "settle",

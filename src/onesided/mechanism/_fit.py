@@ -514,22 +514,11 @@ class TwoRates(Fitted):
         return TwoSidedGeometric(self.upper_rate, self.lower_rate)
 
 
-def rates_for(policy: Policy, query: GroupCount, epsilon: Fraction) -> tuple[Loss, Loss]:
+def rates_over(shifts: Mapping[Edge, Iterable[Shift]], epsilon: Fraction) -> tuple[Loss, Loss]:
     """``(upper, lower)`` rates of least total variance that keep ε times every edge's weight.
 
-    A side that no move needs gets INFINITE: no noise there, and certainty for the reader.
-
-    >>> from onesided.policy import bounded, presence
-    >>> rates_for(presence(max_groups=2), GroupCount(), Fraction(1))
-    (Fraction(1, 2), INFINITE)
-    >>> rates_for(bounded(), GroupCount(max_groups=1), Fraction(1))
-    (Fraction(1, 2), Fraction(1, 2))
-    """
-    return choose(count_moves(policy, epsilon=epsilon, query=query))
-
-
-def rates_over(shifts: Mapping[Edge, Iterable[Shift]], epsilon: Fraction) -> tuple[Loss, Loss]:
-    """As :func:`rates_for`, for a query that is no count: its extreme shifts per edge.
+    shifts: the query's extreme ones per edge. A side that no move needs gets INFINITE: no noise
+    there, and certainty for the reader.
 
     >>> from onesided.policy import addition_only
     >>> (edge,) = addition_only().edges

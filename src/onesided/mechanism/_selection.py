@@ -273,7 +273,7 @@ class NoisyTopK(TwoRates, _Largest):
 
 
 @dataclass(frozen=True)
-class PeeledTopK(Fitted):
+class PeeledTopK(TwoRates):
     """Pick ``k`` of the largest counts one after another, and then measure those alone.
 
     Each round accepts every candidate that is left with the chance ``e^(-pick_rate * lag)``, lag
@@ -302,7 +302,6 @@ class PeeledTopK(Fitted):
     per_key: Whole = Field(whole, least=1, default=1)
 
     _fitted = "pick_rate"
-    _rates = ("upper_rate", "lower_rate")
 
     @classmethod
     def fit(
@@ -347,11 +346,6 @@ class PeeledTopK(Fitted):
         found = self.measured(shift)
         counts = OneOf(tuple(Counted(self.upper_rate, self.lower_rate, s) for s in found))
         return Together((Together((pick,), self.k), counts))
-
-    @property
-    def distribution(self) -> TwoSidedGeometric:
-        """The law of the noise of values."""
-        return TwoSidedGeometric(self.upper_rate, self.lower_rate)
 
     def span(self, shift: Shift) -> int:
         """The largest rise and the largest fall of one count, together."""
