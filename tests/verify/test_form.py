@@ -147,6 +147,7 @@ def test_nan_equals_nan_of_the_same_bits():
         Said("a"),
         Listed([1]),
         Both(1),
+        type("More", (Slotted,), {"__slots__": ("hidden",)})(1, 2),
         Colour.RED,
         type("Noted", (Pair,), {})(1, 2),
         np.ma.array([1, 2], mask=[0, 1]),

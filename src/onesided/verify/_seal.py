@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -110,7 +110,7 @@ def _gather(part: Any, found: list[float]) -> bool:
 
 
 def _form(output: Any) -> Form:
-    kind = type(output)
+    kind: Any = type(output)
     make = _FORMS.get(kind)
     if make is not None:
         return make(output)
@@ -118,11 +118,14 @@ def _form(output: Any) -> Form:
         dtype = output.dtype
         if dtype.kind in "biufcSUmM" and dtype.itemsize <= 16 and dtype not in _PADDED:
             return dtype, output.tobytes()
-    bases = {base.__module__ for base in kind.__mro__[1:-1]}
-    if is_dataclass(kind) and "builtins" not in bases:
+    # Of no built-in class, whose own value no field would tell.
+    plain = all(base.__module__ != "builtins" for base in kind.__mro__[:-1])
+    if plain and hasattr(kind, "__dataclass_fields__"):
         names = dict.fromkeys([one.name for one in fields(kind)])
         names |= dict.fromkeys(getattr(output, "__dict__", ()))
-        return _object, kind, *((name, _form(getattr(output, name))) for name in names)
+        slots = {slot for base in kind.__mro__ for slot in vars(base).get("__slots__", ())}
+        if slots <= {*names, "__dict__", "__weakref__"}:
+            return _object, kind, *((name, _form(getattr(output, name))) for name in names)
     if kind.__bases__ == (tuple,) and hasattr(kind, "_fields") and not hasattr(output, "__dict__"):
         return _named, kind, tuple(map(_form, output))
     raise _unknown(output)
@@ -162,6 +165,16 @@ def _hides(dtype: Any) -> bool:
     for one, start, *_ in (dtype.fields or {}).values():
         told.update(range(start, start + one.itemsize))
     return dtype.fields is not None and len(told) < dtype.itemsize
+
+
+def _as(tell: Callable[[Any], Hashable]) -> Callable[[Any], Form]:
+    """The type, and what tells the value."""
+
+    def made(value: Any) -> Form:
+        kind: Any = type(value)
+        return kind, tell(value)
+
+    return made
 
 
 def _timed(kind: type) -> Callable[[Any], Form]:
@@ -207,18 +220,9 @@ _FORMS: Final[dict[type, Callable[[Any], Form]]] = {
     np.ndarray: _array,
     dt.datetime: _timed(dt.datetime),
     dt.time: _timed(dt.time),
-    **{
-        kind: lambda value: (type(value), value)
-        for kind in (bool, int, str, bytes, Fraction, Infinite)
-    },
-    **{
-        kind: lambda value: (type(value), str(value))
-        for kind in (Decimal, UUID, PurePosixPath, PureWindowsPath, type(Path()))
-    },
-    **{
-        kind: lambda value: (type(value), repr(value))
-        for kind in (dt.date, dt.timedelta, dt.timezone)
-    },
+    **dict.fromkeys((bool, int, str, bytes, Fraction, Infinite), _as(lambda value: value)),
+    **dict.fromkeys((Decimal, UUID, PurePosixPath, PureWindowsPath, type(Path())), _as(str)),
+    **dict.fromkeys((dt.date, dt.timedelta, dt.timezone), _as(repr)),
 }
 
 # What a program draws elsewhere is on no path, so the enumeration would not see it: a program with

@@ -108,8 +108,8 @@ _CUT: Final = 0.35
 class _OfCounts(TwoPhase):
     """Plain counts in both phases: of what is there, and of the buckets that they lead to."""
 
-    learning: Any
-    measuring: Any
+    learning: Plain
+    measuring: Plain
 
     def learn_loss(self, shift: Shift) -> Loss:
         """Exactly what the noisy counts of phase 1 lose."""
