@@ -321,7 +321,6 @@ PUBLIC = {
         "largest_rate",
         "named_shifts",
         "open_kinds",
-        "part_of",
         "rates_over",
         "samples_for",
         "settle",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import combinations
 from typing import Any, Final, NamedTuple, Self, TypeAlias
 
@@ -13,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from onesided.errors import DataError, ParameterError
 from onesided.mechanism import Counts
-from onesided.mechanism.histograms.kit import Plain, histogram_of, plain
-from onesided.mechanism.kit import Field, Fitted, Move, part_of
+from onesided.mechanism.histograms.kit import histogram_of
+from onesided.mechanism.kit import Field, Fitted, Move
 from onesided.noise import IntArray, Noise, SecureNoise
 from onesided.numbers import Loss, Number, regular, strict_share, whole
 from onesided.policy import Policy, Shift
@@ -110,6 +111,22 @@ def _sizes(sizes: object, *, name: str = "sizes") -> tuple[int, ...]:
     )
 
 
+def _plain(noise: object, *, name: str) -> Counts:
+    """Counts without post-processing of their own."""
+    if isinstance(noise, Counts) and noise.correction == "none" and not noise.clip:
+        return noise
+    raise ParameterError(
+        f"{name} must be plain Counts, got {noise!r}.",
+        hint="Give Counts(upper_rate, lower_rate), or use for_policy.",
+        value=noise,
+    )
+
+
+def _part(moves: Sequence[Move], share: Fraction) -> list[Move]:
+    """The same moves, each with so much of what may be lost along it."""
+    return [replace(move, loss=move.loss * share) for move in moves]
+
+
 class _Table(NamedTuple):
     """Records by their codes: shape (m, attributes), and how many of each, shape (m,)."""
 
@@ -149,8 +166,8 @@ class Marginals(Fitted):
     """
 
     sizes: Field[Sequence[int], tuple[int, ...]] = Field(_sizes)
-    pairing: Plain = Field(plain)
-    measuring: Plain = Field(plain)
+    pairing: Field[Counts, Counts] = Field(_plain)
+    measuring: Field[Counts, Counts] = Field(_plain)
 
     @classmethod
     def fit(
@@ -159,8 +176,8 @@ class Marginals(Fitted):
         """The least noise of both phases; ``share`` of ε goes to phase 1."""
         known, part = _sizes(sizes), strict_share(share, name="share")
         pairs, edges = math.comb(len(known), 2), len(known) - 1
-        first = Counts.fit(policy, part_of(moves, part / pairs))
-        return cls(known, first, Counts.fit(policy, part_of(moves, (1 - part) / edges)))
+        first = Counts.fit(policy, _part(moves, part / pairs))
+        return cls(known, first, Counts.fit(policy, _part(moves, (1 - part) / edges)))
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> TreeModel:
         """The model.

@@ -291,6 +291,11 @@ class Fitted:
 
     A mechanism of one rate, ``loss`` in proportion to it, needs no more than to name that rate;
     others have a :meth:`fit` of their own.
+
+    >>> from onesided.mechanism import AtMost
+    >>> from onesided.policy import presence
+    >>> print(AtMost.for_policy(presence(max_groups=2), threshold=5, epsilon=1).upper_rate)
+    1/2
     """
 
     __slots__ = ()
@@ -484,7 +489,12 @@ class Rates(Protocol):
 
 
 class TwoRates(Fitted):
-    """Numbers with ``G_up - G_down`` added, two independent geometrics of fields named so."""
+    """Numbers with ``G_up - G_down`` added, two independent geometrics of fields named so.
+
+    >>> from onesided.mechanism import Counts
+    >>> Counts(1, 2).distribution
+    TwoSidedGeometric(upper=Fraction(1, 1), lower=Fraction(2, 1))
+    """
 
     __slots__ = ()
     _rates = ("upper_rate", "lower_rate")

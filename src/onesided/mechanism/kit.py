@@ -15,7 +15,6 @@ from onesided.mechanism._fit import (
     count_moves,
     counts_of,
     largest_rate,
-    part_of,
     rates_over,
     refuse_no_policy,
 )
@@ -38,7 +37,6 @@ __all__ = [
     "CONFIDENCE", "KEY_BYTES", "Chosen", "Correction", "Counted", "Exact", "Field", "Fitted",
     "Gaussian", "KeyedCoins", "MaybeWhole", "Move", "Once", "OneOf", "Rate", "Steps", "Thresholds",
     "Together", "TwoRates", "Whole", "both_ways", "confident", "count_moves", "counts_of", "decide",
-    "largest_rate", "named_shifts", "open_kinds", "part_of", "rates_over",
-    "samples_for", "settle", "shared", "source_of", "steps_in", "tail_bound", "thresholds_of",
-    "with_thresholds",
+    "largest_rate", "named_shifts", "open_kinds", "rates_over", "samples_for", "settle", "shared",
+    "source_of", "steps_in", "tail_bound", "thresholds_of", "with_thresholds",
 ]  # fmt: skip
