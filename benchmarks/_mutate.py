@@ -131,7 +131,6 @@ PRICED = {
         "_least_width",
         "_safe",
     ),
-    "onesided.mechanism._continual": ("ContinualCount.fit",),
     "onesided.mechanism._cube": ("CubeCounts.loss",),
     "onesided.mechanism._fit": (
         "Directed.loss",
@@ -181,12 +180,6 @@ PRICED = {
         "least_rate",
     ),
     "onesided.mechanism.histograms._grids": ("UniformGrid.fit", "UniformGrid.learn_loss"),
-    "onesided.mechanism.histograms._marginals": (
-        "Marginals.fit",
-        "Marginals.learn_loss",
-        "Marginals.loss",
-        "Marginals.measure_loss",
-    ),
     "onesided.mechanism.histograms._open_shape": (
         "OpenShape._loss",
         "OpenShape.for_policy",

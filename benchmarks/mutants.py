@@ -40,7 +40,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from _mutate import RUN, modules, mutants_of, promises, watched
 
 from onesided.errors import OnesidedError
-from onesided.verify._exact import Settings, Task, _data_sets, distinct_moves
+from onesided.verify._enumerate import Settings, Walk
+from onesided.verify._exact import Task, _data_sets, distinct_moves
 from onesided_proofs import cases
 from onesided_proofs.checks import _certified, _own
 
@@ -110,7 +111,7 @@ def work(line):
         task = Task(line.program, line.universe, line.query, Settings(tail=line.tail))
         sets = list(_data_sets(distinct_moves(task, line.policy)).values())
         some = sets[:: max(1, len(sets) // SETS)][:SETS]
-        return sum(task.how.walk(task.bound(one)).probe(DIVES, seed=0) for one in some) * len(sets)
+        return sum(Walk(task.bound(one), task.how).probe(DIVES, seed=0) for one in some) * len(sets)
     except OnesidedError:
         return 0
 

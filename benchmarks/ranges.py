@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 
 import onesided as od
-from onesided.mechanism._continual import ContinualCount
 
 BINS = 512
 ROWS = 1_000_000
@@ -36,13 +35,6 @@ def main() -> None:
             f"radius {radius:>4}: {release.strategy:<16} error {error / first:8.1f} times that at "
             f"radius 1, {spent:.2f} s"
         )
-    steps = 100_000
-    stream = ContinualCount(1, 1, horizon=steps).stream()
-    start = time.perf_counter()
-    for _ in range(2_000):
-        stream.step(1)
-    spent = (time.perf_counter() - start) / 2_000
-    print(f"a step of a continual count: {1e6 * spent:.0f} µs")
 
 
 if __name__ == "__main__":

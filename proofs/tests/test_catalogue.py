@@ -8,7 +8,7 @@ import pytest
 
 from onesided import errors, mechanism, policy, verify
 from onesided_proofs import zoo
-from onesided_proofs.cases import continual, local, one_sided_note, selection
+from onesided_proofs.cases import local, one_sided_note, selection
 
 PARTS = 8
 
@@ -163,7 +163,7 @@ def test_every_mechanism_that_is_made_for_a_policy_says_for_which_epsilon():
     free = {case.name for case in catalogue() if case.sound and case.epsilon is None}
     made = {case.name for case in catalogue() if case.epsilon is not None}
     assert {"Counts", "AtMost", "TopK", "SparseVector", "RecordSample", "UnknownKeys"} <= made
-    assert {"Ahp", "AGrid", "Dawa", "Hierarchical", "ContinualCount", "Warner", "uRAP"} <= made
+    assert {"Ahp", "AGrid", "Dawa", "Hierarchical", "Warner", "uRAP"} <= made
     assert "Counts" not in free
 
 
@@ -201,9 +201,8 @@ def test_every_public_policy_family_is_checked():
     assert makers <= {case.policy.name for case in catalogue() if case.sound}
 
 
-def test_local_and_continual_mechanisms_have_their_controls():
+def test_local_mechanisms_have_their_controls():
     assert sum(not case.sound for case in local.cases()) >= 10
-    assert sum(not case.sound for case in continual.cases()) == 8
 
 
 def test_every_public_randomiser_has_a_line():

@@ -246,7 +246,11 @@ def rate(value: object, *, name: str) -> Loss:
 
 
 def regular(values: object) -> NDArray[Any]:
-    """``values`` as an array. Errors: DataError if its rows differ in length."""
+    """``values`` as an array. Errors: DataError if its rows differ in length.
+
+    >>> regular([[1, 2], [3, 4]]).shape
+    (2, 2)
+    """
     try:
         return np.asarray(values)
     except ValueError:

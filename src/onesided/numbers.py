@@ -16,6 +16,7 @@ from onesided._numbers import (
     non_negative,
     positive,
     rate,
+    regular,
     rough,
     round_up,
     strict_share,
@@ -25,5 +26,5 @@ from onesided._numbers import (
 
 __all__ = [
     "INFINITE", "Infinite", "Loss", "Number", "exp_neg_bounds", "many", "non_negative", "positive",
-    "rate", "rough", "round_up", "strict_share", "text", "whole",
+    "rate", "regular", "rough", "round_up", "strict_share", "text", "whole",
 ]  # fmt: skip

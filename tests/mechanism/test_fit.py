@@ -89,8 +89,7 @@ def test_what_one_rate_cannot_cover_is_refused():
     for made, policy, asked in (
         (od.mechanism.Counts, view, {"counted": {"open"}, "compounds": pairs}),
         (od.mechanism.AtMost, presence, {"threshold": 3, "compounds": pairs}),
-        (od.mechanism.ContinualCount, presence, {"horizon": 4, "width": 2, "compounds": pairs}),
-        (od.mechanism.ContinualCount, view, {"horizon": 4, "max_events": 1, "query": several}),
+        (od.mechanism.TopK, view, {"k": 3, "query": several}),
         (od.mechanism.SparseVector, presence, {"thresholds": 5, "upper_rate": 2}),
         (od.mechanism.Counts, presence, {"lower_rate": 2}),
     ):

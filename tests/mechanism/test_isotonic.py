@@ -5,10 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import onesided as od
 from onesided import errors
-from onesided.mechanism import ContinualCount, isotonic
-from onesided.noise import NotPrivateSeededNoise
+from onesided.mechanism import isotonic
 
 ROW = st.lists(st.integers(-20, 20), min_size=1, max_size=9)
 
@@ -54,24 +52,3 @@ def test_rows_are_taken_by_themselves():
 def test_what_is_no_row_is_refused(values, weights):
     with pytest.raises(errors.DataError):
         isotonic(values, weights)
-
-
-def test_counts_of_all_so_far_never_fall_and_err_less():
-    mechanism = ContinualCount("1/4", "1/4", horizon=256)
-    counts = np.random.default_rng(1).integers(0, 2, 256)
-    truth, before, after = np.cumsum(counts), [], []
-    for seed in range(12):
-        stream = mechanism.stream(noise=NotPrivateSeededNoise(seed))
-        answers = [stream.step([count]) for count in counts]
-        rising = mechanism.rising(answers)
-        assert rising.shape == (256, 1)
-        assert (np.diff(rising[:, 0]) >= 0).all()
-        assert (rising >= 0).all()
-        plain = np.array([answer.estimate[0] for answer in answers])
-        before.append(((plain - truth) ** 2).mean())
-        after.append(((rising[:, 0] - truth) ** 2).mean())
-    assert np.mean(after) < 0.8 * np.mean(before)
-    assert mechanism.rising([]).shape == (0, 1)
-    clear = ContinualCount(od.INFINITE, od.INFINITE, horizon=4)
-    told = clear.stream()
-    assert clear.rising([told.step([2]), told.step([1])]).tolist() == [[2], [3]]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import onesided as od
-from onesided.mechanism import Counts, Marginals
+from onesided.mechanism import Counts
 from onesided.mechanism.histograms import (
     AGrid,
     Ahp,
@@ -163,18 +163,6 @@ def test_sensitive_and_open_parts_are_charged_per_edge(policy, place, hidden, op
         for mechanism in recipes:
             cost = coupled(mechanism, (private + free, free), (other + others, others), random)
             assert cost <= mechanism.losses(policy)[edge] <= 1
-
-
-@pytest.mark.parametrize(("policy", "fall", "rise"), MOVES, ids=lambda p: getattr(p, "name", ""))
-def test_trees_of_pairs_see_the_table_through_noise_alone(policy, fall, rise):
-    random = np.random.default_rng(3)
-    mechanism = Marginals.for_policy(policy, sizes=(3, 2, 4, 2), epsilon=1)
-    for _ in range(20):
-        one = histogram(random, 48)
-        one[5] += 1
-        two = moved(random, one, fall, rise)
-        cost = coupled(mechanism, (one,), (two,), random)
-        assert cost <= mechanism.loss(Shift(rise=rise, fall=fall)) <= 1
 
 
 class Peeking(Ahp):

@@ -3,13 +3,12 @@
 import copy
 import os
 import pickle
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from onesided import INFINITE, _process
+from onesided import _process
 from onesided.errors import NoiseError, OnesidedError, ParameterError
-from onesided.mechanism import ContinualCount, SparseVector
+from onesided.mechanism import SparseVector
 from onesided.noise import NotPrivateSeededNoise
 
 
@@ -28,24 +27,12 @@ class Failing:
         self._next()
         return self.inner.geometric(rate, size)
 
-    def two_sided(self, upper, lower, size):
-        self._next()
-        return self.inner.two_sided(upper, lower, size)
-
 
 STREAMS = {
     "sparse": (
         lambda noise: SparseVector([2] * 40, upper_rate=1, max_answers=9).stream(noise=noise),
         lambda stream, count: stream.ask(count),
-    ),
-    "continual": (
-        lambda noise: ContinualCount(1, "1/2", horizon=40).stream(noise=noise),
-        lambda stream, count: stream.step(count),
-    ),
-    "continual without an end": (
-        lambda noise: ContinualCount(1, "1/2", horizon=None).stream(noise=noise),
-        lambda stream, count: stream.step(count),
-    ),
+    )
 }
 
 
@@ -106,23 +93,3 @@ def test_a_draw_that_fails_is_a_step_not_taken(kind):
                         break
         answers.append(told)
     assert answers[0] == answers[1]
-
-
-def test_a_certain_bound_survives_draws_that_fail():
-    stream = ContinualCount("1/4", INFINITE, horizon=None).stream(noise=Failing(range(1, 200, 3)))
-    total = 0
-    for count in range(60):
-        try:
-            answer = stream.step(count)
-        except NoiseError:
-            continue  # not counted, and not in later answers either
-        total += count
-        assert answer.interval().upper_certain
-        assert answer.interval().upper[0] >= total
-
-
-def test_steps_of_many_threads_are_each_taken_once():
-    stream = ContinualCount(1000, 1000, horizon=400).stream()
-    with ThreadPoolExecutor(8) as pool:
-        times = [answer.time for answer in pool.map(lambda _: stream.step(1), range(400))]
-    assert sorted(times) == list(range(1, 401))

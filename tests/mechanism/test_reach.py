@@ -8,6 +8,7 @@ import pytest
 from onesided import INFINITE, linear
 from onesided.mechanism import Linear
 from onesided.mechanism._linear import reaches
+from onesided.mechanism.law import tail_bound
 from onesided.noise import DiscreteGaussian, NotPrivateSeededNoise, TwoSidedGeometric
 
 # A test that draws says no without cause less than once in 10^6 runs.
@@ -133,3 +134,22 @@ def test_intervals_of_ranges_hold_and_hold_their_estimates(strategy, law):
             assert (told <= bounds.upper).all()
         if not flag:
             assert (missed <= runs / 20 + _SURE * (runs / 20) ** 0.5 + 4).all()
+
+
+@pytest.mark.parametrize("rates", [(1, 1), ("1/10", INFINITE), (3, "1/2"), (INFINITE, "1/100")])
+@pytest.mark.parametrize("share", [Fraction(9, 10), Fraction(999, 1000)])
+def test_sums_of_noise_stray_no_further_than_said(rates, share):
+    """Against the exact law: one draw, and ten draws by convolution; not ten times too wide."""
+    law = TwoSidedGeometric(*rates)
+    one = np.array([law.pmf(k) for k in range(-1_500, 1_501)])
+    ten = np.array([1.0])
+    for _ in range(10):
+        ten = np.convolve(ten, one)
+    for count, pmf in ((1, one), (10, ten)):
+        values = np.arange(pmf.size) - pmf.size // 2 - count * law.mean()
+        h = tail_bound([(law, float(count))], share)
+        each = tail_bound([(law, 1.0)] * count, share)
+        assert each <= h * (1 + 1e-9)
+        for side in (values > each, values < -each):
+            assert pmf[side].sum() <= float(1 - share) + 1e-9
+        assert each < 10 * (count * law.variance()) ** 0.5 + 2

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import onesided as od
 from onesided import errors
-from onesided.mechanism import UnknownKeys, mean_relative_error
+from onesided.mechanism import UnknownKeys
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import Shift
 
@@ -222,31 +222,3 @@ def test_thresholds_that_cannot_be_meant(threshold):
 def test_counts_that_cannot_be_counts(counts):
     with pytest.raises(errors.DataError):
         UnknownKeys(1).release(counts)
-
-
-def test_mean_relative_error_over_a_domain_nobody_can_list():
-    # Two keys occur; the other 64^5 - 2 are answered 0 without error, or with 1/2 each.
-    true, told = [4, 0], [2, 1]
-    domain = 64**5
-    assert mean_relative_error(true, told, domain=2) == 0.75
-    assert mean_relative_error(true, told, domain=domain) == pytest.approx(1.5 / domain)
-    noisy = mean_relative_error(true, told, domain=domain, absent_error="1/2")
-    assert noisy == pytest.approx((1.5 + (domain - 2) / 2) / domain)
-    assert mean_relative_error([], [], domain=10) == 0
-    assert mean_relative_error([1], [3], domain=1, least=4) == 0.5
-
-
-@pytest.mark.parametrize(
-    "given_",
-    [
-        ([1, 2], [1], {"domain": 4}),
-        ([1, 2], [1, 2], {"domain": 1}),
-        ([math.nan], [1], {"domain": 1}),
-        ([1], [1], {"domain": 1, "least": 0}),
-        ([1], [1], {"domain": 1, "absent_error": -1}),
-    ],
-)
-def test_errors_that_cannot_be_averaged(given_):
-    true, told, options = given_
-    with pytest.raises(errors.OnesidedError):
-        mean_relative_error(true, told, **options)

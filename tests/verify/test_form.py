@@ -24,11 +24,15 @@ class Hidden:
     kept: int = field(compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
 class Slotted:
-    __slots__ = ("__own", "value")
+    value: int
+    own: int = field(compare=False)
 
-    def __init__(self, value, own):
-        self.value, self.__own = value, own
+
+class Plain:
+    def __init__(self, value):
+        self.value = value
 
 
 class Tagged(int):
@@ -37,33 +41,10 @@ class Tagged(int):
 
 class Colour(Enum):
     RED = 1
-    BLUE = 2
-
-
-def tagged(value, **held):
-    made = Tagged(value)
-    vars(made).update(held)
-    return made
 
 
 def nan(bits):
     return float(np.array([bits], dtype=np.uint64).view(np.float64)[0])
-
-
-class Lies(type):
-    __mro__ = property(lambda _cls: (object,))
-
-
-class Lied(metaclass=Lies):
-    __slots__ = ("value",)
-
-    def __init__(self, value):
-        self.value = value
-
-
-class Whole(int):
-    def __int__(self):
-        return 0
 
 
 class Said(str):
@@ -78,23 +59,9 @@ class Listed(list):
         return iter(())
 
 
-class Inner:
-    __slots__ = ("value",)
-
-
-class Outer(Inner):
-    __slots__ = ("value",)
-
-
-def hidden(value):
-    made = Outer()
-    made.value = 0
-    Inner.value.__set__(made, value)
-    return made
-
-
-def twice(one, other):
-    return (one, one) if other is None else (one, other)
+@dataclass
+class Both(int):
+    value: int = 0
 
 
 DIFFERENT = [
@@ -118,13 +85,9 @@ DIFFERENT = [
     (np.zeros((2, 2)), np.zeros((2, 2), order="F")),
     (np.array([1, True], dtype=object), np.array([1, 1], dtype=object)),
     (np.array(["a"]), np.array(["a"], dtype="<U9")),
-    (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 3], mask=[0, 1])),
     (np.array([(1, 2)], dtype=[("a", "i8"), ("b", "i8")]), np.array([(1, 2)], dtype="i8,i8")),
     (Hidden(1, 2), Hidden(1, 3)),
     (Slotted(1, 2), Slotted(1, 3)),
-    (tagged(1, note=1), tagged(1, note=2)),
-    (tagged(1), 1),
-    (Colour.RED, Colour.BLUE),
     (dt.datetime(2026, 1, 1), dt.datetime(2026, 1, 1, fold=1)),  # noqa: DTZ001 - zones differ
     (dt.datetime(2026, 1, 1), dt.datetime(2026, 1, 1, tzinfo=dt.UTC)),  # noqa: DTZ001
     (None, False),
@@ -132,14 +95,8 @@ DIFFERENT = [
 ]
 
 
-# Copies of these are not the same: a copy has no base, and reads what a class says of itself.
+# Copies of these are not the same: a copy has no base.
 HIDING = [
-    (Lied(1), Lied(2)),
-    (Whole(1), Whole(2)),
-    (Said("a"), Said("b")),
-    (Listed([1]), Listed([2])),
-    (hidden(1), hidden(2)),
-    (twice([1], None), twice([1], [1])),
     (np.array([1, 2])[:1], np.array([1, 3])[:1]),
     (np.array([1, 2])[:1], np.array([1])),
     (np.broadcast_to(np.array([1]), (2,)), np.array([1, 1])),
@@ -185,6 +142,15 @@ def test_nan_equals_nan_of_the_same_bits():
         np.longdouble(1),
         Record("record", frozenset("a")),
         type("Denies", (), {"__dict__": property(lambda _self: {})})(),
+        Plain(1),
+        Tagged(1),
+        Said("a"),
+        Listed([1]),
+        Both(1),
+        type("More", (Slotted,), {"__slots__": ("hidden",)})(1, 2),
+        Colour.RED,
+        type("Noted", (Pair,), {})(1, 2),
+        np.ma.array([1, 2], mask=[0, 1]),
         type("Half", (Fraction,), {})(1),
         type("Scalar", (np.float64,), {"tobytes": lambda _self: b""})(1.0),
     ],

@@ -1,4 +1,4 @@
-"""What ``onesided verify`` checks of the competitors, and broken ones that it must reject."""
+"""What ``onesided verify`` checks of what is here, and broken ones that it must reject."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from onesided.noise import IntArray, Noise
 from onesided.numbers import INFINITE, Loss, Number
 from onesided.policy import GroupCount, Record
 from onesided.verify import Line, Universe, losses_of, program, shipped
+from onesided_experiments import _continual_checks, _marginals_checks
 from onesided_experiments.baselines import (
     ACCEPTED,
     AdaptiveGapSparseVector,
@@ -78,6 +79,8 @@ def cases() -> Iterator[Line]:
     yield from _suppress()
     yield _plain_gaps()
     yield from _broken_suppress()
+    yield from _continual_checks.cases()
+    yield from _marginals_checks.cases()
 
 
 def _adaptive_gap(answers: int) -> AdaptiveGapSparseVector:

@@ -13,7 +13,6 @@ from onesided.mechanism._certify import (
     StreamAnswer,
     TruncatedCounts,
 )
-from onesided.mechanism._continual import ContinualAnswer, ContinualCount, isotonic
 from onesided.mechanism._cube import (
     CubeCounts,
     CubeEstimates,
@@ -36,7 +35,7 @@ from onesided.mechanism._selection import (
     TopK,
     TopKAnswer,
     UnknownKeys,
-    mean_relative_error,
+    isotonic,
 )
 from onesided.mechanism._source import CheckRecord
 from onesided.mechanism.law import AGeo, ALap, Counts, Interval, Staircase, StairSums, Sums
@@ -49,13 +48,11 @@ if TYPE_CHECKING:
         Ahp,
         Dawa,
         Hierarchical,
-        Marginals,
         OpenShape,
         OpenShapeCounts,
         Partition,
         SplitCounts,
         SplitHistogram,
-        TreeModel,
         TwoPhase,
         UniformGrid,
         Zeroed,
@@ -65,15 +62,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AGeo", "AGrid", "ALap", "AdaptiveAnswers", "AdaptiveSparseVector", "Ahp", "AtMost",
-    "CheckRecord", "Compounds", "ContinualAnswer", "ContinualCount", "Counts", "CubeCounts",
+    "CheckRecord", "Compounds", "Counts", "CubeCounts",
     "CubeEstimates", "CubeThresholds", "Cumulative", "Dawa", "GaussianCounts", "GaussianSums",
-    "Hierarchical", "Interval", "Linear", "LinearAnswers", "Marginals", "Mechanism",
+    "Hierarchical", "Interval", "Linear", "LinearAnswers", "Mechanism",
     "NoisyMaxQuantile", "NoisyMaxRank", "NoisyTopK", "OpenShape", "OpenShapeCounts", "Partition",
     "PeeledTopK", "PersistentSample", "RecordSample", "SeveralQuantiles", "SparseAnswers",
     "SparseStream", "SparseVector", "SplitCounts", "SplitHistogram", "StairSums", "Staircase",
-    "StreamAnswer", "Subsampled", "Sums", "TopK", "TopKAnswer", "TreeModel", "TruncatedCounts",
+    "StreamAnswer", "Subsampled", "Sums", "TopK", "TopKAnswer", "TruncatedCounts",
     "TwoPhase", "UniformGrid", "UnknownKeys", "Zeroed", "Zeros", "isotonic", "local",
-    "mean_relative_error", "zeros",
+    "zeros",
 ]  # fmt: skip
 
 

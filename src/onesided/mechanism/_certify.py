@@ -41,6 +41,13 @@ class Once:
 
     Two copies would answer twice for one charge, and the difference of their answers tells more
     than either. Safe for several threads.
+
+    >>> from copy import copy
+    >>> copy(Once())
+    Traceback (most recent call last):
+        ...
+    onesided.errors.ParameterError: A stream cannot be copied or pickled: two copies would answer
+    twice. Hint: Open a new stream; it is charged as a release of its own.
     """
 
     def __init__(self) -> None:

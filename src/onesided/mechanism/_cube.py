@@ -118,8 +118,7 @@ class CubeCounts(Fitted):
     def mean(self, keys: int) -> float:
         """The mean of each count's noise, among so many."""
         _few(whole(keys, name="keys", least=1))
-        levels, chances = self.levels(keys)
-        return float(chances @ levels) / 2
+        return law_of(self.noise_rate, keys).mean()
 
     def share(self, keys: int, *, room: int) -> float:
         """The chance that each count's noise is below ``room``, in double precision.
@@ -127,22 +126,7 @@ class CubeCounts(Fitted):
         That is how surely a count f is certified to be at most t, with room t + 1 - f.
         """
         _few(whole(keys, name="keys", least=1))
-        below = whole(room, name="room")
-        levels, chances = self.levels(keys)
-        return float(chances @ np.minimum(1.0, below / (levels + 1)))
-
-    def levels(self, keys: int) -> tuple[np.ndarray, np.ndarray]:
-        """Levels and their chances, as doubles, for what is told of the noise."""
-        if isinstance(self.noise_rate, Infinite):
-            return np.zeros(1), np.ones(1)
-        slope = float(self.noise_rate)
-        # Both ends lie where the density is below e^-40 of its peak, at about keys / slope.
-        most = (keys + 60 + 12 * keys**0.5) / slope + 40
-        step = max(1, ceil(most / 2**21))
-        levels = np.arange(0, most, step)
-        logs = keys * np.log1p(levels) - slope * levels
-        chances = np.exp(logs - logs.max())
-        return levels, chances / chances.sum()
+        return law_of(self.noise_rate, keys).below(whole(room, name="room"))
 
     def _eulerian(self, keys: int, noise: Noise) -> int:
         """A whole number k, with probability as A(n, k) q^k: the first flip that comes out true.
@@ -407,8 +391,15 @@ class CubeLaw:
 @lru_cache(maxsize=16)
 def law_of(noise_rate: Loss, keys: int) -> CubeLaw:
     """The law of :class:`CubeCounts` at this rate, among so many counts."""
-    levels, chances = CubeCounts(noise_rate).levels(keys)
-    return CubeLaw(levels, chances, noise_rate, keys)
+    if isinstance(noise_rate, Infinite):
+        return CubeLaw(np.zeros(1), np.ones(1), noise_rate, keys)
+    slope = float(noise_rate)
+    # Both ends lie where the density is below e^-40 of its peak, at about keys / slope.
+    most = (keys + 60 + 12 * keys**0.5) / slope + 40
+    levels = np.arange(0, most, max(1, ceil(most / 2**21)), dtype=np.float64)
+    logs = keys * np.log1p(levels) - slope * levels
+    chances = np.exp(logs - logs.max())
+    return CubeLaw(levels, chances / chances.sum(), noise_rate, keys)
 
 
 def _rate_of(alone: Loss, moves: Iterable[Move], *, keys: int) -> Fraction | None:

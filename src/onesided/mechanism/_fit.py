@@ -291,6 +291,11 @@ class Fitted:
 
     A mechanism of one rate, ``loss`` in proportion to it, needs no more than to name that rate;
     others have a :meth:`fit` of their own.
+
+    >>> from onesided.mechanism import AtMost
+    >>> from onesided.policy import presence
+    >>> print(AtMost.for_policy(presence(max_groups=2), threshold=5, epsilon=1).upper_rate)
+    1/2
     """
 
     __slots__ = ()
@@ -484,7 +489,12 @@ class Rates(Protocol):
 
 
 class TwoRates(Fitted):
-    """Numbers with ``G_up - G_down`` added, two independent geometrics of fields named so."""
+    """Numbers with ``G_up - G_down`` added, two independent geometrics of fields named so.
+
+    >>> from onesided.mechanism import Counts
+    >>> Counts(1, 2).distribution
+    TwoSidedGeometric(upper=Fraction(1, 1), lower=Fraction(2, 1))
+    """
 
     __slots__ = ()
     _rates = ("upper_rate", "lower_rate")
@@ -514,22 +524,11 @@ class TwoRates(Fitted):
         return TwoSidedGeometric(self.upper_rate, self.lower_rate)
 
 
-def rates_for(policy: Policy, query: GroupCount, epsilon: Fraction) -> tuple[Loss, Loss]:
+def rates_over(shifts: Mapping[Edge, Iterable[Shift]], epsilon: Fraction) -> tuple[Loss, Loss]:
     """``(upper, lower)`` rates of least total variance that keep ε times every edge's weight.
 
-    A side that no move needs gets INFINITE: no noise there, and certainty for the reader.
-
-    >>> from onesided.policy import bounded, presence
-    >>> rates_for(presence(max_groups=2), GroupCount(), Fraction(1))
-    (Fraction(1, 2), INFINITE)
-    >>> rates_for(bounded(), GroupCount(max_groups=1), Fraction(1))
-    (Fraction(1, 2), Fraction(1, 2))
-    """
-    return choose(count_moves(policy, epsilon=epsilon, query=query))
-
-
-def rates_over(shifts: Mapping[Edge, Iterable[Shift]], epsilon: Fraction) -> tuple[Loss, Loss]:
-    """As :func:`rates_for`, for a query that is no count: its extreme shifts per edge.
+    shifts: the query's extreme ones per edge. A side that no move needs gets INFINITE: no noise
+    there, and certainty for the reader.
 
     >>> from onesided.policy import addition_only
     >>> (edge,) = addition_only().edges

@@ -10,7 +10,7 @@ from typing import Final, Protocol, Self
 
 from onesided._numbers import Infinite, Loss, Number, exp_neg_bounds, log_up, strict_share
 from onesided.errors import ParameterError
-from onesided.fields import settle
+from onesided.fields import Field
 from onesided.mechanism._sampling import RecordSample, samples_for
 from onesided.policy import ABSENT, GroupCount, Policy
 
@@ -121,13 +121,13 @@ class PersistentSample:
     """
 
     samples: Mapping[str, RecordSample]
-    attrition: Fraction | None = None
+    attrition: Field[Number | None, Fraction | None] = Field(
+        strict_share,
+        default=None,
+        optional=True,
+        hint='Give the share that leaves each month, such as "1/50".',
+    )
     absence: bool = False
-
-    def __post_init__(self) -> None:
-        if self.attrition is not None:
-            hint = 'Give the share that leaves each month, such as "1/50".'
-            settle(self, attrition=strict_share(self.attrition, name="attrition", hint=hint))
 
     @classmethod
     def for_policy(
@@ -142,7 +142,7 @@ class PersistentSample:
     ) -> Self:
         """These samples of some of its open kinds, by the ways that its moves have."""
         absence = any(ABSENT in way for edge in policy.edges for way in policy.ways(edge))
-        return cls(samples, attrition, absence)  # type: ignore[arg-type] # settled
+        return cls(samples, attrition, absence)
 
     def loss(self, policy: Policy) -> dict[str, Loss]:
         """The loss of all months together, along each edge: of the first change that is seen."""

@@ -13,16 +13,12 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._english import many
 from onesided._numbers import (
     INFINITE,
     Infinite,
     Loss,
     Number,
-    exact,
     exp_neg_bounds,
-    non_negative,
-    positive,
     rate,
     strict_share,
     whole,
@@ -30,7 +26,6 @@ from onesided._numbers import (
 from onesided.errors import DataError, ParameterError, UnprotectableError
 from onesided.fields import Field, Rate, Whole
 from onesided.mechanism._certify import power_down
-from onesided.mechanism._continual import isotonic
 from onesided.mechanism._fit import (
     Fitted,
     Move,
@@ -49,6 +44,55 @@ from onesided.policy import Policy, Shift
 Floats = NDArray[np.float64]
 _ROUNDS: Final = 3
 _INFLATED: Final = math.e - 1
+
+
+def isotonic(values: ArrayLike, weights: ArrayLike | None = None) -> NDArray[np.float64]:
+    """The row that never falls and is nearest to ``values``, in squares that ``weights`` weigh.
+
+    For published answers about what only grows, such as counts of all so far: post-processing, at
+    no charge. Whatever the noise, in these squares the result is never farther from the truth than
+    the values are, for it is their projection on a convex set that holds the truth. It is
+    biased where values are; the values themselves stay what they were.
+    values: one row, or several, each by itself. weights: as many, above 0, best 1 / variance.
+    Source: Barlow et al. 1972 (pool adjacent violators). Errors: DataError.
+
+    >>> from onesided.mechanism import isotonic
+    >>> isotonic([1, 3, 2, 5]).tolist()
+    [1.0, 2.5, 2.5, 5.0]
+    """
+    given = np.asarray(values, dtype=np.float64)
+    heavy = np.ones_like(given) if weights is None else np.asarray(weights, dtype=np.float64)
+    if given.ndim not in (1, 2) or not np.isfinite(given).all():
+        raise DataError(
+            f"A row of finite numbers was expected, got shape {given.shape}.",
+            hint="Give one number for each step, or a table with a row for each series.",
+        )
+    shown = np.broadcast_shapes(heavy.shape, given.shape) if heavy.ndim <= given.ndim else None
+    if shown != given.shape or not (np.isfinite(heavy) & (heavy > 0)).all():
+        raise DataError(
+            f"Weights of shape {heavy.shape} do not fit values of shape {given.shape}, or are not "
+            "all above 0.",
+            hint="Give one weight for each value, such as 1 / variance.",
+        )
+    rows = zip(
+        np.atleast_2d(given), np.atleast_2d(np.broadcast_to(heavy, given.shape)), strict=True
+    )
+    return np.array([_pooled(*row) for row in rows], dtype=np.float64).reshape(given.shape)
+
+
+def _pooled(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Neighbours that fall are pooled to their mean, until none do."""
+    blocks: list[tuple[float, float, int]] = []  # mean, weight, how many
+    for mean, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        many = 1
+        pooled, heavy = mean, weight
+        while blocks and blocks[-1][0] >= pooled:
+            before, more, longer = blocks.pop()
+            pooled = (before * more + pooled * heavy) / (more + heavy)
+            heavy, many = heavy + more, many + longer
+        blocks.append((pooled, heavy, many))
+    lengths = [many for _, _, many in blocks]
+    return np.repeat([mean for mean, _, _ in blocks], lengths)
 
 
 def chances_of_noise(
@@ -116,8 +160,47 @@ class TopKAnswer(NamedTuple):
     values: IntArray
 
 
+class _Largest(Fitted):
+    """The ``k`` largest of counts with noise of two rates."""
+
+    __slots__ = ()
+    k: Any
+    upper_rate: Any
+    lower_rate: Any = INFINITE
+    # Whether an estimate is at least 0.
+    _clip = False
+
+    def release(self, values: ArrayLike, *, noise: Noise | None = None) -> TopKAnswer:
+        """The answer for an array of counts.
+
+        Errors: DataError unless ``values`` is a one-dimensional array of at least ``k`` counts.
+        """
+        counts, source = _enough(values, self.k), SecureNoise() if noise is None else noise
+        noisy = Counts(self.upper_rate, self.lower_rate).noisy(counts, noise=source)
+        indices = largest(noisy, self.k, noise=source)
+        return TopKAnswer(indices, noisy[indices])
+
+    def estimate(self, values: IntArray, *, correction: Correction = "mean") -> NDArray[Any]:
+        """Values less the noise's mean or median, for less error; free of charge.
+
+        Selected values are likelier to be large than others; :meth:`shrunk` takes that out.
+        """
+        rates = self.upper_rate, self.lower_rate
+        return Counts(*rates, correction=correction, clip=self._clip).estimate(values)
+
+    def shrunk(self, values: IntArray, *, candidates: int) -> NDArray[np.float64]:
+        """Values less the noise's mean, times the chance that they are not noise alone; free.
+
+        values: as released, largest first. candidates: how many counts there were to select from.
+        Where counts stand out of the noise it is the mean that is taken out, and no more.
+        Errors: ParameterError for fewer candidates than values.
+        """
+        number = whole(candidates, name="candidates", least=max(int(np.size(values)), 1))
+        return without_false(values, number, self.upper_rate, self.lower_rate)
+
+
 @dataclass(frozen=True)
-class TopK(Fitted):
+class TopK(_Largest):
     """Release the ``k`` largest of ``count + G``, with positions and values.
 
     Promise: a move that lowers counts by ``fall`` in total, each by at most ``per_key``, loses
@@ -155,41 +238,13 @@ class TopK(Fitted):
 
     _what = "top-k"
 
-    def release(self, values: ArrayLike, *, noise: Noise | None = None) -> TopKAnswer:
-        """The answer for an array of counts.
-
-        Errors: DataError unless ``values`` is a one-dimensional array of at least ``k`` counts.
-        """
-        counts = _enough(values, self.k)
-        source = SecureNoise() if noise is None else noise
-        noisy = counts + source.geometric(self.upper_rate, counts.size)
-        indices = largest(noisy, self.k, noise=source)
-        return TopKAnswer(indices, noisy[indices])
-
     def loss(self, shift: Shift) -> Loss:
         """``upper_rate * min(fall, k * per_key)``; INFINITE if any count rises."""
         return paid_loss(self.upper_rate, shift, answers=self.k, per_key=self.per_key)
 
-    def estimate(self, values: IntArray, *, correction: Correction = "mean") -> NDArray[Any]:
-        """Values less the noise's mean or median, for less error; free of charge.
-
-        Selected values are likelier to be large than others; :meth:`shrunk` takes that out.
-        """
-        return Counts(self.upper_rate, INFINITE, correction=correction).estimate(values)
-
-    def shrunk(self, values: IntArray, *, candidates: int) -> NDArray[np.float64]:
-        """Values less the noise's mean, times the chance that they are not noise alone; free.
-
-        values: as released, largest first. candidates: how many counts there were to select from.
-        Where counts stand out of the noise it is the mean that is taken out, and no more.
-        Errors: ParameterError for fewer candidates than values.
-        """
-        number = whole(candidates, name="candidates", least=max(int(np.size(values)), 1))
-        return without_false(values, number, self.upper_rate)
-
 
 @dataclass(frozen=True)
-class NoisyTopK(TwoRates):
+class NoisyTopK(TwoRates, _Largest):
     """Release the ``k`` largest of ``count + G_up - G_down``, for counts that may rise.
 
     Promise: that of :class:`Counts`, ``upper_rate * fall + lower_rate * rise``, whatever k is: it
@@ -210,31 +265,15 @@ class NoisyTopK(TwoRates):
     lower_rate: Rate = Field(rate)
 
     _by_totals = True
+    _clip = True
 
     def steps(self, shift: Shift) -> Counted:
         """Counts, of which the k largest are a function."""
         return Counted(self.upper_rate, self.lower_rate, shift)
 
-    def release(self, values: ArrayLike, *, noise: Noise | None = None) -> TopKAnswer:
-        """The answer for an array of counts. Errors: as :meth:`TopK.release`."""
-        counts, source = _enough(values, self.k), SecureNoise() if noise is None else noise
-        noisy = Counts(self.upper_rate, self.lower_rate).noisy(counts, noise=source)
-        indices = largest(noisy, self.k, noise=source)
-        return TopKAnswer(indices, noisy[indices])
-
-    def estimate(self, values: IntArray, *, correction: Correction = "mean") -> NDArray[Any]:
-        """As :meth:`TopK.estimate`."""
-        counts = Counts(self.upper_rate, self.lower_rate, correction=correction, clip=True)
-        return counts.estimate(values)
-
-    def shrunk(self, values: IntArray, *, candidates: int) -> NDArray[np.float64]:
-        """As :meth:`TopK.shrunk`: what is largest of many noisy counts is so by its noise."""
-        number = whole(candidates, name="candidates", least=max(int(np.size(values)), 1))
-        return without_false(values, number, self.upper_rate, self.lower_rate)
-
 
 @dataclass(frozen=True)
-class PeeledTopK(Fitted):
+class PeeledTopK(TwoRates):
     """Pick ``k`` of the largest counts one after another, and then measure those alone.
 
     Each round accepts every candidate that is left with the chance ``e^(-pick_rate * lag)``, lag
@@ -263,7 +302,6 @@ class PeeledTopK(Fitted):
     per_key: Whole = Field(whole, least=1, default=1)
 
     _fitted = "pick_rate"
-    _rates = ("upper_rate", "lower_rate")
 
     @classmethod
     def fit(
@@ -309,11 +347,6 @@ class PeeledTopK(Fitted):
         counts = OneOf(tuple(Counted(self.upper_rate, self.lower_rate, s) for s in found))
         return Together((Together((pick,), self.k), counts))
 
-    @property
-    def distribution(self) -> TwoSidedGeometric:
-        """The law of the noise of values."""
-        return TwoSidedGeometric(self.upper_rate, self.lower_rate)
-
     def span(self, shift: Shift) -> int:
         """The largest rise and the largest fall of one count, together."""
         return min(shift.rise, self.per_key) + min(shift.fall, self.per_key)
@@ -352,51 +385,6 @@ def largest(noisy: IntArray, k: int, *, noise: Noise) -> IntArray:
         return by_value[:k].copy()
     ranks = noise.permutation(reach.size)
     return reach[np.lexsort((ranks, -noisy[reach]))][:k].copy()
-
-
-def mean_relative_error(
-    true: ArrayLike, answer: ArrayLike, *, domain: int, absent_error: Number = 0, least: Number = 1
-) -> float:
-    """``mean of |true - answer| / max(true, least)`` over all keys of a domain too large to list.
-
-    For whoever evaluates a release against the truth; the result is as secret as the truth.
-    true, answer: for the keys that occur in either, in the same order. domain: how many keys
-    there could be. absent_error: the expected absolute error at a key that occurs in neither:
-    0 if absent keys stay absent; that of the noise if it falls on every key of the domain.
-    Source: OSDP sections 6.1.1 and 6.3.2, where least is 1.
-    Errors: ParameterError if the domain is smaller than the keys given.
-
-    >>> mean_relative_error([10, 4], [12, 4], domain=10)
-    0.02
-    """
-    truth, given = _numbers(true, name="true"), _numbers(answer, name="answer")
-    if truth.shape != given.shape:
-        raise DataError(
-            f"Got {many(truth.size, 'true count')} and {many(given.size, 'answer')}.",
-            hint="Give both for the same keys, 0 where a key does not occur.",
-        )
-    cells = whole(domain, name="domain", least=1, most=10**400)
-    if cells < truth.size:
-        raise ParameterError(
-            f"A domain of {many(cells, 'key')} cannot hold {truth.size} of them.",
-            hint="Give the number of possible keys, such as 64**5.",
-            domain=cells,
-        )
-    floor = positive(least, name="least")
-    each = non_negative(exact(absent_error, name="absent_error"), name="absent_error")
-    present = float((np.abs(truth - given) / np.maximum(truth, float(floor))).sum())
-    absent = each / floor * (cells - truth.size)
-    return float((Fraction(present) + absent) / cells)
-
-
-def _numbers(values: ArrayLike, *, name: str) -> NDArray[np.float64]:
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1 or not np.isfinite(array).all():
-        raise DataError(
-            f"{name} must be a one-dimensional array of finite numbers.",
-            hint="Give one number for each key.",
-        )
-    return array
 
 
 # Counts over keys that nobody can list: which of them are told is part of the noisy answer.

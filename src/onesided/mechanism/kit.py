@@ -7,13 +7,14 @@ Fraction(1, 2)
 """
 
 from onesided.fields import Exact, Field, MaybeWhole, Rate, Whole, settle
-from onesided.mechanism._certify import Thresholds, decide, thresholds_of, with_thresholds
+from onesided.mechanism._certify import Once, Thresholds, decide, thresholds_of, with_thresholds
 from onesided.mechanism._fit import (
+    Fitted,
     Move,
+    TwoRates,
     count_moves,
     counts_of,
     largest_rate,
-    rates_for,
     rates_over,
     refuse_no_policy,
 )
@@ -33,9 +34,9 @@ from onesided.mechanism._steps import (
 from onesided.mechanism.law import CONFIDENCE, Correction, confident, shared, tail_bound
 
 __all__ = [
-    "CONFIDENCE", "KEY_BYTES", "Chosen", "Correction", "Counted", "Exact", "Field", "Gaussian",
-    "KeyedCoins", "MaybeWhole", "Move", "OneOf", "Rate", "Steps", "Thresholds", "Together", "Whole",
-    "both_ways", "confident", "count_moves", "counts_of", "decide", "largest_rate", "named_shifts",
-    "open_kinds", "rates_for", "rates_over", "samples_for", "settle", "shared", "source_of",
-    "steps_in", "tail_bound", "thresholds_of", "with_thresholds",
+    "CONFIDENCE", "KEY_BYTES", "Chosen", "Correction", "Counted", "Exact", "Field", "Fitted",
+    "Gaussian", "KeyedCoins", "MaybeWhole", "Move", "Once", "OneOf", "Rate", "Steps", "Thresholds",
+    "Together", "TwoRates", "Whole", "both_ways", "confident", "count_moves", "counts_of", "decide",
+    "largest_rate", "named_shifts", "open_kinds", "rates_over", "samples_for", "settle", "shared",
+    "source_of", "steps_in", "tail_bound", "thresholds_of", "with_thresholds",
 ]  # fmt: skip

@@ -19,7 +19,16 @@ from onesided._numbers import Infinite, Loss, Number
 from onesided.errors import ParameterError
 from onesided.fields import Field, Rate
 from onesided.noise._source import CHUNK, VERY_MANY, Bits, IntArray, WordArray, lanes, looked_up
-from onesided.noise._uniforms import WORD_BITS, Piece, below_few, deepen, many, one, resolve
+from onesided.noise._uniforms import (
+    WORD_BITS,
+    Piece,
+    below_few,
+    deepen,
+    exp_bounds,
+    many,
+    one,
+    resolve,
+)
 
 # The distribution of ``D = G_upper - G_lower``: what may be said about noise, never a draw.
 
@@ -147,11 +156,7 @@ def _powers(rate: Loss, steps: int, bits: int) -> _Bounds:
     """Bounds of ``e^(-rate steps)`` in units of 2^-bits."""
     if isinstance(rate, Infinite):
         return (0, 0) if steps else (1 << bits, 1 << bits)
-    low, high = _numbers.exp_neg_bounds(rate * steps, bits=bits)
-    return (
-        (low.numerator << bits) // low.denominator,
-        -((-high.numerator << bits) // high.denominator),
-    )
+    return exp_bounds(rate * steps, bits)
 
 
 def _mean(rate: Loss) -> Fraction:
@@ -266,9 +271,7 @@ def _thresholds(rate: Fraction, span: int | None, precision: int) -> list[int] |
 
     Without a span the list ends with the first that is ``2^64 - 1``: all later ones are too.
     """
-    low, high = _numbers.exp_neg_bounds(rate, bits=precision)
-    low_1 = (low.numerator << precision) // low.denominator
-    high_1 = -((-high.numerator << precision) // high.denominator)
+    low_1, high_1 = exp_bounds(rate, precision)
     one = 1 << precision
     powers, last = [(low_1, high_1)], (1 << WORD_BITS) - 1
     while len(powers) < span if span else powers[-1][1] > one >> WORD_BITS:
@@ -432,7 +435,7 @@ def _paired(rate: Fraction, shift: int) -> tuple[NDArray[Any], int, Rest]:
 def _worths(rate: Fraction) -> list[int]:
     """How many whole cells a pair with the sum 0, 1, ... is worth, as long as it is worth one."""
     precision, found = WORD_BITS + _SPARE, []
-    low, high = _exp_bounds(rate, precision)
+    low, high = exp_bounds(rate, precision)
     chance = ((1 << precision) - high) ** 2 >> precision
     while worth := chance >> precision - _CELL_BITS:
         found.append(worth)
@@ -476,22 +479,13 @@ def _left(rate: Fraction, off: list[int], depth: int, precision: int) -> list[in
 def _upto(rate: Fraction, precision: int) -> Iterator[tuple[int, int]]:
     """Bounds of ``Pr[G + G' < k] = 1 - q^k (1 + k (1 - q))``, for k = 1, 2, ..."""
     one = 1 << precision
-    low, high = below, above = _exp_bounds(rate, precision)
+    low, high = below, above = exp_bounds(rate, precision)
     for k in count(1):
         yield (
             one + (-above * (one + k * (one - low)) >> precision),
             one - (below * (one + k * (one - high)) >> precision),
         )
         below, above = below * low >> precision, -(-above * high >> precision)
-
-
-def _exp_bounds(rate: Fraction, precision: int) -> tuple[int, int]:
-    """Of ``e^-rate``."""
-    low, high = _numbers.exp_neg_bounds(rate, bits=precision)
-    return (
-        (low.numerator << precision) // low.denominator,
-        -((-high.numerator << precision) // high.denominator),
-    )
 
 
 # Geometric draws for one rate or many, from tables where there are many draws to make.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from onesided import _numbers
 from onesided.noise import _geometric, _uniforms
 from onesided.noise._source import CHUNK, Bits, IntArray, lanes
-from onesided.noise._uniforms import WORD_BITS, deepen, stuck
+from onesided.noise._uniforms import WORD_BITS, deepen, floored, stuck
 
 # Above this length numbers are dealt into buckets, whose mean length is at most 2^_BUCKET_BITS.
 _UNDEALT = 2**15
@@ -214,16 +214,12 @@ def _digits(number: _Real) -> Callable[[int], int]:
     def digits(depth: int) -> int:
         precision = depth + WORD_BITS
         while True:
-            low, high = (_floor(end, depth) for end in number(precision))
+            low, high = (floored(end, depth) for end in number(precision))
             if low == high:
                 return low
             precision *= 2
 
     return digits
-
-
-def _floor(number: Fraction, bits: int) -> int:
-    return (number.numerator << bits) // number.denominator
 
 
 def _distinct(below: int, count: int, bits: Bits) -> list[int]:
@@ -264,7 +260,7 @@ def _counted(number: int, chance: _Real, seen: int, depth: int) -> int | None:
     precision = depth + number.bit_length() + WORD_BITS
     one = 1 << precision
     ends = chance(precision)
-    least, most = _floor(ends[0], precision), -_floor(-ends[1], precision)
+    least, most = floored(ends[0], precision), -floored(-ends[1], precision)
     lower, upper = seen << precision - depth, (seen + 1) << precision - depth
     if upper <= one - number * most:
         return 0  # (1 - p)^n is no less than 1 - n p

@@ -63,8 +63,7 @@ def cached_ladder(over: int, under: int, span: int | None, depth: int) -> Ladder
     count = span.bit_length() - 1 if span else _top(rate, depth)
     # Squaring doubles an error: as many more digits as there are squarings, and some.
     extra = count + 16
-    low, high = _numbers.exp_neg_bounds(rate, bits=precision + extra)
-    below, above = _floor(low, precision + extra), -_floor(-high, precision + extra)
+    below, above = exp_bounds(rate, precision + extra)
     rungs = []
     for _ in range(count + 1):
         rungs.append(below >> extra)
@@ -82,8 +81,15 @@ def _top(rate: Fraction, depth: int) -> int:
     return max(0, int(depth // rate).bit_length())
 
 
-def _floor(number: Fraction, precision: int) -> int:
+def floored(number: Fraction, precision: int) -> int:
+    """A fraction as a whole number of units of 2^-precision, rounded down."""
     return (number.numerator << precision) // number.denominator
+
+
+def exp_bounds(rate: Fraction, precision: int) -> tuple[int, int]:
+    """Bounds of ``e^-rate`` in units of 2^-precision."""
+    low, high = _numbers.exp_neg_bounds(rate, bits=precision)
+    return floored(low, precision), -floored(-high, precision)
 
 
 def resolve(rate: Fraction, span: int | None, seen: int, depth: int, bits: Bits) -> int:
@@ -273,10 +279,7 @@ def _exp_floor(over: int, under: int, depth: int) -> int:
     rate = Fraction(over, under)
     bits = depth + 64
     while True:
-        low, high = (
-            (end.numerator << depth) // end.denominator
-            for end in _numbers.exp_neg_bounds(rate, bits=bits)
-        )
+        low, high = (floored(end, depth) for end in _numbers.exp_neg_bounds(rate, bits=bits))
         # e^-rate is irrational, so it lies inside a cell and some precision shows that.
         if low == high:
             return low

@@ -17,14 +17,17 @@ from onesided.noise.kit import variance_of
 from onesided.policy import Edge, GroupCount, Policy
 from onesided.verify._enumerate import (
     MAX_PATHS,
+    TAIL,
     PathNoise,
     Request,
     RequestedNoise,
+    Settings,
+    Walk,
     log_total,
     rates_of,
     support,
 )
-from onesided.verify._exact import ROUNDING, TAIL, Settings, Task, distinct_moves, too_coarse
+from onesided.verify._exact import ROUNDING, Task, distinct_moves, too_coarse
 from onesided.verify._seal import PATIENCE, Form, form
 from onesided.verify._universe import Universe, World
 
@@ -365,7 +368,7 @@ class _Move:
 
     def run(self) -> Iterator[Misaligned]:
         """Every fault."""
-        walk = self.task.how.walk(self._follow, repeats=_REPEATS)
+        walk = Walk(self._follow, self.task.how, repeats=_REPEATS)
         for followed, _ in walk:
             self.paths += 1
             fault, reason, cost, also = self._judge(followed)

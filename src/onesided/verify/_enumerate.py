@@ -388,45 +388,62 @@ class PathNoise(RequestedNoise):
         return _Node(request, found, count, self.weight, index)
 
 
+TAIL: Final = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How to enumerate.
+
+    tail: paths less likely than this are left out. limit: the most paths for one input.
+    patience: seconds that one run may take. sealed: refuse all chance but the noise.
+    Errors: ParameterError.
+    """
+
+    tail: float = TAIL
+    limit: int = MAX_PATHS
+    patience: float = PATIENCE
+    sealed: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tail <= 0.5:
+            raise ParameterError(
+                f"tail must lie in (0, 1/2], got {self.tail!r}.", hint="Use 1e-12."
+            )
+        whole(self.limit, name="limit", least=1)
+
+
 class Walk(Generic[Result]):
     """Run ``program`` once for every sequence of outcomes; iterate to get ``(result, weight)``.
 
     After the walk, ``lost`` bounds the probability of all paths that were not taken: outcomes
-    less likely than ``tail``, counted as they were cut. ``count`` is the number of paths. What
-    was taken and what was lost must sum to 1, or the walk is refused.
-    sealed: refuse all chance but the noise. repeats: run the first path so many times more, and
-    a few others once more, each call watched: the same noise must give the same result.
+    less likely than the ``tail`` of ``how``, counted as they were cut. ``count`` is the number of
+    paths. What was taken and what was lost must sum to 1, or the walk is refused.
+    repeats: run the first path so many times more, and a few others once more, each call watched:
+    the same noise must give the same result.
     Errors: ParameterError after ``limit`` paths, for a run that does not end within ``patience``
     seconds (in the main thread), or that takes chance from elsewhere.
 
-    >>> coin = Walk(lambda noise: bool(noise.bernoulli(Fraction(1, 4), 1)[0]), tail=1e-9)
+    >>> coin = Walk(lambda noise: bool(noise.bernoulli(Fraction(1, 4), 1)[0]), Settings(tail=1e-9))
     >>> sorted((heads, float(weight)) for heads, weight in coin)
     [(False, 0.75), (True, 0.25)]
     """
 
     def __init__(
-        self,
-        program: Callable[[PathNoise], Result],
-        *,
-        tail: float,
-        limit: int = MAX_PATHS,
-        patience: float = PATIENCE,
-        sealed: bool = False,
-        repeats: int = 0,
+        self, program: Callable[[PathNoise], Result], how: Settings, *, repeats: int = 0
     ) -> None:
-        self._program, self._tail, self._limit = program, tail, limit
-        self._patience, self._repeats = patience, repeats
-        self._seal = Seal() if sealed else None
+        self._program, self._how, self._repeats = program, how, repeats
+        self._seal = Seal() if how.sealed else None
         self.count, self.lost = 0, 0.0
 
     def __iter__(self) -> Generator[tuple[Result, float], None, None]:
-        noise, total = PathNoise(tail=self._tail), 0.0
+        noise, total = PathNoise(tail=self._how.tail), 0.0
         noise.open = False
         with ExitStack() as stack:
-            stack.enter_context(Watch(lambda: self.count, patience=self._patience))
+            stack.enter_context(Watch(lambda: self.count, patience=self._how.patience))
             if self._seal is not None:
                 stack.enter_context(self._seal.installed())
-            while self.count < self._limit:
+            while self.count < self._how.limit:
                 self.count += 1
                 try:
                     result = self._run(noise)
@@ -449,7 +466,7 @@ class Walk(Generic[Result]):
                         )
                     return
         raise ParameterError(
-            f"More than {self._limit:,} paths: the universe is too large to enumerate.",
+            f"More than {self._how.limit:,} paths: the universe is too large to enumerate.",
             hint="Use fewer groups or units, larger rates, or a coarser tail.",
         )
 
@@ -483,8 +500,8 @@ class Walk(Generic[Result]):
     def probe(self, dives: int, seed: int) -> float:
         """An estimate of the number of paths from ``dives`` random ones (Knuth 1975)."""
         generator = np.random.default_rng(seed)
-        noise, total = PathNoise(tail=self._tail), 0
-        with Watch(lambda: self.count, patience=self._patience):
+        noise, total = PathNoise(tail=self._how.tail), 0
+        with Watch(lambda: self.count, patience=self._how.patience):
             for _ in range(dives):
                 self.count += 1
                 noise.choose(lambda count: int(generator.integers(count)))
@@ -513,11 +530,4 @@ def paths(
     >>> [(result, round(chance, 3)) for result, chance in found][:2]
     [(0, 0.632), (1, 0.233)]
     """
-    return iter(Walk(program, tail=whole_tail(tail), limit=whole(limit, name="limit", least=1)))
-
-
-def whole_tail(tail: float) -> float:
-    """``tail`` if it can be a probability to cut at."""
-    if not 0 < tail <= 0.5:
-        raise ParameterError(f"tail must lie in (0, 1/2], got {tail!r}.", hint="Use 1e-12.")
-    return float(tail)
+    return iter(Walk(program, Settings(tail=tail, limit=limit, sealed=False)))

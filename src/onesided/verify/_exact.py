@@ -24,8 +24,8 @@ from onesided._numbers import exact as exact_number
 from onesided.errors import MissingDependencyError, OnesidedError, ParameterError
 from onesided.noise import Noise, PlainNoise
 from onesided.policy import Edge, GroupCount, Policy
-from onesided.verify._enumerate import MAX_PATHS, PathNoise, Walk, unsteady, whole_tail
-from onesided.verify._seal import CLASSES, PATIENCE, Form, form, shown, undrawn
+from onesided.verify._enumerate import MAX_PATHS, TAIL, PathNoise, Settings, Walk, unsteady
+from onesided.verify._seal import PATIENCE, Form, form, shown, undrawn
 from onesided.verify._universe import Data, Universe, World
 
 # What an exact check found: a certain lower bound, and what is proven all the same.
@@ -193,40 +193,9 @@ def compare(edge: Edge, real: Data, other: Data, here: Table, there: Table) -> t
     return Finding(loss, real, other, output, impossible=bool(seen[best_shown] == 0)), pair
 
 
-TAIL: Final = 1e-12
 _TOO_COARSE: Final = 0.5
 _RUNS_AT_LEAST: Final = 32
 _REPEATS_AT_LEAST: Final = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """How to enumerate.
-
-    tail: paths less likely than this are left out. limit: the most paths for one input.
-    patience: seconds that one run may take. sealed: refuse all chance but the noise.
-    Errors: ParameterError.
-    """
-
-    tail: float = TAIL
-    limit: int = MAX_PATHS
-    patience: float = PATIENCE
-    sealed: bool = True
-
-    def __post_init__(self) -> None:
-        whole_tail(self.tail)
-        whole(self.limit, name="limit", least=1)
-
-    def walk(self, run: Callable[[PathNoise], Any], *, repeats: int = 0) -> Walk[Any]:
-        """A walk over all paths of ``run``."""
-        return Walk(
-            run,
-            tail=self.tail,
-            limit=self.limit,
-            patience=self.patience,
-            sealed=self.sealed,
-            repeats=repeats,
-        )
 
 
 def distribution(run: Callable[[PathNoise], Any], how: Settings) -> tuple[Table, int]:
@@ -250,8 +219,7 @@ def distribution(run: Callable[[PathNoise], Any], how: Settings) -> tuple[Table,
 
 
 def _twice(run: Callable[[PathNoise], Any], how: Settings) -> tuple[Table, int]:
-    CLASSES.begin()
-    walk = how.walk(run)
+    walk = Walk(run, how)
     weights: dict[Form, list[float]] = {}
     first = 0
     for output, weight in walk:
@@ -259,13 +227,12 @@ def _twice(run: Callable[[PathNoise], Any], how: Settings) -> tuple[Table, int]:
         weights.setdefault(key, []).append(weight)
         first = hash((first, key, weight))
     too_coarse(walk.lost, how.tail)
-    again = how.walk(run, repeats=max(_REPEATS_AT_LEAST, _RUNS_AT_LEAST - walk.count))
+    again = Walk(run, how, repeats=max(_REPEATS_AT_LEAST, _RUNS_AT_LEAST - walk.count))
     second = 0
     for output, weight in again:
         second = hash((second, form(output), weight))
     if second != first:
         raise unsteady()
-    CLASSES.refuse_changed()
     return Table({key: math.fsum(many) for key, many in weights.items()}, walk.lost), walk.count
 
 
@@ -572,7 +539,7 @@ def _data_sets(moves: list[_Move]) -> dict[Hashable, Any]:
 def _estimate(task: Task, sets: list[Any]) -> Effort:
     """Random dives on evenly spaced data sets; the pace is that of the first one's first paths."""
     chosen = sets[:: max(1, len(sets) // _SETS_PROBED)][:_SETS_PROBED]
-    walks = [task.how.walk(task.bound(data)) for data in chosen]
+    walks = [Walk(task.bound(data), task.how) for data in chosen]
     sizes = [walk.probe(_DIVES, seed=0) for walk in walks]
     start, run = perf_counter(), 0
     with closing(iter(walks[0])) as found:

@@ -12,7 +12,7 @@ import narwhals as nw
 from onesided.policy import Policy
 from onesided.session import Answers, SampleRelease, Session
 from onesided.session.kit import prepared
-from onesided.verify._enumerate import MAX_PATHS, Walk, whole_tail
+from onesided.verify._enumerate import Settings, Walk
 from onesided.verify._exact import ROUNDING
 from onesided.verify._seal import Form, form
 
@@ -77,7 +77,8 @@ def law(question: Any, table: Any, policy: Policy, *, tail: float = 1e-9, **opti
     session = Session(table, policy=policy, **{"budget": _PLENTY, **options})
     steps = prepared(session, question)
     secret = steps.read()
-    walk = Walk(lambda noise: steps.draw(secret, noise), tail=whole_tail(tail), limit=MAX_PATHS)
+    how = Settings(tail=tail, sealed=False)
+    walk = Walk(lambda noise: steps.draw(secret, noise), how)
     found: dict[Form, tuple[Any, float]] = {}
     for answer, weight in walk:
         told = steps.result(answer, None)

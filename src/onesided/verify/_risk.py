@@ -13,7 +13,8 @@ from onesided._numbers import Number, non_negative
 from onesided.bounds import Correlation
 from onesided.errors import ParameterError, PolicyError
 from onesided.policy import GroupCount, Policy, Record
-from onesided.verify._exact import TAIL, Settings, Table, Task
+from onesided.verify._enumerate import TAIL, Settings
+from onesided.verify._exact import Table, Task
 from onesided.verify._seal import Form, shown
 from onesided.verify._universe import Data, Universe
 

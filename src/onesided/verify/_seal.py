@@ -16,12 +16,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from types import FrameType, GetSetDescriptorType, MemberDescriptorType, ModuleType
+from types import FrameType, ModuleType
 from typing import Any, Final, NoReturn, Self, TypeAlias
 from unittest.mock import patch
 from uuid import UUID
@@ -39,39 +40,31 @@ from onesided.noise.kit import NotPrivateSeededBits, SecureBits
 # it equates True, 1 and 1.0, and -0.0 and 0.0, sees no difference between int32 and int64,
 # ignores the order of a dictionary and the fields that a dataclass leaves out of its comparison.
 # A program that hides a secret in any of these would pass.
+#
+# What an output may be is a closed list, by its very type. What is not on it is refused: another
+# class may hold more than it tells.
 
 Form: TypeAlias = tuple[Hashable, ...]
 
-# The real order of bases and the real contents of a class, whatever its own class says.
-MRO: Final = type.__dict__["__mro__"].__get__
-HELD: Final = type.__dict__["__dict__"].__get__
-_WORD: Final = struct.calcsize("P")
 _HINT: Final = (
-    "Return numbers, text, arrays, tuples, lists, dictionaries or objects whose fields hold them."
+    "Return numbers, text, arrays, tuples, lists, dictionaries or dataclasses whose fields hold "
+    "them."
 )
 
 
 def form(output: object) -> Form:
     """``output`` as a key that is equal only for outputs that no observer can tell apart.
 
-    NaN equals NaN of the same bits. Dictionaries are compared in order, objects field by field.
-    Errors: ParameterError for what has no fixed form: sets, iterators, functions, frames.
+    NaN equals NaN of the same bits. Dictionaries are compared in order, dataclasses and named
+    tuples field by field. Errors: ParameterError for what has no fixed form: sets, iterators,
+    functions, frames, and objects of any other class.
     """
-    _MET.objects, _MET.kinds = [], set()
     try:
-        key = _form(output)
+        return _form(output)
     except RecursionError:
         raise ParameterError(
             f"The program returned {a(type(output).__name__)} that holds itself.", hint=_HINT
         ) from None
-    held, _MET.objects = _MET.objects, []
-    if _MET.kinds:
-        CLASSES.see(tuple(_MET.kinds))
-    met = [id(one) for one in held]
-    if len(met) == len(set(met)):
-        return key
-    # One list held twice is not two equal lists: who changes the one changes the other.
-    return _twice_held, tuple(map(met.index, met)), key
 
 
 def shown(key: Any) -> Any:
@@ -91,11 +84,9 @@ def numbers(key: Form) -> tuple[float, ...]:
 
 def _shown_fields(parts: list[Any]) -> Any:
     """An object's type and fields."""
-    kind, *fields = parts
-    if len(fields) == 1 and not fields[0][0]:
-        return shown(fields[0][1])  # a number or a tuple of another name
-    held = ", ".join(f"{name}={shown(value)!r}" for name, value in fields)
-    return f"{kind.__qualname__}({held})"
+    kind, *held = parts
+    told = ", ".join(f"{name}={shown(value)!r}" for name, value in held)
+    return f"{kind.__qualname__}({told})"
 
 
 def _shown_array(parts: list[Any]) -> Any:
@@ -123,20 +114,29 @@ def _form(output: Any) -> Form:
     make = _FORMS.get(kind)
     if make is not None:
         return make(output)
-    if issubclass(kind, np.generic):
-        if type(output) not in _SCALARS:
-            raise _unknown(output)
+    if kind in _SCALARS:
         dtype = output.dtype
-        if dtype.kind not in "biufcSUmM" or dtype.itemsize > 16:
-            raise _unknown(output)
-        if dtype.kind in "fc" and dtype in _PADDED:
-            raise _unknown(output)
-        return dtype, output.tobytes()
-    if issubclass(kind, type):
-        if output.__module__ != "builtins":
-            _MET.kinds.add(output)
-        return (type, output)
-    return _fields(output)
+        if dtype.kind in "biufcSUmM" and dtype.itemsize <= 16 and dtype not in _PADDED:
+            return dtype, output.tobytes()
+    # Of no built-in class, whose own value no field would tell.
+    plain = all(base.__module__ != "builtins" for base in kind.__mro__[:-1])
+    if plain and hasattr(kind, "__dataclass_fields__"):
+        names = dict.fromkeys([one.name for one in fields(kind)])
+        names |= dict.fromkeys(getattr(output, "__dict__", ()))
+        slots = {slot for base in kind.__mro__ for slot in vars(base).get("__slots__", ())}
+        if slots <= {*names, "__dict__", "__weakref__"}:
+            return _object, kind, *((name, _form(getattr(output, name))) for name in names)
+    if kind.__bases__ == (tuple,) and hasattr(kind, "_fields") and not hasattr(output, "__dict__"):
+        return _named, kind, tuple(map(_form, output))
+    raise _unknown(output)
+
+
+def _object() -> None:
+    """The mark of a form that was made field by field."""
+
+
+def _named() -> None:
+    """That of a tuple whose fields have names."""
 
 
 def _array(array: Any) -> Form:
@@ -144,7 +144,6 @@ def _array(array: Any) -> Form:
     dtype, base = array.dtype, array.base
     if dtype.metadata is not None or dtype in _PADDED or _hides(dtype):
         raise _unknown(array)
-    _MET.objects.append(array)
     part = base is not None and not (
         isinstance(base, np.ndarray)
         and base.nbytes == array.nbytes
@@ -168,71 +167,12 @@ def _hides(dtype: Any) -> bool:
     return dtype.fields is not None and len(told) < dtype.itemsize
 
 
-def _fields(output: Any) -> Form:
-    """Everything that an object holds: its base's value, its dictionary and its slots.
-
-    Asked of Python's own types, for a class may say of itself and of its objects what it likes.
-    """
-    kind = type(output)
-    if callable(output) or isinstance(output, Iterator | set | frozenset):
-        raise _unknown(output)
-    bases = MRO(kind)
-    base = next((b for b in bases if b in _FORMS), None)
-    own = [b for b in bases if b.__module__ != "builtins" and b not in _FORMS]
-    slots = [found for b in own for found in _slots(b)]
-    places = [HELD(b)["__dict__"] for b in bases if "__dict__" in HELD(b)]
-    tells = base is not None or slots or places
-    if base not in _BASES or not tells or _holds_more(kind, base or object, len(slots)):
-        raise _unknown(output)
-    if not all(isinstance(place, GetSetDescriptorType) for place in places):
-        raise _unknown(output)
-    _MET.kinds.add(kind)
-    _MET.objects.append(output)
-    parts = [(name, _form(held[0])) for name, slot in slots if (held := _filled(slot, output))]
-    held = places[-1].__get__(output) if places else {}
-    parts += [(name, _form(value)) for name, value in dict.items(held)]
-    value = () if base is None else (("", _BASES[base](output)),)
-    return _object, kind, *value, *parts
-
-
-def _filled(slot: Any, output: Any) -> tuple[Any, ...]:
-    try:
-        return (slot.__get__(output),)
-    except AttributeError:
-        return ()
-
-
-def _object() -> None:
-    """The mark of a form that was made field by field."""
-
-
-def _slots(kind: type) -> Iterator[tuple[str, Any]]:
-    """The slots that a class itself adds, also those that a class derived from it hides."""
-    for name, value in HELD(kind).items():
-        if isinstance(value, MemberDescriptorType):
-            yield name, value
-
-
-def _holds_more(kind: type, base: type, slots: int) -> bool:
-    """Whether objects have room for what neither a dictionary nor slots tell of, as in C."""
-    links = sum(
-        bool(_offset(kind, name)) and not _offset(base, name)
-        for name in ("__dictoffset__", "__weakrefoffset__")
-    )
-    size, least = (_offset(one, "__basicsize__") for one in (kind, base))
-    return size > least + _WORD * (slots + links)
-
-
-def _offset(kind: type, name: str) -> int:
-    return int(type.__dict__[name].__get__(kind))
-
-
-def _mutable(make: Callable[[Any], Form]) -> Callable[[Any], Form]:
-    """What can be changed is one thing or two, however equal."""
+def _as(tell: Callable[[Any], Hashable]) -> Callable[[Any], Form]:
+    """The type, and what tells the value."""
 
     def made(value: Any) -> Form:
-        _MET.objects.append(value)
-        return make(value)
+        kind: Any = type(value)
+        return kind, tell(value)
 
     return made
 
@@ -240,10 +180,6 @@ def _mutable(make: Callable[[Any], Form]) -> Callable[[Any], Form]:
 def _timed(kind: type) -> Callable[[Any], Form]:
     """A time, and the zone by itself."""
     return lambda value: (kind, repr(value.replace(tzinfo=None)), _form(value.tzinfo))
-
-
-def _twice_held() -> None:
-    """The mark of a form in which one thing is met more than once."""
 
 
 def _unknown(output: object) -> ParameterError:
@@ -257,8 +193,6 @@ def _unknown(output: object) -> ParameterError:
     return ParameterError(f"The program returned {a(name)}, which cannot be compared.", hint=_HINT)
 
 
-_real: Final = complex.__dict__["real"].__get__
-_imag: Final = complex.__dict__["imag"].__get__
 _SCALARS: Final = frozenset(np.sctypeDict.values())
 _PADDED: Final = frozenset({np.dtype(np.longdouble), np.dtype(np.clongdouble)}) - {
     np.dtype(np.float64),
@@ -271,115 +205,25 @@ _SHOWN: Final[dict[Any, Callable[[list[Any]], Any]]] = {
     float: lambda parts: struct.unpack("<d", parts[0])[0],
     np.ndarray: _shown_array,
     _object: _shown_fields,
-    _twice_held: lambda parts: shown(parts[1]),
+    _named: lambda parts: tuple(map(shown, parts[1])),
 }
 _FORMS: Final[dict[type, Callable[[Any], Form]]] = {
     type(None): lambda _value: (None,),
-    bool: lambda value: (bool, value),
-    int: lambda value: (int, int.__int__(value)),
-    float: lambda value: (float, struct.pack("<d", float.__float__(value))),
-    complex: lambda value: (complex, struct.pack("<dd", _real(value), _imag(value))),
-    str: lambda value: (str, str.__str__(value)),
-    bytes: lambda value: (bytes, bytes.__getitem__(value, slice(None))),
-    bytearray: _mutable(lambda v: (bytearray, bytes(bytearray.__getitem__(v, slice(None))))),
-    tuple: lambda value: (tuple, *map(_form, tuple.__iter__(value))),
-    list: _mutable(lambda value: (list, *map(_form, list.__iter__(value)))),
-    dict: _mutable(lambda value: (dict, *(_form(p) for pair in dict.items(value) for p in pair))),
+    float: lambda value: (float, struct.pack("<d", value)),
+    complex: lambda value: (complex, struct.pack("<dd", value.real, value.imag)),
+    bytearray: lambda value: (bytearray, bytes(value)),
+    tuple: lambda value: (tuple, *map(_form, value)),
+    list: lambda value: (list, *map(_form, value)),
+    dict: lambda value: (dict, *(_form(part) for pair in value.items() for part in pair)),
     range: lambda value: (range, value.start, value.stop, value.step),
+    type: lambda value: (type, value),
     np.ndarray: _array,
-    Fraction: lambda value: (Fraction, Fraction(value)),
-    Decimal: lambda value: (Decimal, str(value)),
-    Infinite: lambda value: (Infinite, value),
-    UUID: lambda value: (UUID, str(value)),
-    PurePosixPath: lambda value: (PurePosixPath, str(value)),
-    PureWindowsPath: lambda value: (PureWindowsPath, str(value)),
-    type(Path()): lambda value: (type(Path()), str(value)),
-    dt.date: lambda value: (dt.date, repr(value)),
     dt.datetime: _timed(dt.datetime),
     dt.time: _timed(dt.time),
-    dt.timedelta: lambda value: (dt.timedelta, repr(value)),
-    dt.timezone: lambda value: (dt.timezone, repr(value)),
+    **dict.fromkeys((bool, int, str, bytes, Fraction, Infinite), _as(lambda value: value)),
+    **dict.fromkeys((Decimal, UUID, PurePosixPath, PureWindowsPath, type(Path())), _as(str)),
+    **dict.fromkeys((dt.date, dt.timedelta, dt.timezone), _as(repr)),
 }
-# What a class may be derived from: told by the base's own functions, which it cannot replace.
-_BASES: Final[dict[Any, Callable[[Any], Form]]] = {
-    **{base: _FORMS[base] for base in (int, float, complex, str, bytes, tuple, list, dict)},
-    bytearray: _FORMS[bytearray],
-    np.ndarray: lambda value: _array(np.ndarray.view(value, np.ndarray)),
-    None: lambda _value: (None,),
-}
-
-
-class _Met(threading.local):
-    """What the form at hand has met: objects that could be met again, and their classes.
-
-    The objects are held, not their ids: an id belongs to the next object once the first is gone.
-    """
-
-    def __init__(self) -> None:
-        self.objects: list[Any] = []
-        self.kinds: set[type] = set()
-
-
-_MET: Final = _Met()
-
-
-class Classes:
-    """What each class of an output held when it was first seen.
-
-    It is no field of any output, yet whoever is given the output can look at it. So it must be the
-    same after every data set: a program that notes anything there is refused.
-
-    >>> class Told:
-    ...     secret = 0
-    >>> known = Classes()
-    >>> known.see([Told])
-    >>> known.refuse_changed()
-    >>> Told.secret = 1
-    >>> known.refuse_changed()  # doctest: +IGNORE_EXCEPTION_DETAIL
-    Traceback (most recent call last):
-    onesided.errors.ParameterError: The program changes the class Told of what it returns.
-    """
-
-    def __init__(self) -> None:
-        self._first: dict[type, Any] = {}
-        self._here = threading.local()  # others may be at a check of their own
-
-    def see(self, kinds: Iterable[type]) -> None:
-        """Remember these classes as they are, unless they were seen before."""
-        for kind in kinds:
-            if kind not in self._first:
-                self._first[kind] = _contents(kind)
-            vars(self._here).setdefault("kinds", set()).add(kind)
-
-    def begin(self) -> None:
-        """Forget which were seen lately."""
-        self._here.kinds = set()
-
-    def refuse_changed(self) -> None:
-        """Errors: ParameterError if a class that was seen lately is not as it was at first."""
-        for kind in vars(self._here).get("kinds", ()):
-            if self._first[kind] != _contents(kind):
-                raise ParameterError(
-                    f"The program changes the class {kind.__name__} of what it returns.",
-                    hint="Keep what is told in the object itself: its class is seen as well.",
-                )
-
-
-def _contents(kind: type) -> dict[Any, Any]:
-    """What a class and its bases hold: data by their form, all else by being itself."""
-    found: dict[Any, Any] = {}
-    for base in MRO(kind):
-        for name, value in HELD(base).items() if base.__module__ != "builtins" else ():
-            if name != "__annotations__" or value:  # Python itself adds empty ones when asked
-                try:
-                    found[base, name] = _form(value)
-                except ParameterError:
-                    found[base, name] = value
-    return found
-
-
-CLASSES: Final = Classes()
-"""The only mutable state of the module: what the classes of outputs were like at first."""
 
 # What a program draws elsewhere is on no path, so the enumeration would not see it: a program with
 # a generator of its own passes in most runs. The system's random numbers, Python's and numpy's

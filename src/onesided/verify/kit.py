@@ -2,5 +2,5 @@
 
 from onesided.verify._aligned import Alignment
 from onesided.verify._catalogue import Section, sections
-from onesided.verify._enumerate import Walk
+from onesided.verify._enumerate import Settings, Walk
 from onesided.verify._universe import Homes

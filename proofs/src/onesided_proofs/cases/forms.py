@@ -13,7 +13,6 @@ import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 from threading import Thread
 from typing import Final
 
@@ -40,14 +39,11 @@ def cases() -> Iterator[Line]:
         (hidden_field, "the truth in a field that is not compared"),
         (payload_of_nan, "the truth in the bits of a NaN"),
         (class_attribute, "the truth in an attribute of the answer's class"),
-        (shadowed_slot, "the truth in a slot that another one hides"),
         (denied_fields, "the truth in an object that denies its fields"),
         (other_text, "the truth in a text that prints as another"),
         (part_of_array, "the truth in the array that the answer is a part of"),
         (one_field, "the truth in bytes of a record that no field tells"),
         (locked_array, "an array locked where somebody is"),
-        (same_or_equal, "one list twice, or two equal ones, by the true count"),
-        (noted_member, "the truth written on a member of an enumeration"),
     ):
         yield program("count, told", run, added, 1, universe=_ONE, flaw=flaw, seen=_HABIT)
     for other, flaw in (
@@ -86,20 +82,6 @@ class Shown:
         self.answer = answer
 
 
-class Below:
-    """One slot."""
-
-    __slots__ = ("answer",)
-    answer: int
-
-
-class Above(Below):
-    """One more, of the same name."""
-
-    __slots__ = ("answer",)
-    answer: int
-
-
 class Denies:
     """Holds what it likes, and says that it holds nothing."""
 
@@ -114,12 +96,6 @@ class Quiet(str):
 
     def __str__(self) -> str:
         return ""
-
-
-class Answer(Enum):
-    """Whether there is one."""
-
-    GIVEN = 1
 
 
 def ordered_by_truth(data: Data, noise: Noise) -> dict[str, int]:
@@ -161,14 +137,6 @@ def class_attribute(data: Data, noise: Noise) -> object:
     return Shown(count(data) + up(noise))
 
 
-def shadowed_slot(data: Data, noise: Noise) -> object:
-    """The truth in a slot of the base, below one of the same name."""
-    told = Above()
-    told.answer = count(data) + up(noise)
-    vars(Below)["answer"].__set__(told, count(data))
-    return told
-
-
 def denied_fields(data: Data, noise: Noise) -> tuple[int, object]:
     """The truth in an object that says it has no fields."""
     told = Denies()
@@ -197,18 +165,6 @@ def locked_array(data: Data, noise: Noise) -> IntArray:
     noisy = np.array([count(data) + up(noise)])
     noisy.setflags(write=not count(data))
     return noisy
-
-
-def same_or_equal(data: Data, noise: Noise) -> tuple[list[int], list[int]]:
-    """One list told twice, or two that are equal."""
-    told = [count(data) + up(noise)]
-    return told, told if count(data) else [*told]
-
-
-def noted_member(data: Data, noise: Noise) -> tuple[int, Enum]:
-    """A member of an enumeration, with the truth written on it."""
-    Answer.GIVEN.note = count(data)  # type: ignore[attr-defined]
-    return count(data) + up(noise), Answer.GIVEN
 
 
 def sorted_keys(data: Data, noise: Noise) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""DAWA, hierarchies, zero sets, AHP, adaptive grids, trees of marginals; and broken ones."""
+"""DAWA, hierarchies, zero sets, AHP, adaptive grids; and broken ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from onesided.mechanism.histograms import (
     Dawa,
     Hierarchical,
     Look,
-    Marginals,
     Partition,
     TwoPhase,
     UniformGrid,
@@ -28,7 +27,6 @@ from onesided.mechanism.histograms import (
     zeros,
 )
 from onesided.mechanism.histograms.kit import (
-    Edges,
     GridPartition,
     Prices,
     cheapest,
@@ -74,9 +72,7 @@ def cases() -> Iterator[Line]:
     crowd = Ahp.for_policy(secret, epsilon=14, share="1/2")
     yield _sound(crowd, secret, GroupCount(), _PAIR, epsilon=14)
     yield from _zeroed()
-    yield from _marginals()
     yield from _broken_phases()
-    yield from _broken_marginals()
 
 
 def _one_way() -> tuple[Policy, Policy]:
@@ -232,17 +228,6 @@ def _with_open(
 _PAIR: Final = Universe(units=2, max_groups=1)
 _ONE: Final = Universe(units=1, max_groups=1)
 _MAP: Final = Universe(groups=("a", "b", "c", "d"), units=1, max_groups=1)
-# Three attributes of two values each; enough cells for the trees to differ.
-_CELLS: Final = tuple(f"{cell:03b}" for cell in range(8))
-_CUBE: Final = Universe(
-    groups=_CELLS,
-    units=2,
-    values=(
-        *(Record("record", frozenset({cell})) for cell in ("000", "011", "110")),
-        Record("absent"),
-    ),
-)
-_OF_CUBE: Final[dict[str, Any]] = {"universe": _CUBE, "tail": 1e-7, "unseen": 1e-2}
 # An open record beside the one that moves, so that not every cell is taken for empty.
 _SEEN: Final = Universe(
     units=2,
@@ -298,35 +283,6 @@ def _zeroed() -> Iterator[Line]:
     one = replace(both, algorithm=replace(cast("AGrid", both.algorithm), side=1))
     about: dict[str, Any] = {"universe": _SEEN, "loose": _LEARNT, **_CUT, "tail": 1e-7}
     yield Line("AGridz", secret, partial(zeroed, one), one.losses(secret), epsilon=18, **about)
-
-
-def _marginals() -> Iterator[Line]:
-    """Both phases where there is one pair; then each phase where there are three."""
-    for policy, query, epsilon, _ in _edges():
-        asked: dict[str, Any] = {"epsilon": epsilon, "counted": query.counted}
-        pair = Marginals.for_policy(policy, sizes=(2, 1), **asked)
-        only = "there is one tree, so phase 1 tells nothing"
-        yield replace(_sound(pair, policy, query, _ONE, epsilon=epsilon), loose=only)
-    added = policies.addition_only()
-    trio = Marginals.for_policy(added, sizes=(2, 2, 2), epsilon=18, share="2/3")
-    for name, run, claim in (
-        ("Marginals (the tree)", partial(tree_of, trio), 12),
-        ("Marginals (its tables)", partial(tables_of, trio), 6),
-    ):
-        loose = "short of it by what was cut" if claim == 6 else _LEARNT
-        yield program(name, run, added, claim, loose=loose, **_OF_CUBE)
-
-
-def _broken_marginals() -> Iterator[Line]:
-    added = policies.addition_only()
-    trio = Marginals.for_policy(added, sizes=(2, 2, 2), epsilon=18, share="2/3")
-    bare = replace(trio, pairing=Counts(INFINITE, INFINITE))
-    once = replace(trio, measuring=Counts(6, INFINITE))
-    for run, claim, flaw, seen in (
-        (partial(tree_of, bare), 12, "the tree of the true pairs", "Chow and Liu as it is"),
-        (partial(tables_of, once), 6, "each table at the price of all", "one record, one cell"),
-    ):
-        yield program("Marginals", run, added, claim, flaw=flaw, seen=seen, **_OF_CUBE)
 
 
 def _broken_phases() -> Iterator[Line]:
@@ -541,19 +497,3 @@ def zeroed(mechanism: Zeroed, data: Data, noise: Noise) -> NDArray[np.float64]:
         for part in both
     )
     return mechanism.release(counts, opened, noise=noise)
-
-
-def tree_of(mechanism: Marginals, data: Data, noise: Noise) -> Edges:
-    """Right if the mechanism is: what phase 1 publishes."""
-    return mechanism.learn(_codes(data), noise=noise)
-
-
-def tables_of(mechanism: Marginals, data: Data, noise: Noise) -> tuple[NDArray[np.float64], ...]:
-    """Right if the mechanism is: what phase 2 publishes of one tree."""
-    return mechanism.measure(_codes(data), ((0, 1), (1, 2)), noise=noise)
-
-
-def _codes(data: Data) -> IntArray:
-    """Records whose cell is named by their codes, such as "011"."""
-    cells = [cell for record in data for cell in _value(record)]
-    return np.array([[int(code) for code in cell] for cell in cells], dtype=np.int64).reshape(-1, 3)

@@ -12,8 +12,7 @@ import numpy as np
 
 from onesided import policy as policies
 from onesided.engine import PublicKeys
-from onesided.mechanism import Cumulative, GaussianSums, Staircase, StairSums, Sums
-from onesided.mechanism.kit import rates_for
+from onesided.mechanism import Counts, Cumulative, GaussianSums, Staircase, StairSums, Sums
 from onesided.noise import IntArray, Noise
 from onesided.numbers import INFINITE
 from onesided.policy import GroupCount, Policy, Record
@@ -162,8 +161,8 @@ def _cumulative() -> Iterator[Line]:
     two_sided = policies.bounded(), policies.sensitive("minor")
     for policy in (*one_sided, *two_sided):
         for levels in (1, 2):
-            rates = rates_for(policy, GroupCount(), Fraction(_EPSILON, levels))
-            made = Cumulative(*rates, bins=2, levels=levels)
+            one = Counts.for_policy(policy, epsilon=Fraction(_EPSILON, levels))
+            made = Cumulative(one.upper_rate, one.lower_rate, bins=2, levels=levels)
             about: dict[str, Any] = {"universe": Universe(units=1, max_groups=1), "tail": 1e-11}
             name = f"Cumulative, {levels} levels"
             yield shipped(made, policy, name=name, loose=_FEW, epsilon=_EPSILON, **about)

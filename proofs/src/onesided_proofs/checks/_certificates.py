@@ -20,7 +20,7 @@ from onesided.errors import OnesidedError
 from onesided.mechanism import Interval
 from onesided.noise import BoolArray, IntArray, Noise
 from onesided.verify import PathNoise
-from onesided.verify.kit import Walk
+from onesided.verify.kit import Settings, Walk
 
 _TAIL: Final = 1e-9
 _CLOSE: Final = 1e-6
@@ -103,7 +103,7 @@ def _fault_at(line: Certificate, truth: Truth) -> tuple[str, tuple[bool, bool]]:
     def run(noise: PathNoise) -> Any:
         return line.run(counts.copy(), noise)
 
-    walk, met = Walk(run, tail=_TAIL, sealed=True), False
+    walk, met = Walk(run, Settings(tail=_TAIL)), False
     missed: NDArray[np.float64] = np.zeros(())
     closer, shown = missed, missed
     for answer, weight in walk:

@@ -14,7 +14,6 @@ from onesided.mechanism import (
     AdaptiveSparseVector,
     AtMost,
     Compounds,
-    ContinualCount,
     Counts,
     CubeEstimates,
     CubeThresholds,
@@ -36,8 +35,8 @@ from onesided.mechanism.kit import decide
 from onesided.mechanism.local import Channel, RandomisedResponse, Randomiser, UnaryResponse
 from onesided.monitor import Batch, Machine, rules_for
 from onesided.monitor.kit import Rules
-from onesided.noise import BoolArray, FreshNoise, IntArray, Noise, TwoSidedGeometric
-from onesided.numbers import INFINITE, Loss
+from onesided.noise import BoolArray, FreshNoise, IntArray, Noise
+from onesided.numbers import INFINITE
 from onesided_proofs.cases.sessions import has_engine
 from onesided_proofs.checks._certificates import (
     Certificate,
@@ -78,7 +77,6 @@ def certificates() -> Iterator[Certificate]:
     yield from _statements()
     yield from _selections()
     yield from _broken()
-    yield from _streams()
     yield _split()
     # What reports say for certain of who sent them, and an interval that needs no large number.
     half = Fraction(1, 2)
@@ -345,33 +343,6 @@ _HALF: Final = Fraction(1, 2)
 _LETTERS: Final = ("a", "b", "c")
 
 
-def _streams() -> Iterator[Certificate]:
-    """The bounds at every step, from noise drawn once for each node."""
-    sides: tuple[tuple[Loss | int, Loss | int], ...] = ((3, INFINITE), (INFINITE, 3), (3, 3))
-    for upper, lower in sides:
-        name = f"ContinualCount({upper}, {lower})"
-        yield _stream(ContinualCount(upper, lower, horizon=3), name=name)
-    yield _stream(ContinualCount(3, INFINITE, horizon=None), name="ContinualCount, no horizon")
-
-
-def _stream(mechanism: ContinualCount, *, name: str = "ContinualCount") -> Certificate:
-    def run(truth: IntArray, noise: Noise) -> list[Any]:
-        stream = mechanism.stream(noise=noise)
-        return [stream.step([count]) for count in truth.tolist()]
-
-    def read(answers: list[Any], truth: IntArray) -> Said:
-        bounds = [answer.interval(confidence=_SURE) for answer in answers]
-        joined = replace(
-            bounds[0],
-            lower=np.concatenate([one.lower for one in bounds]),
-            upper=np.concatenate([one.upper for one in bounds]),
-        )
-        return of_interval(joined, np.cumsum(truth))
-
-    # By a tail bound that is not the least there is.
-    return Certificate(name=name, run=run, read=read, truths=((20, 4, 7),), least=False)
-
-
 def _at_once() -> Iterator[Certificate]:
     """Noise on all counts at once; last, its thresholds sold as independent ones, and one off."""
     counts = CubeEstimates(3, keys=2)
@@ -511,22 +482,6 @@ def _beyond(mechanism: Cumulative, name: str) -> Certificate:
 
 
 def _broken_releases() -> Iterator[Certificate]:
-    honest = _stream(ContinualCount(3, INFINITE, horizon=3))
-
-    def swapped(truth: IntArray, noise: Noise) -> list[Any]:
-        """Noise below the truth, said to be above it."""
-        return [
-            replace(one, laws=tuple(TwoSidedGeometric(law.lower, law.upper) for law in one.laws))
-            for one in honest.run(truth, noise)
-        ]
-
-    def narrower(truth: IntArray, noise: Noise) -> list[Any]:
-        """Each answer is said to be made of one node, and that one of far less noise."""
-        law = TwoSidedGeometric(12, INFINITE)
-        return [replace(one, laws=(law,)) for one in honest.run(truth, noise)]
-
-    yield replace(honest, name="ContinualCount, the sides swapped", run=swapped, sound=False)
-    yield replace(honest, name="ContinualCount, too sure", run=narrower, sound=False)
     split = SplitHistogram(2, 2, open_rate=2)
 
     def more(truth: IntArray, noise: Noise) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import partial
 from itertools import combinations, product
-from math import comb, cos, log1p, pi, radians, sin
+from math import cos, log1p, pi, radians, sin
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +17,6 @@ import numpy as np
 from onesided import policy as policies
 from onesided.engine import PublicKeys
 from onesided.mechanism import Counts, Staircase, Subsampled
-from onesided.mechanism.histograms import Marginals
 from onesided.mechanism.local import RandomisedResponse
 from onesided.noise import (
     IntArray,
@@ -69,7 +68,6 @@ def part_checks() -> Iterator[Sampled]:
         ("units that stay in fewer groups", _staying_fault()),
         ("samples under mixed moves", _mixed_fault()),
         ("rates after a look", look_fault(2)),
-        ("prices of marginals", _marginals_fault()),
         ("open shapes", _first(map(shape_fault, shapes()))),
         ("keys that nobody can list", keys_fault()),
         ("quantiles side by side", each_fault()),
@@ -271,17 +269,6 @@ def _mixed_fault() -> str:
             for shift in many:
                 if (loss := made.loss(shift)) > edge.weight:
                     return f"{edge.name} under {policy.name} loses {float(loss):.4f}"  # type: ignore[arg-type]
-    return ""
-
-
-def _marginals_fault() -> str:
-    """All pairs of attributes are counted once, and a tree has one edge less than attributes."""
-    for many in (2, 3, 4, 5):
-        made = Marginals((2,) * many, Counts(3, 5), Counts(7, 11))
-        told = made.learn_loss(Shift(rise=1, fall=2)), made.measure_loss(Shift(rise=1, fall=2))
-        pairs, edges = comb(many, 2) * (3 * 2 + 5), (many - 1) * (7 * 2 + 11)
-        if told[0] != pairs or told[1] != edges:
-            return f"{many} attributes: {told}, due {pairs} and {edges}"
     return ""
 
 

@@ -543,7 +543,7 @@ class Dawa(TwoPhase):
         if look is None:
             return True
         ranges = self.workload == "ranges"
-        prices = self._prices() if ranges else self._priced(_SEEN, _LED)
+        prices = self._prices() if ranges else self._prices(_SEEN, _LED)
         seen = least(line.size, deviations(line), prices) // prices.deviation
         noisy = seen + int(noise.two_sided(look.ask_rate, look.ask_rate, 1)[0])
         doubt = prices.deviation * _SURE * _error(look.ask_rate, look.ask_rate)
@@ -570,11 +570,8 @@ class Dawa(TwoPhase):
         """
         return self.upper_rate * shift.fall + self.lower_rate * shift.rise
 
-    def _prices(self) -> Prices:
+    def _prices(self, deviation: int = _DEVIATION, led: float = 1.0) -> Prices:
         """A bucket's price: the error of measuring it, and what noise gains from one more."""
-        return self._priced(_DEVIATION, 1.0)
-
-    def _priced(self, deviation: int, led: float) -> Prices:
         error = _error(self.upper_rate, self.lower_rate)
         long, cell = lead(self.learn_rate * Fraction(1, 2)), lead(self.learn_rate)
         return Prices(

@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onesided._numbers import Loss, Number, strict_share, whole
 from onesided.errors import DataError, ParameterError, called
-from onesided.fields import settle
+from onesided.fields import Field, MaybeWhole, Whole, settle
 from onesided.mechanism._fit import Move, part_of
 from onesided.mechanism._steps import Counted, Steps, Together
 from onesided.mechanism.histograms._two_phase import Partition, TwoPhase
@@ -21,6 +21,7 @@ from onesided.mechanism.law import Counts
 from onesided.noise import BoolArray, IntArray, Noise
 from onesided.policy import Policy, Shift
 
+Plain: TypeAlias = Field[Counts, Counts]
 # A cluster may not reach beyond this many distinct values; longer runs are cut.
 REACH: Final = 128
 _AT_ONCE: Final = 1 << 20
@@ -88,6 +89,17 @@ def _solve(
         starts[begins + place] = True
 
 
+def plain(noise: object, *, name: str) -> Counts:
+    """:class:`Counts` without post-processing of its own. Errors: ParameterError."""
+    if isinstance(noise, Counts) and noise.correction == "none" and not noise.clip:
+        return noise
+    raise ParameterError(
+        f"{name} must be plain Counts, got {noise!r}.",
+        hint="Give Counts(upper_rate, lower_rate), or use for_policy.",
+        value=noise,
+    )
+
+
 # As in the implementation that DPBench ran (Hay et al. 2016): most of ε finds the clusters.
 SHARE: Final = "17/20"
 _CUT: Final = 0.35
@@ -96,9 +108,8 @@ _CUT: Final = 0.35
 class _OfCounts(TwoPhase):
     """Plain counts in both phases: of what is there, and of the buckets that they lead to."""
 
-    __slots__ = ()
-    learning: Counts
-    measuring: Counts
+    learning: Plain
+    measuring: Plain
 
     def learn_loss(self, shift: Shift) -> Loss:
         """Exactly what the noisy counts of phase 1 lose."""
@@ -120,7 +131,7 @@ class _OfCounts(TwoPhase):
         return Together(tuple(Counted(o.upper_rate, o.lower_rate, shift) for o in phases))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ahp(_OfCounts):
     """Estimates of all counts: cells with alike noisy counts share one measured total.
 
@@ -147,13 +158,9 @@ class Ahp(_OfCounts):
     (Fraction(1, 1), 4)
     """
 
-    learning: Counts
-    measuring: Counts
+    learning: Plain = Field(plain)
+    measuring: Plain = Field(plain)
     clip: bool = True
-
-    def __post_init__(self) -> None:
-        plain(self.learning, name="learning")
-        plain(self.measuring, name="measuring")
 
     @classmethod
     def fit(
@@ -191,17 +198,6 @@ def phases(policy: Policy, moves: Sequence[Move], share: Number) -> tuple[Counts
     return first, Counts.fit(policy, part_of(moves, 1 - part))
 
 
-def plain(noise: object, *, name: str) -> None:
-    """Refuse anything but :class:`Counts` without post-processing of its own."""
-    if isinstance(noise, Counts) and noise.correction == "none" and not noise.clip:
-        return
-    raise ParameterError(
-        f"{name} must be plain Counts, got {noise!r}.",
-        hint="Give Counts(upper_rate, lower_rate), or use for_policy.",
-        value=noise,
-    )
-
-
 def unbiased(counts: Counts, totals: IntArray, *, noise: Noise) -> NDArray[np.float64]:
     """``totals`` with noise, less the noise's mean; the mean is public."""
     noisy = counts.noisy(totals, noise=noise).astype(np.float64)
@@ -232,7 +228,7 @@ class GridPartition(Partition):
         settle(self, coarse=coarse, parents=parents)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AGrid(_OfCounts):
     """Estimates of a two-dimensional histogram from an adaptive grid.
 
@@ -260,14 +256,11 @@ class AGrid(_OfCounts):
     (10, Fraction(1, 1), (4, 4))
     """
 
-    side: int
-    learning: Counts
-    measuring: Counts
-    columns: int | None = None
+    side: Whole = Field(whole, least=1, most=_MOST)
+    learning: Plain = Field(plain)
+    measuring: Plain = Field(plain)
+    columns: MaybeWhole = Field(whole, least=1, default=None, optional=True)
     clip: bool = True
-
-    def __post_init__(self) -> None:
-        _check_grid(self)
 
     @classmethod
     def fit(
@@ -327,7 +320,7 @@ class AGrid(_OfCounts):
         return np.clip(wanted, 1, _MOST).astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UniformGrid(_OfCounts):
     """UG: a fixed grid of ``side`` by ``side`` cells, each counted with noise and spread evenly.
 
@@ -342,13 +335,10 @@ class UniformGrid(_OfCounts):
     (Fraction(1, 1), (2, 3))
     """
 
-    side: int
-    measuring: Counts
-    columns: int | None = None
+    side: Whole = Field(whole, least=1, most=_MOST)
+    measuring: Plain = Field(plain)
+    columns: MaybeWhole = Field(whole, least=1, default=None, optional=True)
     clip: bool = True
-
-    def __post_init__(self) -> None:
-        _check_grid(self)
 
     _by_totals = True
 
@@ -423,16 +413,6 @@ def _map(shape: tuple[int, ...], columns: int | None) -> tuple[int, int]:
         "for one dimension use Ahp.",
         shape=shape,
     )
-
-
-def _check_grid(grid: AGrid | UniformGrid) -> None:
-    """Refuse grids without cells, and noise that is not plain."""
-    settle(grid, side=whole(grid.side, name="side", least=1, most=_MOST))
-    if grid.columns is not None:
-        settle(grid, columns=whole(grid.columns, name="columns", least=1))
-    plain(grid.measuring, name="measuring")
-    if isinstance(grid, AGrid):
-        plain(grid.learning, name="learning")
 
 
 def _strips(length: int, side: int) -> tuple[IntArray, IntArray, IntArray]:

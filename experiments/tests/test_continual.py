@@ -1,5 +1,8 @@
 """Continual counts: certain at all times, noise as foretold, streams that are refused."""
 
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -9,14 +12,13 @@ from hypothesis import strategies as st
 
 from onesided import policy as policies
 from onesided import verify
-from onesided._numbers import INFINITE
-from onesided.errors import DataError, ParameterError
+from onesided.errors import DataError, NoiseError, ParameterError
 from onesided.linear import Prefix
-from onesided.mechanism._continual import ContinualCount
-from onesided.mechanism.law import tail_bound
-from onesided.noise import NotPrivateSeededNoise, TwoSidedGeometric
+from onesided.noise import NotPrivateSeededNoise
+from onesided.numbers import INFINITE
 from onesided.policy import Record, Shift
 from onesided.verify import Universe
+from onesided_experiments.continual import ContinualCount
 
 RATES = [(1, INFINITE), (INFINITE, 1), (2, "1/2")]
 
@@ -197,26 +199,67 @@ def test_bad_rates_and_shapes():
             ContinualCount(bad, 1, horizon=4)
         with pytest.raises(ParameterError):
             ContinualCount.for_policy(policies.unbounded(), epsilon=bad, horizon=4)
-    with pytest.raises(DataError, match="one row per step"):
+    with pytest.raises(DataError, match="2 counts, got 1"):
         ContinualCount(1, 1, horizon=4, width=2).release([1, 2])
     with pytest.raises(ParameterError):
         ContinualCount(Fraction(1, 2**40), 1, horizon=None)  # shared out, too small to draw
 
 
-@pytest.mark.parametrize("rates", [(1, 1), ("1/10", INFINITE), (3, "1/2"), (INFINITE, "1/100")])
-@pytest.mark.parametrize("share", [Fraction(9, 10), Fraction(999, 1000)])
-def test_sums_of_noise_stray_no_further_than_said(rates, share):
-    """Against the exact law: one draw, and ten draws by convolution; not ten times too wide."""
-    law = TwoSidedGeometric(*rates)
-    one = np.array([law.pmf(k) for k in range(-1_500, 1_501)])
-    ten = np.array([1.0])
-    for _ in range(10):
-        ten = np.convolve(ten, one)
-    for count, pmf in ((1, one), (10, ten)):
-        values = np.arange(pmf.size) - pmf.size // 2 - count * law.mean()
-        h = tail_bound([(law, float(count))], share)
-        each = tail_bound([(law, 1.0)] * count, share)
-        assert each <= h * (1 + 1e-9)
-        for side in (values > each, values < -each):
-            assert pmf[side].sum() <= float(1 - share) + 1e-9
-        assert each < 10 * (count * law.variance()) ** 0.5 + 2
+class Failing:
+    """Fails at every third draw, and passes the others on."""
+
+    def __init__(self):
+        self.inner, self.draws = NotPrivateSeededNoise(5), 0
+
+    def two_sided(self, upper, lower, size):
+        self.draws += 1
+        if self.draws % 3 == 1:
+            raise NoiseError("No bits.")
+        return self.inner.two_sided(upper, lower, size)
+
+
+@pytest.mark.parametrize("double", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_no_stream_can_be_doubled(double):
+    with pytest.raises(ParameterError, match="copied"):
+        double(ContinualCount(1, "1/2", horizon=40).stream())
+
+
+def test_a_certain_bound_survives_draws_that_fail():
+    stream = ContinualCount("1/4", INFINITE, horizon=None).stream(noise=Failing())
+    total = 0
+    for count in range(60):
+        try:
+            answer = stream.step(count)
+        except NoiseError:
+            continue  # not counted, and not in later answers either
+        total += count
+        assert answer.interval().upper_certain
+        assert answer.interval().upper[0] >= total
+
+
+def test_steps_of_many_threads_are_each_taken_once():
+    stream = ContinualCount(1000, 1000, horizon=400).stream()
+    with ThreadPoolExecutor(8) as pool:
+        times = [answer.time for answer in pool.map(lambda _: stream.step(1), range(400))]
+    assert sorted(times) == list(range(1, 401))
+
+
+def test_counts_of_all_so_far_never_fall_and_err_less():
+    mechanism = ContinualCount("1/4", "1/4", horizon=256)
+    counts = np.random.default_rng(1).integers(0, 2, 256)
+    truth, before, after = np.cumsum(counts), [], []
+    for seed in range(12):
+        stream = mechanism.stream(noise=NotPrivateSeededNoise(seed))
+        answers = [stream.step([count]) for count in counts]
+        rising = mechanism.rising(answers)
+        assert rising.shape == (256, 1)
+        assert (np.diff(rising[:, 0]) >= 0).all()
+        assert (rising >= 0).all()
+        plain = np.array([answer.estimate[0] for answer in answers])
+        before.append(((plain - truth) ** 2).mean())
+        after.append(((rising[:, 0] - truth) ** 2).mean())
+    assert np.mean(after) < 0.8 * np.mean(before)
+    assert mechanism.rising([]).shape == (0, 1)
+    clear = ContinualCount(INFINITE, INFINITE, horizon=4)
+    told = clear.stream()
+    assert clear.rising([told.step([2]), told.step([1])]).tolist() == [[2], [3]]

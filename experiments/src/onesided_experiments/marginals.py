@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import combinations
 from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._numbers import Loss, Number, regular, strict_share, whole
 from onesided.errors import DataError, ParameterError
-from onesided.fields import settle
-from onesided.mechanism._fit import Fitted, Move, part_of
-from onesided.mechanism.histograms._grids import plain
-from onesided.mechanism.histograms._two_phase import histogram_of
-from onesided.mechanism.law import Counts
+from onesided.mechanism import Counts
+from onesided.mechanism.histograms.kit import histogram_of
+from onesided.mechanism.kit import Field, Fitted, Move
 from onesided.noise import IntArray, Noise, SecureNoise
+from onesided.numbers import Loss, Number, regular, strict_share, whole
 from onesided.policy import Policy, Shift
 
 Edges: TypeAlias = tuple[tuple[int, int], ...]
@@ -97,6 +96,37 @@ MAX_ATTRIBUTES: Final = 50
 MAX_CELLS: Final = 1 << 24
 
 
+def _sizes(sizes: object, *, name: str = "sizes") -> tuple[int, ...]:
+    """Sizes that can be worked with."""
+    given = tuple(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else ()
+    known = tuple(whole(size, name="size of an attribute", least=1) for size in given)
+    cells = sum(one * two for one, two in combinations(known, 2))
+    if 2 <= len(known) <= MAX_ATTRIBUTES and cells <= MAX_CELLS:
+        return known
+    raise ParameterError(
+        f"{name} must be 2 to {MAX_ATTRIBUTES} sizes of attributes with at most 2^24 cells in all "
+        f"their pairs, got {sizes!r}.",
+        hint="For a single attribute use Counts or Ahp; make large attributes coarser.",
+        sizes=sizes,
+    )
+
+
+def _plain(noise: object, *, name: str) -> Counts:
+    """Counts without post-processing of their own."""
+    if isinstance(noise, Counts) and noise.correction == "none" and not noise.clip:
+        return noise
+    raise ParameterError(
+        f"{name} must be plain Counts, got {noise!r}.",
+        hint="Give Counts(upper_rate, lower_rate), or use for_policy.",
+        value=noise,
+    )
+
+
+def _part(moves: Sequence[Move], share: Fraction) -> list[Move]:
+    """The same moves, each with so much of what may be lost along it."""
+    return [replace(move, loss=move.loss * share) for move in moves]
+
+
 class _Table(NamedTuple):
     """Records by their codes: shape (m, attributes), and how many of each, shape (m,)."""
 
@@ -104,7 +134,7 @@ class _Table(NamedTuple):
     counts: IntArray
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Marginals(Fitted):
     """A model of a table with many attributes: a tree of pairs, each with a noisy joint table.
 
@@ -135,14 +165,9 @@ class Marginals(Fitted):
     [1.0, 2.0]
     """
 
-    sizes: tuple[int, ...]
-    pairing: Counts
-    measuring: Counts
-
-    def __post_init__(self) -> None:
-        settle(self, sizes=_sizes(self.sizes))
-        plain(self.pairing, name="pairing")
-        plain(self.measuring, name="measuring")
+    sizes: Field[Sequence[int], tuple[int, ...]] = Field(_sizes)
+    pairing: Field[Counts, Counts] = Field(_plain)
+    measuring: Field[Counts, Counts] = Field(_plain)
 
     @classmethod
     def fit(
@@ -151,8 +176,8 @@ class Marginals(Fitted):
         """The least noise of both phases; ``share`` of ε goes to phase 1."""
         known, part = _sizes(sizes), strict_share(share, name="share")
         pairs, edges = math.comb(len(known), 2), len(known) - 1
-        first = Counts.fit(policy, part_of(moves, part / pairs))
-        return cls(known, first, Counts.fit(policy, part_of(moves, (1 - part) / edges)))
+        first = Counts.fit(policy, _part(moves, part / pairs))
+        return cls(known, first, Counts.fit(policy, _part(moves, (1 - part) / edges)))
 
     def release(self, values: ArrayLike, *, noise: Noise | None = None) -> TreeModel:
         """The model.
@@ -243,21 +268,6 @@ class Marginals(Fitted):
                 attribute=where,
             )
         return _Table(array.astype(np.int64), np.ones(array.shape[0], dtype=np.int64))
-
-
-def _sizes(sizes: object) -> tuple[int, ...]:
-    """Sizes that can be worked with."""
-    given = tuple(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else ()
-    known = tuple(whole(size, name="size of an attribute", least=1) for size in given)
-    cells = sum(one * two for one, two in combinations(known, 2))
-    if 2 <= len(known) <= MAX_ATTRIBUTES and cells <= MAX_CELLS:
-        return known
-    raise ParameterError(
-        f"sizes must be 2 to {MAX_ATTRIBUTES} sizes of attributes with at most 2^24 cells in all "
-        f"their pairs, got {sizes!r}.",
-        hint="For a single attribute use Counts or Ahp; make large attributes coarser.",
-        sizes=sizes,
-    )
 
 
 def _dependence(joint: NDArray[np.float64], spread: float) -> float:

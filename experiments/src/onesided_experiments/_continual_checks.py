@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from onesided import policy as policies
-from onesided.mechanism import ContinualCount
 from onesided.noise import IntArray, Noise
 from onesided.policy import GroupCount, Policy
 from onesided.verify import Line, Universe, in_place_of, shipped
+from onesided_experiments.continual import ContinualCount
 
 _STEPS = ("1", "2", "3")
 _PARTLY = "steps that share nodes, or later steps, lose less"

@@ -1,4 +1,4 @@
-"""A count that grows with time, told at every step; and rows that must rise, made to."""
+"""A count that grows with time, told at every step: noisy sums over a binary tree of steps."""
 
 from __future__ import annotations
 
@@ -11,67 +11,27 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onesided._english import many
-from onesided._numbers import INFINITE, MAX_COUNT, Loss, Number, rate, regular, whole
 from onesided.errors import DataError, ParameterError
-from onesided.fields import Field, MaybeWhole, Rate, Whole
-from onesided.mechanism._certify import Once
-from onesided.mechanism._fit import Move, TwoRates, counts_of
-from onesided.mechanism.law import CONFIDENCE, Interval, shared, tail_bound
+from onesided.mechanism import Interval, isotonic
+from onesided.mechanism.kit import (
+    CONFIDENCE,
+    Field,
+    MaybeWhole,
+    Move,
+    Once,
+    Rate,
+    TwoRates,
+    Whole,
+    counts_of,
+    shared,
+    tail_bound,
+)
 from onesided.noise import IntArray, Noise, SecureNoise, TwoSidedGeometric
+from onesided.numbers import INFINITE, Loss, Number, many, rate, whole
 from onesided.policy import Policy, Shift
 
-
-def isotonic(values: ArrayLike, weights: ArrayLike | None = None) -> NDArray[np.float64]:
-    """The row that never falls and is nearest to ``values``, in squares that ``weights`` weigh.
-
-    For published answers about what only grows, such as counts of all so far: post-processing, at
-    no charge. Whatever the noise, in these squares the result is never farther from the truth than
-    the values are, for it is their projection on a convex set that holds the truth. It is
-    biased where values are; the values themselves stay what they were.
-    values: one row, or several, each by itself. weights: as many, above 0, best 1 / variance.
-    Source: Barlow et al. 1972 (pool adjacent violators). Errors: DataError.
-
-    >>> from onesided.mechanism import isotonic
-    >>> isotonic([1, 3, 2, 5]).tolist()
-    [1.0, 2.5, 2.5, 5.0]
-    """
-    given = np.asarray(values, dtype=np.float64)
-    heavy = np.ones_like(given) if weights is None else np.asarray(weights, dtype=np.float64)
-    if given.ndim not in (1, 2) or not np.isfinite(given).all():
-        raise DataError(
-            f"A row of finite numbers was expected, got shape {given.shape}.",
-            hint="Give one number for each step, or a table with a row for each series.",
-        )
-    shown = np.broadcast_shapes(heavy.shape, given.shape) if heavy.ndim <= given.ndim else None
-    if shown != given.shape or not (np.isfinite(heavy) & (heavy > 0)).all():
-        raise DataError(
-            f"Weights of shape {heavy.shape} do not fit values of shape {given.shape}, or are not "
-            "all above 0.",
-            hint="Give one weight for each value, such as 1 / variance.",
-        )
-    rows = zip(
-        np.atleast_2d(given), np.atleast_2d(np.broadcast_to(heavy, given.shape)), strict=True
-    )
-    return np.array([_pooled(*row) for row in rows], dtype=np.float64).reshape(given.shape)
-
-
-def _pooled(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Neighbours that fall are pooled to their mean, until none do."""
-    blocks: list[tuple[float, float, int]] = []  # mean, weight, how many
-    for mean, weight in zip(values.tolist(), weights.tolist(), strict=True):
-        many = 1
-        pooled, heavy = mean, weight
-        while blocks and blocks[-1][0] >= pooled:
-            before, more, longer = blocks.pop()
-            pooled = (before * more + pooled * heavy) / (more + heavy)
-            heavy, many = heavy + more, many + longer
-        blocks.append((pooled, heavy, many))
-    lengths = [many for _, _, many in blocks]
-    return np.repeat([mean for mean, _, _ in blocks], lengths)
-
-
 _MOST_STEPS: Final = 2**40
+_MOST: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +120,7 @@ class ContinualCount(TwoRates):
     Errors: ParameterError.
 
     >>> from onesided import policy
-    >>> from onesided.mechanism import ContinualCount
+    >>> from onesided_experiments.continual import ContinualCount
     >>> visits = policy.presence(max_groups=1)
     >>> print(ContinualCount.for_policy(visits, epsilon=1, horizon=4, max_events=5).upper_rate)
     1/5
@@ -208,16 +168,9 @@ class ContinualCount(TwoRates):
 
         Errors: DataError for what are no counts, or more steps than the horizon.
         """
-        array = regular(values)
-        if array.ndim != (1 if self.width == 1 else 2):
-            raise DataError(
-                f"A stream of {many(self.width, 'column')} does not fit values of shape "
-                f"{array.shape}.",
-                hint="Give one row per step.",
-            )
         stream = self.stream(noise=noise)
-        found = [stream.step(step).noisy for step in array.reshape(len(array), -1)]
-        answers = np.array(found, dtype=np.int64).reshape(len(array), self.width)
+        found = [stream.step(step).noisy for step in np.asarray(values)]
+        answers = np.array(found, dtype=np.int64).reshape(-1, self.width)
         return answers[:, 0] if self.width == 1 else answers
 
     def levels(self, time: int) -> int:
@@ -339,8 +292,7 @@ class ContinualStream(Once):
                 hint="Give every column's count, 0 where nothing came.",
             )
         if any(
-            int(old) + int(more) > MAX_COUNT
-            for old, more in zip(self._state.total, new, strict=True)
+            int(old) + int(more) > _MOST for old, more in zip(self._state.total, new, strict=True)
         ):
             raise DataError("The stream's sum does not fit 62 bits.", hint="Check for overflow.")
         return new

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import onesided as od
 from onesided import errors, verify
 from onesided.mechanism import Counts
-from onesided.mechanism.histograms._marginals import Marginals, TreeModel, _strongest_tree
 from onesided.noise import NotPrivateSeededNoise
 from onesided.policy import GroupCount, Shift
+from onesided_experiments.marginals import Marginals, TreeModel, _strongest_tree
 
 EXACT = Counts(od.INFINITE, od.INFINITE)
 BOUNDED = od.policy.bounded()
@@ -228,3 +228,11 @@ def test_bad_parameters_and_questions_are_refused():
     large = TreeModel((2**13, 2**13), ((0, 1),), (np.zeros((1, 1)),))
     with pytest.raises(errors.ParameterError, match="2\\^24"):
         large.marginal([0, 1])
+
+
+def test_all_pairs_are_counted_once_and_a_tree_has_one_edge_less_than_attributes():
+    for many in (2, 3, 4, 5):
+        made = Marginals((2,) * many, Counts(3, 5), Counts(7, 11))
+        shift = Shift(rise=1, fall=2)
+        assert made.learn_loss(shift) == math.comb(many, 2) * (3 * 2 + 5)
+        assert made.measure_loss(shift) == (many - 1) * (7 * 2 + 11)
