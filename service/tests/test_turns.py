@@ -204,9 +204,9 @@ def test_one_person_takes_one_thread_before_a_charge(service, monkeypatch, way):
         assert person.name != "ann" or go.wait(60)
         return begin(person, *given)
 
-    def planning(inner, found, person, body):
+    def planning(at, body):
         assert "id" not in body["question"]["fields"] or go.wait(60)
-        return planned(inner, found, person, body)
+        return planned(at, body)
 
     monkeypatch.setattr(inner.asking, "begin", slow)
     monkeypatch.setattr(_api, "planned", planning)

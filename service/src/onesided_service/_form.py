@@ -95,6 +95,11 @@ class Asked:
         return cls(**own, by=tuple(part[:_MOST] for part in by))
 
     @property
+    def written(self) -> str:
+        """The text in which a word that is wrong is shown."""
+        return self.sql if self.how == SQL else self.where
+
+    @property
     def body(self) -> dict[str, Any]:
         """The same as a request of a program. Errors: ParameterError for what is not filled in."""
         if not self.epsilon:

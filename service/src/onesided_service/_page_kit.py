@@ -24,6 +24,8 @@ from onesided.numbers import INFINITE, many, rough, text
 from onesided.show import moment, resource
 from onesided_service._doors import (
     COOKIE,
+    At,
+    at_dataset,
     body_of,
     count_known,
     count_unknown,
@@ -182,6 +184,12 @@ def error_words(refusal: ServiceError, written: str = "") -> dict[str, str]:
     return {"title": title, **words}
 
 
+def refused(error: ServiceError | OnesidedError, written: str = "") -> dict[str, Any]:
+    """The words of a page that shows a refusal beside what it showed, and its status."""
+    refusal = refusal_of(error)
+    return {"error": error_words(refusal, written), "status": refusal.status}
+
+
 def pointed(said: str, written: str) -> str:
     """Where the word that a message quotes stands in a text; "" where it does not stand once.
 
@@ -249,9 +257,10 @@ async def person_of_page(request: Request) -> Person:
 
 
 SignedIn = Annotated[Person, Depends(person_of_page)]
+Form = dict[str, list[str]]
 
 
-async def form_of(request: Request) -> dict[str, list[str]]:
+async def form_of(request: Request) -> Form:
     """A form that was sent from one of our own pages. Errors: ServiceError 400, 403, 415."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise _foreign()
@@ -265,7 +274,7 @@ async def form_of(request: Request) -> dict[str, list[str]]:
         raise ServiceError(400, "NotForm", "The form cannot be read.") from None
 
 
-async def own_form_of(request: Request) -> tuple[Person, dict[str, list[str]]]:
+async def own_form_of(request: Request) -> tuple[Person, Form]:
     """A signed-in person's form, with the mark of our own page. Errors: ServiceError 401, 403."""
     person, form = await person_of_page(request), await form_of(request)
     if not csrf_holds(request.cookies[COOKIE], first(form, "csrf")):
@@ -273,7 +282,21 @@ async def own_form_of(request: Request) -> tuple[Person, dict[str, list[str]]]:
     return person, form
 
 
-def first(form: dict[str, list[str]], name: str) -> str:
+async def _shown(request: Request, name: str, person: SignedIn) -> At:
+    return await at_dataset(request, name, person)
+
+
+async def _filled(request: Request, name: str) -> tuple[At, Form]:
+    person, form = await own_form_of(request)
+    return await at_dataset(request, name, person), form
+
+
+# The dataset of a page's address, and with it a form that the page sent.
+Shown = Annotated[At, Depends(_shown)]
+Filled = Annotated[tuple[At, Form], Depends(_filled)]
+
+
+def first(form: Form, name: str) -> str:
     """A field of a form, "" where it is not there."""
     return form.get(name, [""])[0]
 
