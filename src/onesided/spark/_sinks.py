@@ -144,11 +144,9 @@ class PostgresSink:
             execution_options={"schema_translate_map": {None: url.schema}},
         )
         self._driver: Any = self._engine.dialect.dbapi
-        self._name, self._schema_name = str(url), url.schema
-        self._schema = url.schema.replace('"', '""')
+        self._name, self._schema = str(url), url.schema.replace('"', '""')
         with self._transaction() as connection:
             _metadata.create_all(connection)
-            self._widen(connection)
 
     def at(self, number: int) -> PublishedStep | None:
         return next(iter(self._found(_steps.c.step == number)), None)
@@ -172,14 +170,6 @@ class PostgresSink:
                             copy.write_row((release.number, str(row[0]), *row[1:]))
                 return
         _refuse_other(self.at(release.number), release)
-
-    def _widen(self, connection: sa.Connection) -> None:
-        """Tables that were made before alarms were told lack their column."""
-        held = sa.inspect(connection).get_columns(_rows.name, schema=self._schema_name)
-        missing = {*_BOUNDS} - {column["name"] for column in held}
-        for name in sorted(missing):
-            table = f'"{self._schema}".{_rows.name}'
-            connection.execute(sa.text(f"ALTER TABLE {table} ADD COLUMN {name} BIGINT"))
 
     def _found(self, condition: Any) -> list[PublishedStep]:
         query = sa.select(_steps).where(condition).order_by(_steps.c.step)
