@@ -91,6 +91,13 @@ def to_stderr(level: int = logging.INFO) -> None:
         logger.setLevel(level if name == "onesided.serve" else logging.WARNING)
 
 
+_COUNTED: Final = {
+    "requests": ("Requests by method, route and status.", ("method", "route", "status")),
+    "asks": ("Questions that were charged.", ("dataset",)),
+    "closed": ("Datasets that were closed.", ("dataset",)),
+}
+
+
 class Metrics:
     """The counters of one worker, for Prometheus; of all, where they share a folder.
 
@@ -101,30 +108,14 @@ class Metrics:
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "onesided_requests",
-            "Requests by method, route and status.",
-            ("method", "route", "status"),
-            registry=self._registry,
-        )
-        self._charges = Counter(
-            "onesided_asks", "Questions that were charged.", ("dataset",), registry=self._registry
-        )
-        self._closed = Counter(
-            "onesided_closed", "Datasets that were closed.", ("dataset",), registry=self._registry
-        )
+        self._counters = {
+            name: Counter(f"onesided_{name}", words, labels, registry=self._registry)
+            for name, (words, labels) in _COUNTED.items()
+        }
 
-    def request(self, method: str, route: str, status: int) -> None:
-        """Count a request."""
-        self._requests.labels(method, route, str(status)).inc()
-
-    def asked(self, dataset: str) -> None:
-        """Count a question that was charged."""
-        self._charges.labels(dataset).inc()
-
-    def closed(self, dataset: str) -> None:
-        """Count a dataset that was closed."""
-        self._closed.labels(dataset).inc()
+    def count(self, name: str, *labels: str) -> None:
+        """Count a request, a question that was charged, or a dataset that was closed."""
+        self._counters[name].labels(*labels).inc()
 
     def text(self) -> bytes:
         """What Prometheus reads."""
@@ -193,7 +184,7 @@ class Watched:
             # An address that fits no route may hold anything, and so may a method.
             told = method if method in _METHODS else "other"
             route = str(getattr(inner.get("route"), "path", "none"))
-            self._metrics.request(told, route, status or 500)
+            self._metrics.count("requests", told, route, str(status or 500))
             facts: dict[str, Any] = {"id": name, "method": told, "route": route}
             person = inner.get("state", {}).get("person", "")
             LOG.info("request", extra={**facts, "status": status or 500, "person": person})
