@@ -479,17 +479,13 @@ def custom(
     return KindPolicy(
         "custom",
         tuple(kinds),
-        tuple(_edge(edge) for edge in listed_edges(edges, example='("sensitive", "open")')),
+        tuple(
+            Edge(str(source), str(target), weight)
+            for source, target, weight in listed_edges(edges, example='("sensitive", "open")')
+        ),
         tuple(_rule(rule) for rule in rules),
         default,
     )
-
-
-def _edge(parts: Sequence[object]) -> Edge:
-    """An edge from its parts; the weight may be left out."""
-    source, target, *rest = parts
-    weight = positive(rest[0] if rest else 1, name="weight of an edge")
-    return Edge(str(source), str(target), weight)
 
 
 def _rule(parts: object) -> Rule:
