@@ -40,6 +40,8 @@ def process(tmp_path_factory):
 
 @pytest.fixture
 def apart(folder):
+    config = folder / "onesided.toml"
+    config.write_text(f"{config.read_text()}seconds = 1\n")  # a busy machine would be given more
     made = Service(ServiceConfig.read(folder / "onesided.toml"), apart=True)
     yield made
     asyncio.run(made.finish())

@@ -118,7 +118,7 @@ LONG.append(MEDIAN)
 def test_no_request_makes_all_others_wait_for_longer_than_one_may(service, question):
     """Whatever it is made of: the seconds that it may take are what is bounded."""
     found = service.inner.datasets["visits"]
-    found.config = replace(found.config, seconds=Fraction(30))
+    found._seconds = Fraction(30)
     body = {"question": {"version": 1, **question}}
     for way in ("plan", "preview", "ask"):
         refused = service.post(f"{VISITS}/{way}", body)

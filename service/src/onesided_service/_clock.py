@@ -137,7 +137,7 @@ def refuse_slow(question: Any, schema: Schema | None, dataset: DatasetConfig) ->
 
     A question of any class is asked by itself, however long its declared rows make that.
     """
-    plain = dataset.seconds * size_of(dataset)
+    plain = plain_seconds(dataset)
     takes = plain * cost_of(question, schema) + writing(question, schema)
     most = max(Fraction(ALONE), plain * _CLASS)
     if takes > most:
@@ -203,7 +203,7 @@ class Clock:
 
         They end with the time for what its answer holds (:func:`writing`), when rows are read.
         """
-        read = dataset.seconds * cost_of(question, schema) * size_of(dataset)
+        read = plain_seconds(dataset) * cost_of(question, schema)
         return read + writing(question, schema)
 
     def next_tick(self, after: Fraction) -> Fraction:
@@ -256,6 +256,11 @@ def writing(question: Any, schema: Schema | None) -> Fraction:
 def size_of(dataset: DatasetConfig) -> Fraction:
     """How many times as long its declared rows make a question take."""
     return max(Fraction(1), Fraction(dataset.declared_rows, _MILLION))
+
+
+def plain_seconds(dataset: DatasetConfig) -> Fraction:
+    """Seconds that a plain question may take."""
+    return (dataset.seconds or 1) * size_of(dataset)
 
 
 def keeping(dataset: DatasetConfig) -> Fraction:

@@ -14,10 +14,9 @@ from typing import Any, Final
 import duckdb
 import numpy as np
 
-from onesided import policy
 from onesided.cli.kit import City, Terminal, city, print_line, write_city
 from onesided.errors import ParameterError
-from onesided.schema import Schema, column
+from onesided.show import resource
 from onesided.store import scratch
 from onesided_service._config import ServiceConfig
 from onesided_service._datasets import Dataset
@@ -25,66 +24,11 @@ from onesided_service._people import People
 from onesided_service._run import run
 from onesided_service._store import State
 
-_KINDS: Final = ["shop", "café", "office", "bar", "park", "gym", "school", "clinic", "station"]
-_TOML: Final = """
-[service]
-title = "The made-up city"
-tick = "1/2"
-host = "127.0.0.1"
-
-[datasets.visits]
-title = "Visits in a made-up city"
-data = "stays.parquet"
-schema = "stays.schema.toml"
-policy = "policy.toml"
-budget = "20"
-allowance = "4"
-refills = "daily"
-declared_rows = 50000
-seconds = "4"
-analysts_publish = true
-
-[monitors.places]
-title = "Places of a made-up city, live"
-keys = "places.parquet"
-policy = "policy.toml"
-at_most = 5
-epsilon = "3"
-window = "6h"
-"""
-_SCHEMA: Final = Schema(
-    unit="person",
-    noun=("person", "people"),
-    columns={
-        "person": column("integer", about="whose visit it is"),
-        "place": column("text", keys="places.parquet", about="where it was"),
-        "category": column("text", keys=_KINDS, about="what kind of place that is"),
-        "minutes": column("integer", bounds=(0, 120), step=5, about="how long they stayed"),
-        "time": column("datetime", about="by the city's own clock"),
-    },
-)
+_FILES: Final = ("onesided.toml", "policy.toml", "stays.schema.toml")
 _STAYS: Final = """
 SELECT person, place, category, 5 * (1 + hash(person, time) % 24)::BIGINT AS minutes, time
 FROM visits JOIN places USING (place) ORDER BY time, person
 """
-_PUBLISHED: Final = {
-    "Visitors by kind of place": {
-        "version": 2,
-        "question": "Count",
-        "fields": {"by": "category", "epsilon": "1/4", "id": "kinds", "again": True},
-    },
-    "How long they stayed": {
-        "version": 2,
-        "question": "Histogram",
-        "fields": {
-            "column": "minutes",
-            "bins": list(range(0, 121, 15)),
-            "epsilon": "1/4",
-            "id": "minutes",
-            "again": True,
-        },
-    },
-}
 _HOUR: Final = np.timedelta64(3600, "s")
 _HOURS: Final = 7 * 24
 _AT_ONCE: Final = 24  # hours of the city that are there from the start
@@ -132,11 +76,9 @@ def make_demo(folder: Path, *, port: int, people: int = 4000, places: int = 250)
         for path in write_city(folder, made=made):
             connection.read_parquet(str(path)).create_view(path.stem)
         connection.sql(_STAYS).write_parquet(str(folder / "stays.parquet"))
-    (folder / "stays.schema.toml").write_text(_SCHEMA.to_toml(), encoding="utf-8")
-    chosen = policy.presence(max_groups=3)
-    (folder / "policy.toml").write_text(chosen.to_toml(), encoding="utf-8")
-    path = folder / "onesided.toml"
-    path.write_text(_TOML, encoding="utf-8")
+    for name in _FILES:
+        (folder / name).write_text(_file(name), encoding="utf-8")
+    path = folder / _FILES[0]
     config = replace(ServiceConfig.read(path), port=port)
     state = State.open(config.place(config.state))
     try:
@@ -151,6 +93,10 @@ def make_demo(folder: Path, *, port: int, people: int = 4000, places: int = 250)
     finally:
         state.close()
     return Demo(config=config, path=path, made=made, tokens=tokens)
+
+
+def _file(name: str) -> str:
+    return resource(f"demo/{name}", package="onesided_service")
 
 
 def _free_port() -> int:
@@ -192,7 +138,7 @@ def batch(made: City, hour: int) -> dict[str, Any]:
 
 def _publish(demo: Demo) -> None:
     """The curator asks, and lets everybody read what came back."""
-    for title, question in _PUBLISHED.items():
+    for title, question in json.loads(_file("published.json")).items():
         visits = "/api/v1/datasets/visits"
         _, told = _said(demo, "POST", f"{visits}/ask", {"question": question}, "carol")
         if "ask" in told:

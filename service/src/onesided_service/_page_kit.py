@@ -21,6 +21,7 @@ from markupsafe import Markup
 
 from onesided.errors import OnesidedError
 from onesided.numbers import INFINITE, many, rough, text
+from onesided.session.kit import pointed
 from onesided.show import moment, resource
 from onesided_service._doors import (
     COOKIE,
@@ -119,7 +120,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 _LOCAL: Final = re.compile(r"/[A-Za-z0-9_/.?=&-]*")
 _MOST_FIELDS: Final = 200
 _QUOTED: Final = re.compile(r"'([^'\n]+)'")
-_AROUND: Final = 36  # letters on either side of a word
+_WIDE: Final = 72  # letters around a word
 _TITLES: Final = {
     400: "This cannot be read",
     401: "Sign in first",
@@ -179,7 +180,7 @@ def error_words(refusal: ServiceError, written: str = "") -> dict[str, str]:
         else str(refusal)
     )
     said, _, place = text.partition("\n")
-    place = place or pointed(said, written)
+    place = place or marked(said, written)
     words = {"message": _sentence(said), "place": place, "hint": _sentence(refusal.hint)}
     return {"title": title, **words}
 
@@ -190,10 +191,10 @@ def refused(error: ServiceError | OnesidedError, written: str = "") -> dict[str,
     return {"error": error_words(refusal, written), "status": refusal.status}
 
 
-def pointed(said: str, written: str) -> str:
+def marked(said: str, written: str) -> str:
     """Where the word that a message quotes stands in a text; "" where it does not stand once.
 
-    >>> print(pointed("The table has no column 'plaec'.", "age = 1 AND plaec = 2"))
+    >>> print(marked("The table has no column 'plaec'.", "age = 1 AND plaec = 2"))
       line 1, column 13:
         age = 1 AND plaec = 2
                     ^
@@ -201,14 +202,7 @@ def pointed(said: str, written: str) -> str:
     quoted = _QUOTED.search(said)
     word = re.escape(quoted[1]) if quoted else ""
     places = [one.start() for one in re.finditer(rf"(?<!\w){word}(?!\w)", written)] if word else []
-    if len(places) != 1:
-        return ""
-    before = written[: places[0]]
-    line, column = before.count("\n"), places[0] - before.rfind("\n") - 1
-    first = max(0, column - _AROUND)
-    part = written.split("\n")[line][first : first + 2 * _AROUND]
-    caret = " " * (column - first)
-    return f"  line {line + 1}, column {column + 1}:\n    {part}\n    {caret}^"
+    return pointed(written, places[0], _WIDE)[0] if len(places) == 1 else ""
 
 
 def _sentence(words: str) -> str:
