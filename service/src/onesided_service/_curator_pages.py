@@ -101,10 +101,9 @@ def _of_budget(spent: tuple[Entry, ...], found: Dataset) -> tuple[str, str] | No
     if not spent or any(INFINITE in one.total_epsilon.values() for one in spent):
         return None
     edges = [edge.name for edge in found.policy.edges]
-    each = {
-        edge: np.array([_before(spent[0], edge), *(_of(one, edge) for one in spent)])
-        for edge in edges
-    }
+    first = spent[0].epsilon
+    before = {e: _of(spent[0], e) - round_up(first.get(e, Fraction(0))) for e in edges}
+    each = {edge: np.array([before[edge], *(_of(one, edge) for one in spent)]) for edge in edges}
     times = ["before", *(one.time[5:16].replace("T", " ") for one in spent)]
     shape = Lines(x=times, y=each, x_name="charges, in their order", steps=True)
     return drawn_twice(Chart(title="ε spent", shape=shape, value_name="ε spent"))
@@ -112,11 +111,6 @@ def _of_budget(spent: tuple[Entry, ...], found: Dataset) -> tuple[str, str] | No
 
 def _of(one: Entry, edge: str) -> float:
     return round_up(one.total_epsilon.get(edge, Fraction(0)))
-
-
-def _before(one: Entry, edge: str) -> float:
-    """What was spent before a charge."""
-    return _of(one, edge) - round_up(one.epsilon.get(edge, Fraction(0)))
 
 
 def _of_people(spent: tuple[Entry, ...]) -> list[tuple[str, str, float]]:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from weakref import WeakKeyDictionary
 
 from onesided.errors import OnesidedError, ParameterError
-from onesided.schema import Column, Schema
+from onesided.schema import Schema
 from onesided.session.kit import QUESTIONS, required
 from onesided.store import canonical
 from onesided_service._accuracy import ASKED
@@ -201,15 +201,11 @@ def condition_of(schema: Schema) -> str:
     >>> condition_of(Schema(columns={"age": column("integer", bounds=(0, 100))}))
     'age >= 50'
     """
-    return next(filter(None, (_condition(n, schema.columns[n]) for n in _numbers(schema))), "")
-
-
-def _condition(name: str, column: Column) -> str:
-    """The upper half of a declared column."""
-    if column.bounds is None or not name.isidentifier():
-        return ""
-    low, high = column.bounds
-    return f"{name} >= {int((float(low) + float(high)) // 2)}"
+    for name in _numbers(schema):
+        if name.isidentifier() and (bounds := schema.columns[name].bounds) is not None:
+            low, high = map(float, bounds)
+            return f"{name} >= {int((low + high) // 2)}"  # the upper half
+    return ""
 
 
 def _told(found: Dataset, asked: Asked) -> dict[str, str] | None:

@@ -47,6 +47,18 @@ class PublishedStep:
     time: str
     head: str
 
+    @classmethod
+    def read(cls, line: bytes | str, path: object) -> PublishedStep:
+        """From a line of the chain at ``path``. Errors: LedgerFormatError."""
+        try:
+            step = cls(**json.loads(line))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise _foreign(path, "a line of it is no step") from error
+        texts = (step.batch, step.time, step.head)
+        if type(step.step) is not int or not all(isinstance(text, str) for text in texts):
+            raise _foreign(path, "a line of it is no step")
+        return step
+
 
 class Chain(Protocol):
     """What the public has seen of a monitor, wherever it was published.
@@ -137,23 +149,11 @@ class PublishedSteps:
             raise unusable(path, error) from error
         whole = added[: added.rfind(b"\n") + 1]
         for line in whole.splitlines():
-            step = _step(line, path)
+            step = PublishedStep.read(line, path)
             if step.step != max(self._steps, default=0) + 1:
                 raise _foreign(path, f"step {step.step} stands where another should")
             self._steps[step.step] = step
         self._read += len(whole)
-
-
-def _step(line: bytes, path: Path) -> PublishedStep:
-    try:
-        found = json.loads(line)
-        step = PublishedStep(**found)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise _foreign(path, "a line of it is no step") from error
-    texts = (step.batch, step.time, step.head)
-    if type(step.step) is not int or not all(isinstance(text, str) for text in texts):
-        raise _foreign(path, "a line of it is no step")
-    return step
 
 
 def refuse_other(published: PublishedStep, step: Step) -> None:
@@ -179,7 +179,7 @@ def refuse_other(published: PublishedStep, step: Step) -> None:
         )
 
 
-def _foreign(path: Path, problem: str) -> LedgerFormatError:
+def _foreign(path: object, problem: str) -> LedgerFormatError:
     return LedgerFormatError(
         f"{path} is not the chain of a monitor's published steps: {problem}.",
         hint="Restore the file, or publish this monitor to a folder of its own.",

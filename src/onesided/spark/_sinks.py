@@ -66,7 +66,7 @@ class ParquetSink:
         if number <= len(self._seen):
             return self._seen[number - 1]
         text = self._folder.text(f"{_name(number)}/{_CHAIN}")
-        return None if text is None else _step(text, self._folder.path)
+        return None if text is None else PublishedStep.read(text, self._folder.path)
 
     def after(self, number: int) -> list[PublishedStep]:
         while (step := self.at(len(self._seen) + 1)) is not None:
@@ -186,17 +186,6 @@ class PostgresSink:
                 f"{self._name} could not be read or written: {type(error).__name__}.",
                 hint="The answers are stored and will be published unchanged: start again.",
             ) from None
-
-
-def _step(text: str, path: str) -> PublishedStep:
-    try:
-        return PublishedStep(**json.loads(text))
-    except (ValueError, TypeError) as error:
-        raise LedgerFormatError(
-            f"A step in {path!r} is none that a monitor published.",
-            hint="Restore the folder, or publish this monitor to a folder of its own.",
-            path=path,
-        ) from error
 
 
 def _name(number: int) -> str:
