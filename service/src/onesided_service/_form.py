@@ -118,7 +118,8 @@ class Asked:
                 raise ParameterError("No column is chosen.", hint="Choose the column it is about.")
             more["column"] = self.column
         if line.number:
-            more |= self._number(line.number, needed=line.number in required(kind))
+            needed, wrong = line.number in required(kind), "The number is not filled in."
+            more |= self._whole(line.number, self.number, needed=needed, wrong=wrong)
         if self.kind in NEEDS_ROWS:
             more |= self._rows()
         question = {"version": 2, "question": kind.__name__, "fields": more}
@@ -129,7 +130,7 @@ class Asked:
         more: dict[str, Any] = {}
         if self.by:
             more["by"] = self.by[0] if len(self.by) == 1 else list(self.by)
-            if self.max_groups and "max_groups" in {one.name for one in fields(kind)}:
+            if "max_groups" in {one.name for one in fields(kind)}:
                 more |= self._whole("max_groups", self.max_groups)
         if self.where:
             more["where"] = self.where
@@ -138,20 +139,16 @@ class Asked:
         return more
 
     def _rows(self) -> dict[str, int]:
-        return self._whole("max_rows", self.max_rows) if self.max_rows else {}
+        return self._whole("max_rows", self.max_rows)
 
     @staticmethod
-    def _whole(name: str, given: str) -> dict[str, int]:
-        if not given.isdecimal():
-            raise ParameterError(f"{name} is no number.", hint="Fill in a whole number.")
-        return {name: int(given[:18])}
-
-    def _number(self, name: str, *, needed: bool) -> dict[str, int]:
-        if not self.number and not needed:
+    def _whole(name: str, given: str, *, needed: bool = False, wrong: str = "") -> dict[str, int]:
+        if not given and not needed:
             return {}
-        if not self.number.isdecimal():
-            raise ParameterError("The number is not filled in.", hint="Fill in a whole number.")
-        return {name: int(self.number[:18])}
+        if not given.isdecimal():
+            reason = wrong or f"{name} is no number."
+            raise ParameterError(reason, hint="Fill in a whole number.")
+        return {name: int(given[:18])}
 
 
 # Questions to begin with: of a dataset's own columns, and such as it answers.
