@@ -27,7 +27,6 @@ from onesided_service import (
     _pages,
     _public_pages,
 )
-from onesided_service._beats import Beats
 from onesided_service._clock import Clock
 from onesided_service._config import ServiceConfig
 from onesided_service._connections import ALL_BODIES, BODIES, EACH_ADDRESS, Bodies, Connection
@@ -36,7 +35,7 @@ from onesided_service._errors import ServiceError, not_found, told
 from onesided_service._page_kit import error_page
 from onesided_service._people import CURATOR
 from onesided_service._service import Service
-from onesided_service._watched import SHARED, Watched, to_stderr
+from onesided_service._watched import SHARED, Beats, Watched, to_stderr
 
 # How a worker process learns what its parent was told.
 _PATH: Final = "ONESIDED_SERVICE"

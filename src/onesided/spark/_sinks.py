@@ -241,6 +241,7 @@ class Announced:
     """A public batch: its id, its time, and where its rows are. All three are public.
 
     standing: announced whenever batches are asked for, so that an answered one is passed over.
+    row: of the stream that announced it, where there is one.
 
     >>> od.spark.Announced("visits-7.parquet", 7, "in/visits-7.parquet").time
     7
@@ -250,12 +251,6 @@ class Announced:
     time: object
     path: str = ""
     standing: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Told(Announced):
-    """With the row of the stream that announced it."""
-
     row: Any = None
 
 
@@ -376,12 +371,12 @@ def manifest(stream: DataFrame, read: Callable[[Any], DataFrame] | None = None) 
     def announced(piece: DataFrame | None, _: Scale) -> list[Announced]:
         rows = [] if piece is None else piece.collect()
         return [
-            _Told(row["batch"], row["time"], row.asDict().get("path") or "", row=row)
+            Announced(row["batch"], row["time"], row.asDict().get("path") or "", row=row)
             for row in rows
         ]
 
     def load(one: Announced) -> DataFrame:
-        if read is not None and isinstance(one, _Told):
+        if read is not None and one.row is not None:
             return read(one.row)
         return spark.read.options(**WHOLE).parquet(literal(one.path))
 
