@@ -34,6 +34,22 @@ from onesided_service._people import CURATOR, EVERY, Person
 from onesided_service._published import Published
 from onesided_service._service import Service
 
+
+def body_of(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What the description says of a body; what is read is closed, and checked by hand."""
+    content = {"application/json": {"schema": schema}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def _object(required: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
+    properties = {**required, **optional}
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+_TEXT: Final = {"type": "string"}
+_OBJECT: Final = {"type": "object"}
+_LIST: Final = {"type": "array"}
+
 # What may be told instead of an answer, by status; docs/http.md says when.
 _REFUSALS: Final = {
     "400": "The body is not JSON.",
@@ -50,22 +66,9 @@ _REFUSALS: Final = {
     "500": "A mistake in onesided.",
     "503": "The dataset is closed, or the records cannot be reached.",
 }
-_REFUSAL: Final = {
-    "type": "object",
-    "properties": {
-        "error": {
-            "type": "object",
-            "properties": {
-                "type": {"type": "string"},
-                "message": {"type": "string"},
-                "hint": {"type": "string"},
-                "values": {"type": "object"},
-            },
-            "required": ["type", "message", "hint", "values"],
-        }
-    },
-    "required": ["error"],
-}
+_REFUSAL: Final = _object(
+    {"error": _object({"type": _TEXT, "message": _TEXT, "hint": _TEXT, "values": _OBJECT})}
+)
 _TOLD: Final[dict[str, dict[str, Any]]] = {
     "202": {"description": "Charged; the answer is on its way."},
     "304": {"description": "Nothing changed since."},
@@ -102,20 +105,6 @@ MOST: Final = 1000
 _FRESH: Final = "public, max-age=0, must-revalidate"
 
 
-def body_of(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What the description says of a body; what is read is closed, and checked by hand."""
-    content = {"application/json": {"schema": schema}}
-    return {"requestBody": {"required": True, "content": content}}
-
-
-def _object(required: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
-    properties = {**required, **optional}
-    return {"type": "object", "properties": properties, "required": list(required)}
-
-
-_TEXT: Final = {"type": "string"}
-_OBJECT: Final = {"type": "object"}
-_LIST: Final = {"type": "array"}
 WANTED: Final = ("within", "error", "relative", "guess", "certified", "count", "groups_of_units")
 
 

@@ -10,13 +10,13 @@ import json
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
@@ -39,7 +39,9 @@ from onesided_service._rows import FileRows, PostgresRows, Source, SparkRows, em
 from onesided_service._store import State, datasets, logged, notes, overruns, put_if_absent, turns
 from onesided_service._turns import Turns
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from onesided_service._apart import Process
+
 ROOM: Final = 3  # for a machine that is busy
 OPEN: Final = "open"
 CLOSED: Final = "closed"
@@ -75,29 +77,6 @@ class Snapshot:
         return cls(*own, Fraction(found.get("seconds", "1")))
 
 
-class Elsewhere(Protocol):
-    """Another process, which has this dataset, too."""
-
-    def run(self, function: Callable[..., T], *args: Any, called: str = "") -> T:
-        """What a function returns there. Errors: its own; DataError where the process ended."""
-
-    @property
-    def unstarted(self) -> bool:
-        """Whether it could not start."""
-
-    def ready(self) -> None:
-        """Start it, or another in its place, unless it runs."""
-
-    def stand_by(self) -> None:
-        """Wait for the one that would take its place."""
-
-    def kill(self, called: str) -> None:
-        """End what it does if that is called so."""
-
-    def stop(self) -> None:
-        """End it once it is done."""
-
-
 class Dataset:
     """One dataset of one worker. turns: who waits for it.
 
@@ -129,7 +108,7 @@ class Dataset:
         self._back: tuple[tuple[Snapshot, int], Session] | None = None
         self.turns, self._reading = Turns(state, self.name), threading.Lock()
         # Where its rows are read, if not here; and whether to seem to read for the whole turn.
-        self.elsewhere: Elsewhere | None = None
+        self.elsewhere: Process | None = None
         self.pads, self._tried = False, -math.inf
 
     @property
