@@ -194,7 +194,6 @@ PUBLIC = {
         "Field",
         "Graph",
         "GroupCount",
-        "GroupRule",
         "Guarantee",
         "Intersection",
         "KindPolicy",

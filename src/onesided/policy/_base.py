@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import combinations, compress, product
 from math import ceil
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import tomli_w
 
@@ -33,6 +33,9 @@ from onesided.policy._shift import (
     require_records,
 )
 from onesided.show import Card
+
+if TYPE_CHECKING:
+    from onesided.policy._presence import View
 
 # Conditions on rows, in the language of :mod:`onesided.conditions`.
 
@@ -145,25 +148,6 @@ class Rule:
                 hint="Count under one of the policies that were combined; or count all kinds.",
             )
         return self.condition
-
-
-@dataclass(frozen=True, slots=True)
-class GroupRule:
-    """A unit is sensitive if its group is marked; docs/views.md.
-
-    condition: marks the group of each row for which it is true or unknown. over: the column that
-    groups units. members: larger groups are marked as they are. table: whose rows mark groups; None
-    for the data's own.
-
-    >>> from onesided import policy
-    >>> policy.view("age < 18", over="household", members=6).view.over
-    'household'
-    """
-
-    condition: Predicate
-    over: str
-    members: int
-    table: str | None = None
 
 
 # The cells that a question counts units in, and how far one move can take their numbers.
@@ -392,7 +376,7 @@ class Policy(ABC):
         return self.kinds[0]
 
     @property
-    def view(self) -> GroupRule | None:
+    def view(self) -> View | None:
         """What decides kinds where it is no rule on rows: the answer of a query."""
         return None
 
