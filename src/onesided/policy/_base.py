@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import combinations, compress, product
 from math import ceil
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import tomli_w
 
@@ -33,9 +33,6 @@ from onesided.policy._shift import (
     require_records,
 )
 from onesided.show import Card
-
-if TYPE_CHECKING:
-    from onesided.policy._presence import View
 
 # Conditions on rows, in the language of :mod:`onesided.conditions`.
 
@@ -376,8 +373,8 @@ class Policy(ABC):
         return self.kinds[0]
 
     @property
-    def view(self) -> View | None:
-        """What decides kinds where it is no rule on rows: the answer of a query."""
+    def view(self) -> Any:
+        """The View that decides kinds, where that is no rule on rows; None for any other policy."""
         return None
 
     @property
