@@ -79,7 +79,7 @@ MEANT = (
 )
 # What stands in the same files beside that: by the function, or by its class.
 BESIDE = {
-    "onesided.policy._base": ("Predicate", "Rule", "GroupRule"),
+    "onesided.policy._base": ("Predicate", "Rule"),
     "onesided.policy._guarantee": ("Path", "paths_from", "path", "data_distance", "_cheapest"),
     "onesided.policy._presence": ("SensitivePresence", "sensitive_presence", "View", "view"),
     "onesided.policy._shift": (

@@ -17,7 +17,7 @@ pytest.importorskip("fastapi")
 
 from onesided import policy
 from onesided.errors import DataError, PolicyError
-from onesided_service import ServiceConfig, _run, create_app
+from onesided_service import ServiceConfig, _app, create_app
 from onesided_service._apart import FREE, EndedError, Process, Taken, UnstartedError, cores_of
 from onesided_service._api import previewed
 from onesided_service._clock import keeping
@@ -40,6 +40,8 @@ def process(tmp_path_factory):
 
 @pytest.fixture
 def apart(folder):
+    config = folder / "onesided.toml"
+    config.write_text(f"{config.read_text()}seconds = 1\n")  # a busy machine would be given more
     made = Service(ServiceConfig.read(folder / "onesided.toml"), apart=True)
     yield made
     asyncio.run(made.finish())
@@ -299,10 +301,10 @@ def test_serving_ends_with_one_sentence_where_a_process_cannot_start(folder, mon
         (folder / "policy.toml").unlink()
         return made[0]
 
-    monkeypatch.setattr(_run, "create_app", unlinked)
+    monkeypatch.setattr(_app, "create_app", unlinked)
     path = folder / "onesided.toml"
     with pytest.raises(UnstartedError, match="did not start: Cannot read the policy") as raised:
-        _run.run(ServiceConfig.read(path), path=path)
+        _app.run(ServiceConfig.read(path), path=path)
     assert "start the service again" in raised.value.hint
     made[0].state.service.close()
 

@@ -10,7 +10,7 @@ httpx = pytest.importorskip("httpx")
 
 from onesided_service import ServiceConfig, create_app  # noqa: E402
 from onesided_service import _app as application  # noqa: E402
-from onesided_service._beats import Beats  # noqa: E402
+from onesided_service._watched import Beats  # noqa: E402
 
 EVERY = 100_000_000
 

@@ -118,7 +118,7 @@ LONG.append(MEDIAN)
 def test_no_request_makes_all_others_wait_for_longer_than_one_may(service, question):
     """Whatever it is made of: the seconds that it may take are what is bounded."""
     found = service.inner.datasets["visits"]
-    found.config = replace(found.config, seconds=Fraction(30))
+    found._seconds = Fraction(30)
     body = {"question": {"version": 1, **question}}
     for way in ("plan", "preview", "ask"):
         refused = service.post(f"{VISITS}/{way}", body)
@@ -204,9 +204,9 @@ def test_one_person_takes_one_thread_before_a_charge(service, monkeypatch, way):
         assert person.name != "ann" or go.wait(60)
         return begin(person, *given)
 
-    def planning(inner, found, person, body):
+    def planning(at, body):
         assert "id" not in body["question"]["fields"] or go.wait(60)
-        return planned(inner, found, person, body)
+        return planned(at, body)
 
     monkeypatch.setattr(inner.asking, "begin", slow)
     monkeypatch.setattr(_api, "planned", planning)

@@ -61,55 +61,26 @@ if TYPE_CHECKING:
 
     __version__: str
 
-# Loaded when first asked for, so that importing the package stays light.
+# Loaded when first asked for, so that importing the package stays light: by where they stand.
 _LATER = {
-    "INFINITE": "onesided._numbers",
-    "Above": "onesided.session",
-    "AtLeast": "onesided.session",
-    "AtMost": "onesided.session",
-    "Calendar": "onesided.ledger",
-    "Count": "onesided.session",
-    "CrossTable": "onesided.session",
-    "Discover": "onesided.session",
-    "Enclosed": "onesided.session",
-    "Guarantee": "onesided.policy",
-    "Histogram": "onesided.session",
-    "Ledger": "onesided.ledger",
-    "LinearQuery": "onesided.session",
-    "Mean": "onesided.session",
-    "Monitor": "onesided.monitor",
-    "Ngrams": "onesided.session",
-    "Plan": "onesided.session",
-    "Quantile": "onesided.session",
-    "Ratio": "onesided.session",
-    "RangeQuery": "onesided.session",
-    "Release": "onesided.session",
-    "RowCount": "onesided.session",
-    "Sample": "onesided.session",
-    "Schema": "onesided.schema",
-    "Series": "onesided.session",
-    "Session": "onesided.session",
-    "Several": "onesided.session",
-    "Shift": "onesided.policy",
-    "Statement": "onesided.session",
-    "Sum": "onesided.session",
-    "Synthetic": "onesided.session",
-    "TopK": "onesided.session",
-    "Variance": "onesided.session",
-    "accounting": "",
-    "bounds": "",
-    "certain": "onesided.session",
-    "column": "onesided.schema",
-    "connect": "onesided.remote",
-    "cross": "onesided.engine",
-    "linear": "",
-    "mechanism": "",
-    "noise": "",
-    "policy": "",
-    "risk": "onesided.verify",
-    "session": "",
-    "spark": "",
-    "verify": "",
+    name: module
+    for module, names in {
+        "": "accounting bounds linear mechanism noise policy session spark verify",
+        "onesided._numbers": "INFINITE",
+        "onesided.engine": "cross",
+        "onesided.ledger": "Calendar Ledger",
+        "onesided.monitor": "Monitor",
+        "onesided.policy": "Guarantee Shift",
+        "onesided.remote": "connect",
+        "onesided.schema": "Schema column",
+        "onesided.session": (
+            "Above AtLeast AtMost Count CrossTable Discover Enclosed Histogram LinearQuery Mean "
+            "Ngrams Plan Quantile Ratio RangeQuery Release RowCount Sample Series Session Several "
+            "Statement Sum Synthetic TopK Variance certain"
+        ),
+        "onesided.verify": "risk",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [

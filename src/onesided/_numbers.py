@@ -300,9 +300,7 @@ def text(number: Loss) -> str:
 
 def plain(number: Fraction) -> str:
     """Exact: a decimal if six digits are enough, as they are for 1e-6, and else a fraction."""
-    with decimal.localcontext() as context:
-        context.prec = 6
-        near = context.divide(number.numerator, number.denominator)
+    near = _near(number, 6)
     return _decimal(near) if near == number else str(number)
 
 
@@ -314,11 +312,13 @@ def shown(number: Fraction, *, up: bool) -> str:
     exactly = plain(number)
     if len(exactly) <= _LONG and ("/" not in exactly or number.denominator <= _PLAIN):
         return exactly
-    with decimal.localcontext() as context:
-        context.prec = 4
-        context.rounding = decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
-        near = Decimal(number.numerator) / Decimal(number.denominator)
+    near = _near(number, 4, decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR)
     return f"{'≤' if up else '≥'} {_decimal(near)}"
+
+
+def _near(number: Fraction, digits: int, rounding: str = decimal.ROUND_HALF_EVEN) -> Decimal:
+    context = decimal.Context(prec=digits, rounding=rounding)
+    return context.divide(Decimal(number.numerator), Decimal(number.denominator))
 
 
 def _decimal(number: Decimal) -> str:
@@ -336,10 +336,7 @@ def readable(number: Loss) -> str:
     exact_text = text(number)
     if isinstance(number, Infinite) or len(exact_text) <= _READABLE:
         return exact_text
-    with decimal.localcontext() as context:
-        context.prec = 6
-        near = Decimal(number.numerator) / Decimal(number.denominator)
-    return f"about {near.normalize()} (exactly {exact_text})"
+    return f"about {_near(number, 6).normalize()} (exactly {exact_text})"
 
 
 def odds(loss: Loss) -> str:
@@ -430,12 +427,9 @@ def exp_neg_bounds(exponent: Fraction, *, bits: int) -> tuple[Fraction, Fraction
         return Fraction(0), Fraction(1, 2**bits)
     with decimal.localcontext() as context:
         context.prec = _digits(bits)
-        context.rounding = decimal.ROUND_CEILING
-        larger = Decimal(exponent.numerator) / Decimal(exponent.denominator)
-        low = (-larger).exp().next_minus()
-        context.rounding = decimal.ROUND_FLOOR
-        smaller = Decimal(exponent.numerator) / Decimal(exponent.denominator)
-        high = (-smaller).exp().next_plus()
+        larger = _near(exponent, context.prec, decimal.ROUND_CEILING)
+        smaller = _near(exponent, context.prec, decimal.ROUND_FLOOR)
+        low, high = (-larger).exp().next_minus(), (-smaller).exp().next_plus()
     return Fraction(low), min(Fraction(high), Fraction(1))
 
 
@@ -454,8 +448,7 @@ def log_up(number: Fraction, *, bits: int = 64) -> Fraction:
         return Fraction(0)
     with decimal.localcontext() as context:
         context.prec = _digits(bits)
-        context.rounding = decimal.ROUND_CEILING
-        argument = Decimal(number.numerator) / Decimal(number.denominator)
+        argument = _near(number, context.prec, decimal.ROUND_CEILING)
         return Fraction(argument.ln().next_plus())
 
 

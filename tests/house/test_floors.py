@@ -192,7 +192,6 @@ PUBLIC = {
         "Field",
         "Graph",
         "GroupCount",
-        "GroupRule",
         "Guarantee",
         "Intersection",
         "KindPolicy",

@@ -8,9 +8,10 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from fractions import Fraction
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 
@@ -23,15 +24,31 @@ from onesided_service._accuracy import accurate, half_width, sought
 from onesided_service._asking import Ask
 from onesided_service._border import NAMED, SQL_FIELDS, asked_in
 from onesided_service._clock import Clock, keeping, text_of
-from onesided_service._curation import ACTS, Act, curated, log_of, published_as
+from onesided_service._curation import ACTS, Act, log_of, published_as
 from onesided_service._datasets import Dataset
-from onesided_service._doors import json_of, person_of, service_of
+from onesided_service._doors import At, Curated, Known, Seen, Sent, person_of, service_of
 from onesided_service._errors import ServiceError, not_found
 from onesided_service._made_up import made_up, preview_of, within_bytes
 from onesided_service._monitors import LiveMonitor
 from onesided_service._people import CURATOR, EVERY, Person
 from onesided_service._published import Published
 from onesided_service._service import Service
+
+
+def body_of(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What the description says of a body; what is read is closed, and checked by hand."""
+    content = {"application/json": {"schema": schema}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def _object(required: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
+    properties = {**required, **optional}
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+_TEXT: Final = {"type": "string"}
+_OBJECT: Final = {"type": "object"}
+_LIST: Final = {"type": "array"}
 
 # What may be told instead of an answer, by status; docs/http.md says when.
 _REFUSALS: Final = {
@@ -49,22 +66,9 @@ _REFUSALS: Final = {
     "500": "A mistake in onesided.",
     "503": "The dataset is closed, or the records cannot be reached.",
 }
-_REFUSAL: Final = {
-    "type": "object",
-    "properties": {
-        "error": {
-            "type": "object",
-            "properties": {
-                "type": {"type": "string"},
-                "message": {"type": "string"},
-                "hint": {"type": "string"},
-                "values": {"type": "object"},
-            },
-            "required": ["type", "message", "hint", "values"],
-        }
-    },
-    "required": ["error"],
-}
+_REFUSAL: Final = _object(
+    {"error": _object({"type": _TEXT, "message": _TEXT, "hint": _TEXT, "values": _OBJECT})}
+)
 _TOLD: Final[dict[str, dict[str, Any]]] = {
     "202": {"description": "Charged; the answer is on its way."},
     "304": {"description": "Nothing changed since."},
@@ -82,8 +86,7 @@ class Described(APIRoute):
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
-        known = any(one.call is person_of for one in self.dependant.dependencies)
-        holds = self.dependant.path_params or self.dependant.query_params
+        known, holds = _asks_who(self.dependant), "{" in self.path
         told = {"500", "503", *(("404", "422") if holds else ())}
         told |= {"401", "403", "429"} if known else {"304"} if holds else set()
         told |= {"400", "408", "413", "415", "422"} if self.openapi_extra else set()
@@ -93,26 +96,15 @@ class Described(APIRoute):
         self.responses = {status: _TOLD[status] for status in sorted(told)}
 
 
+def _asks_who(dependant: Dependant) -> bool:
+    return dependant.call is person_of or any(map(_asks_who, dependant.dependencies))
+
+
 router = APIRouter(prefix="/api/v1", route_class=Described)
-Known = Annotated[Person, Depends(person_of)]
 MOST: Final = 1000
 _FRESH: Final = "public, max-age=0, must-revalidate"
 
 
-def body_of(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What the description says of a body; what is read is closed, and checked by hand."""
-    content = {"application/json": {"schema": schema}}
-    return {"requestBody": {"required": True, "content": content}}
-
-
-def _object(required: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
-    properties = {**required, **optional}
-    return {"type": "object", "properties": properties, "required": list(required)}
-
-
-_TEXT: Final = {"type": "string"}
-_OBJECT: Final = {"type": "object"}
-_LIST: Final = {"type": "array"}
 WANTED: Final = ("within", "error", "relative", "guess", "certified", "count", "groups_of_units")
 
 
@@ -174,12 +166,12 @@ async def monitor(request: Request, name: str) -> Response:
 
 
 @router.post("/monitors/{name}/batches", openapi_extra=_BATCH)
-async def batches(request: Request, name: str, person: Known) -> Any:
+async def batches(request: Request, name: str, person: Known, body: Sent) -> Any:
     """Hand a batch to a monitor, once; the same batch again gives the same answer again."""
-    service, found = service_of(request), monitor_of(request, name)
+    found = monitor_of(request, name)
     if not found.may_send(person):
         raise ServiceError(403, "Forbidden", "You are no sender of this monitor.")
-    return await service.run(found.send, await json_of(request))
+    return await service_of(request).run(found.send, body)
 
 
 def conditional(request: Request, body: bytes, kind: str, *, file: str = "") -> Response:
@@ -211,52 +203,43 @@ def _line(one: Published) -> dict[str, Any]:
 
 
 @router.post("/asks/{id}/publish", openapi_extra=body_of(_object({"title": _TEXT})))
-async def publish(request: Request, id: str, person: Known) -> Any:  # noqa: A002
+async def publish(request: Request, id: str, person: Known, body: Sent) -> Any:  # noqa: A002
     """Publish an answer that was told, under a title."""
-    service, body = service_of(request), await json_of(request)
+    service = service_of(request)
     if not isinstance(body, dict) or set(body) != {"title"}:
         raise ServiceError(422, "ParameterError", 'Send {"title": "..."}.')
     return {"published": await service.run(published_as, service, person, id, body["title"])}
 
 
 @router.get("/datasets/{name}/notes")
-async def notes(request: Request, name: str, person: Known) -> Any:
+async def notes(at: Curated) -> Any:
     """Why the dataset was closed, the latest first. For the curator, not for publication."""
-    service = service_of(request)
-    return await service.run(curated(service, name, person).notes)
+    return await at.run(at.found.notes)
 
 
 @router.get("/datasets/{name}/ledger")
-async def ledger(request: Request, name: str, person: Known) -> Any:
+async def ledger(at: Curated) -> Any:
     """The latest entries of the dataset's ledger, with who was charged."""
-    service = service_of(request)
-    found = curated(service, name, person)
-    return await service.run(entries, found)
+    return await at.run(entries, at.found)
 
 
 @router.get("/datasets/{name}/people")
-async def everybody(request: Request, name: str, person: Known) -> Any:
+async def everybody(at: Curated) -> Any:
     """Who may ask of the dataset, what they spent of it, and what is left to them."""
-    service = service_of(request)
-    found = curated(service, name, person)
-    return await service.run(people_of, service, found)
+    return await at.run(people_of, at.service, at.found)
 
 
 @router.get("/datasets/{name}/log")
-async def log(request: Request, name: str, person: Known) -> Any:
+async def log(at: Curated) -> Any:
     """What curators did to the dataset, the latest first; by "" for a command."""
-    service = service_of(request)
-    found = curated(service, name, person)
-    return await service.run(log_of, service.state, found.name)
+    return await at.run(log_of, at.service.state, at.found.name)
 
 
 def _add_act(path: str, act: Act) -> None:
     """An address for an act of the curator."""
 
-    async def acted(request: Request, name: str, person: Known) -> Any:
-        service, body = service_of(request), await json_of(request)
-        found = curated(service, name, person)
-        return await service.run(act.run, service, found, person, act.read(body))
+    async def acted(at: Curated, body: Sent) -> Any:
+        return await at.run(act.run, at, act.read(body))
 
     required, optional = (dict.fromkeys(one, _TEXT) for one in (act.required, act.optional))
     router.add_api_route(
@@ -384,38 +367,30 @@ async def datasets(request: Request, person: Known) -> Any:
 
 
 @router.get("/datasets/{name}")
-async def dataset(request: Request, name: str, person: Known) -> Any:
+async def dataset(at: Seen) -> Any:
     """What is public about a dataset, and what you may still spend."""
-    service = service_of(request)
-    found = service.dataset(name, person)
-    return await service.run(described, service, found, person)
+    return await at.run(described, at)
 
 
 @router.post("/datasets/{name}/plan", openapi_extra=ASKED)
-async def plan(request: Request, name: str, person: Known) -> Any:
+async def plan(at: Seen, body: Sent) -> Any:
     """What a question would cost and give. Free; looks at no row."""
-    service, body = service_of(request), await json_of(request)
-    found = service.dataset(name, person)
-    return await service.free(person, planned, service, found, person, body)
+    return await at.free(planned, at, body)
 
 
 @router.post("/datasets/{name}/preview", openapi_extra=ASKED)
-async def preview(request: Request, name: str, person: Known) -> Any:
+async def preview(at: Seen, body: Sent) -> Any:
     """The same question of made-up rows of the schema: free, and about nobody."""
-    service, body = service_of(request), await json_of(request)
-    found = service.dataset(name, person)
-    return await service.free(person, previewed, found, body)
+    return await at.free(previewed, at.found, body)
 
 
 @router.post("/datasets/{name}/ask", openapi_extra=ASKED)
-async def ask(request: Request, name: str, person: Known) -> Any:
+async def ask(request: Request, at: Seen, body: Sent) -> Any:
     """Ask a question: charged first, answered at the public clock's tick."""
-    service, body = service_of(request), await json_of(request)
-    found = service.dataset(name, person)
-    asked = await service.ask(person, found, body)
+    asked = await at.service.ask(at.person, at.found, body)
     if "respond-async" in request.headers.get("prefer", ""):
         return JSONResponse({"ask": asked.id, "due": text_of(asked.due)}, status_code=202)
-    return told(await service.told(asked, found))
+    return told(await at.service.told(asked, at.found))
 
 
 @router.get("/asks/{id}")
@@ -429,12 +404,11 @@ async def one_ask(request: Request, id: str, person: Known) -> Any:  # noqa: A00
 
 
 @router.get("/datasets/{name}/asks")
-async def history(request: Request, name: str, person: Known) -> Any:
+async def history(at: Seen) -> Any:
     """Your own asks, the latest first; the curator sees everybody's questions, not answers."""
-    service = service_of(request)
-    found = service.dataset(name, person)
-    everybody = person.may(CURATOR, name)
-    rows = await service.run(lambda: service.asking.history(person, found, everybody=everybody))
+    own = at.person, at.found
+    everybody = at.person.may(CURATOR, at.found.name)
+    rows = await at.run(lambda: at.service.asking.history(*own, everybody=everybody))
     return [
         {
             "ask": one.id,
@@ -464,16 +438,16 @@ def seen(service: Service, person: Person) -> list[dict[str, Any]]:
 _PURE_TAKEN: Final = 'law="pure" is taken, as the allowance counts ε'
 
 
-def planned(service: Service, found: Dataset, person: Person, body: object) -> dict[str, Any]:
+def planned(at: At, body: object) -> dict[str, Any]:
     """A plan as JSON. Errors: as the library's, from public facts alone."""
-    session = found.opened()
-    asked, _ = asked_in(body, session, found.config)
-    question = service.asking.allowed(person, found, asked)
+    session = at.found.opened()
+    asked, _ = asked_in(body, session, at.found.config)
+    question = at.service.asking.allowed(at.person, at.found, asked)
     plan = session.plan(question)
     if question != asked and INFINITE in session.plan(asked).charge.values():
         plan = replace(plan, why=f"{plan.why}; {_PURE_TAKEN}")
     rehearse(session, question)  # what the ask would refuse, the price does
-    return plan_document(plan, question, found, service.clock)
+    return plan_document(plan, question, at.found, at.service.clock)
 
 
 def previewed(found: Dataset, body: object) -> dict[str, Any]:
@@ -489,10 +463,11 @@ def preview_text(found: Dataset, body: object) -> str:
     return within_bytes(release_to_json(told))
 
 
-def described(service: Service, found: Dataset, person: Person) -> dict[str, Any]:
+def described(at: At) -> dict[str, Any]:
     """A dataset as JSON."""
+    found = at.found
     account = found.session().account
-    standing, allowance = account.standing(), service.asking.allowance(person, found)
+    standing, allowance = account.standing(), at.service.asking.allowance(at.person, found)
     mine = account.allowed(allowance)
     left = {edge: min(some, standing.remaining[edge]) for edge, some in mine.remaining.items()}
     return {
@@ -535,19 +510,15 @@ def described(service: Service, found: Dataset, person: Person) -> dict[str, Any
 
 
 @router.post("/datasets/{name}/suggest", openapi_extra=_WANTED)
-async def suggest(request: Request, name: str, person: Known) -> Any:
+async def suggest(at: Seen, body: Sent) -> Any:
     """The question with the least ε for what is wanted of it, from public facts. Free."""
-    service, body = service_of(request), await json_of(request)
-    found = service.dataset(name, person)
-    return await service.free(person, suggested, service, found, person, body)
+    return await at.free(suggested, at, body)
 
 
 @router.get("/datasets/{name}/made-up")
-async def made_up_rows(request: Request, name: str, person: Known) -> Any:
+async def made_up_rows(at: Seen) -> Any:
     """Made-up rows of the dataset's schema, by column: to try code on. They are about nobody."""
-    service = service_of(request)
-    found = service.dataset(name, person)
-    return {"made_up": True, "columns": await service.free(person, made_up_columns, found)}
+    return {"made_up": True, "columns": await at.free(made_up_columns, at.found)}
 
 
 def made_up_columns(found: Dataset) -> dict[str, Any]:
@@ -558,7 +529,7 @@ def made_up_columns(found: Dataset) -> dict[str, Any]:
     return {name: list(map(_plain, some)) for name, some in each}
 
 
-def suggested(service: Service, found: Dataset, person: Person, body: object) -> dict[str, Any]:
+def suggested(at: At, body: object) -> dict[str, Any]:
     """A suggestion as JSON. Errors: as the library's, from public facts alone."""
     if not isinstance(body, Mapping) or not isinstance(body.get("wanted"), Mapping):
         raise ParameterError(
@@ -573,10 +544,10 @@ def suggested(service: Service, found: Dataset, person: Person, body: object) ->
             )
     if isinstance(groups := wanted.get("groups_of_units"), Mapping):
         wanted["groups_of_units"] = {_whole(most): units for most, units in groups.items()}
-    session = found.opened()
+    session, found = at.found.opened(), at.found
     rest = {key: value for key, value in body.items() if key != "wanted"}
     question, _ = asked_in(rest, session, sought(found.config))
-    question = service.asking.allowed(person, found, question)
+    question = at.service.asking.allowed(at.person, found, question)
     if "within" in wanted:
         if len(wanted) > 1:
             raise ParameterError("within is wanted alone.", hint="Leave the others out.")
@@ -590,7 +561,7 @@ def suggested(service: Service, found: Dataset, person: Person, body: object) ->
         "error": made.plan.options[0].error if made.error is None else made.error,
         "relative": made.relative,
         "compared": {str(most): error for most, error in (made.compared or {}).items()},
-        "plan": plan_document(made.plan, made.question, found, service.clock),
+        "plan": plan_document(made.plan, made.question, found, at.service.clock),
     }
 
 

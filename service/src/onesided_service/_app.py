@@ -1,10 +1,17 @@
-"""The application of one worker: routes, errors, headers; nothing of another worker's."""
+"""The application of one worker, and one or several of them behind one socket."""
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
 
+import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -15,22 +22,25 @@ from onesided.noise import Noise
 from onesided_service import (
     _api,
     _curator_pages,
-    _files,
     _kept_pages,
     _monitor_pages,
     _pages,
     _public_pages,
 )
-from onesided_service._beats import Beats
 from onesided_service._clock import Clock
 from onesided_service._config import ServiceConfig
-from onesided_service._connections import ALL_BODIES, BODIES, Bodies
+from onesided_service._connections import ALL_BODIES, BODIES, EACH_ADDRESS, Bodies, Connection
 from onesided_service._doors import person_of, service_of
 from onesided_service._errors import ServiceError, not_found, told
 from onesided_service._page_kit import error_page
 from onesided_service._people import CURATOR
 from onesided_service._service import Service
-from onesided_service._watched import Watched
+from onesided_service._watched import SHARED, Beats, Watched, to_stderr
+
+# How a worker process learns what its parent was told.
+_PATH: Final = "ONESIDED_SERVICE"
+_WORKERS: Final = "ONESIDED_SERVICE_WORKERS"
+_PATIENCE: Final = 30  # seconds for questions that are under way when it is stopped
 
 
 def create_app(
@@ -64,7 +74,11 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.service = service
-    for first in (_files.api, _files.pages, _kept_pages.api):  # whose endings are no part of a name
+    for first in (
+        _public_pages.api,
+        _public_pages.files,
+        _kept_pages.api,
+    ):  # whose endings are no part of a name
         app.include_router(first)
     for part in (_api, _pages, _kept_pages, _public_pages, _curator_pages, _monitor_pages):
         app.include_router(part.router)
@@ -115,3 +129,43 @@ async def _refused(request: Request, given: Exception) -> Response:
     if error.status == 429:
         headers["Retry-After"] = str(error.values.get("seconds", 1))
     return JSONResponse(error.document(), status_code=error.status, headers=headers)
+
+
+def run(config: ServiceConfig, *, path: Path) -> None:
+    """Serve until it is told to stop; what was charged is then answered, or kept for its asker.
+
+    >>> run(ServiceConfig.read("onesided.toml"), path=Path("onesided.toml"))  # doctest: +SKIP
+    """
+    os.environ |= {_PATH: str(path), _WORKERS: str(config.workers)}
+    options: dict[str, Any] = {
+        "host": config.host,
+        "port": config.port,
+        "http": partial(Connection, most=None if config.tls else EACH_ADDRESS),
+        "ws": "none",  # a connection that is handed on would be counted for ever
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "date_header": True,
+        "proxy_headers": config.tls,
+        "timeout_graceful_shutdown": _PATIENCE,
+        "timeout_keep_alive": 5,
+        "h11_max_incomplete_event_size": 65536,
+    }
+    to_stderr()
+    app = create_app(config)
+    # What cannot be reached or started is said once, here, and by no worker that is started anew.
+    app.state.service.require_started()
+    if config.workers == 1:
+        uvicorn.run(app, **options)
+    else:
+        app.state.service.close()
+        os.environ.setdefault(SHARED, tempfile.mkdtemp(prefix="onesided-metrics-"))
+        factory = f"{__name__}:worker"
+        uvicorn.run(factory, factory=True, workers=config.workers, **options)
+
+
+def worker() -> FastAPI:
+    """The application of a worker process, as its parent was told."""
+    to_stderr()
+    config = ServiceConfig.read(os.environ[_PATH])
+    return create_app(replace(config, workers=int(os.environ[_WORKERS])))

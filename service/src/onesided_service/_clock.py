@@ -38,16 +38,21 @@ _WRITTEN: Final = 10_000  # of all others that have a second
 MOST_GROUPS: Final = 2**20
 
 
+def parts_of(question: Any) -> list[Any]:
+    """The questions that are asked as one; itself alone for any other."""
+    if not hasattr(question, "questions"):
+        return [question]
+    return [one for part in question.questions for one in parts_of(part)]
+
+
 def cells_of(question: Any) -> int:
-    """How many cells a question has; 1 for those that have none.
+    """How many cells a single question has; 1 for those that have none.
 
     >>> import onesided as od
     >>> cells_of(od.session.RangeQuery(["x", "y"], "cells", bins=[16, 16], epsilon=1))
     256
     """
-    if hasattr(question, "questions"):
-        return max(map(cells_of, question.questions), default=1)
-    if not _is_binned(question):
+    if not hasattr(question, "bins"):
         return 1
     column, bins = question.column, question.bins
     if isinstance(column, Mapping):
@@ -58,9 +63,7 @@ def cells_of(question: Any) -> int:
 
 
 def asked_of(question: Any) -> int:
-    """How many ranges a question asks; 1 for other questions."""
-    if hasattr(question, "questions"):
-        return sum(map(asked_of, question.questions))
+    """How many ranges a single question asks; 1 for other questions."""
     if not hasattr(question, "ranges"):
         return 1
     if isinstance(question.ranges, str):
@@ -71,35 +74,19 @@ def asked_of(question: Any) -> int:
     return int(getattr(question.ranges, "shape", (1,))[0])
 
 
-def times_of(question: Any) -> int:
-    """How many times longer its cells make it take."""
-    if not _is_binned(question):
-        return 0
-    cells = cells_of(question)
-    return cells // _CELLS + cells * asked_of(question) // _RANGES
-
-
 def groups_of(question: Any, schema: Schema | None) -> int:
-    """How many public groups a question has: those it lists, or all that the schema declares.
+    """How many public groups a single question has: those it lists, or all that are declared.
 
     >>> import onesided as od
     >>> hours = od.column("integer", keys=range(24))
     >>> groups_of(od.Count(by=["x", "y"], epsilon=1), Schema(columns={"x": hours, "y": hours}))
     576
     """
-    if hasattr(question, "questions"):
-        return sum(groups_of(one, schema) for one in question.questions)
     keys, by = getattr(question, "keys", ()), getattr(question, "by", ())
     if keys is not None or schema is None:
         return _listed(keys)
     names = (by,) if isinstance(by, str) else by if isinstance(by, list | tuple) else ()
     return math.prod(_declared(schema, name) for name in names if name in schema.columns)
-
-
-def times_by_groups(question: Any, schema: Schema | None) -> int:
-    """How many times longer the groups of one question make it take."""
-    each = getattr(question, "groups_at_once", _GROUPS)
-    return groups_of(question, schema) * cells_of(question) // each
 
 
 def refuse_large(question: Any, schema: Schema | None, *, most: int) -> None:
@@ -108,10 +95,17 @@ def refuse_large(question: Any, schema: Schema | None, *, most: int) -> None:
     The best way to answer a map of many cells is looked for among many, which takes a machine long
     before anything is charged. What several questions ask counts together. Errors: ParameterError.
     """
-    parts = question.questions if hasattr(question, "questions") else (question,)
-    for one in parts:
-        _refuse_long(one)
-    sizes = [(cells_of(one), asked_of(one)) for one in parts if _is_binned(one)]
+    parts = parts_of(question)
+    for times in map(times_by_condition, parts):
+        if times > LONGEST_CONDITION:
+            raise ParameterError(
+                f"This condition may take as long as {times:,} counts; it may as "
+                f"{LONGEST_CONDITION}.",
+                hint="Write a shorter condition, or have a column computed first.",
+                times=times,
+                most=LONGEST_CONDITION,
+            )
+    sizes = [(cells_of(one), asked_of(one)) for one in parts if hasattr(one, "bins")]
     cells, asked = sum(cells for cells, _ in sizes), sum(asked for _, asked in sizes)
     if cells > most:
         raise ParameterError(
@@ -143,7 +137,7 @@ def refuse_slow(question: Any, schema: Schema | None, dataset: DatasetConfig) ->
 
     A question of any class is asked by itself, however long its declared rows make that.
     """
-    plain = dataset.seconds * size_of(dataset)
+    plain = plain_seconds(dataset)
     takes = plain * cost_of(question, schema) + writing(question, schema)
     most = max(Fraction(ALONE), plain * _CLASS)
     if takes > most:
@@ -156,21 +150,6 @@ def refuse_slow(question: Any, schema: Schema | None, dataset: DatasetConfig) ->
         )
 
 
-def _refuse_long(question: Any) -> None:
-    times = times_by_condition(question)
-    if times > LONGEST_CONDITION:
-        raise ParameterError(
-            f"This condition may take as long as {times:,} counts; it may as {LONGEST_CONDITION}.",
-            hint="Write a shorter condition, or have a column computed first.",
-            times=times,
-            most=LONGEST_CONDITION,
-        )
-
-
-def _is_binned(question: Any) -> bool:
-    return hasattr(question, "bins")
-
-
 def _listed(keys: Any) -> int:
     """How many keys are listed: a table of several columns is its columns."""
     if isinstance(keys, Mapping):
@@ -179,10 +158,8 @@ def _listed(keys: Any) -> int:
 
 
 def _declared(schema: Schema, name: str) -> int:
-    column = schema.columns[name]
-    if isinstance(column.keys, str):
-        return _in_file(schema, name)
-    return _listed(column.keys)
+    keys = schema.columns[name].keys
+    return _in_file(schema, name) if isinstance(keys, str) else _listed(keys)
 
 
 @lru_cache(maxsize=64)
@@ -226,7 +203,7 @@ class Clock:
 
         They end with the time for what its answer holds (:func:`writing`), when rows are read.
         """
-        read = dataset.seconds * cost_of(question, schema) * size_of(dataset)
+        read = plain_seconds(dataset) * cost_of(question, schema)
         return read + writing(question, schema)
 
     def next_tick(self, after: Fraction) -> Fraction:
@@ -269,19 +246,21 @@ def writing(question: Any, schema: Schema | None) -> Fraction:
     >>> writing(od.Count(by="x", keys=range(20_000), epsilon=1), None)
     Fraction(2, 1)
     """
-    return Fraction(max(-(-(_numbers_of(question, schema) - _FEW) // _WRITTEN), 0))
-
-
-def _numbers_of(question: Any, schema: Schema | None) -> int:
-    """How many numbers an answer has, of each kind: by its groups, cells and ranges."""
-    if hasattr(question, "questions"):
-        return sum(_numbers_of(one, schema) for one in question.questions)
-    return max(groups_of(question, schema) * cells_of(question), asked_of(question))
+    # How many numbers there are, of each kind: by groups, cells and ranges.
+    numbers = sum(
+        max(groups_of(one, schema) * cells_of(one), asked_of(one)) for one in parts_of(question)
+    )
+    return Fraction(max(-(-(numbers - _FEW) // _WRITTEN), 0))
 
 
 def size_of(dataset: DatasetConfig) -> Fraction:
     """How many times as long its declared rows make a question take."""
     return max(Fraction(1), Fraction(dataset.declared_rows, _MILLION))
+
+
+def plain_seconds(dataset: DatasetConfig) -> Fraction:
+    """Seconds that a plain question may take."""
+    return (dataset.seconds or 1) * size_of(dataset)
 
 
 def keeping(dataset: DatasetConfig) -> Fraction:
@@ -291,16 +270,18 @@ def keeping(dataset: DatasetConfig) -> Fraction:
 
 def cost_of(question: Any, schema: Schema | None) -> int:
     """How many times as long as a plain count it may take, by what it and the schema say."""
-    if hasattr(question, "questions"):
-        return sum(cost_of(one, schema) for one in question.questions)
-    return int(getattr(question, "work", 1)) * _times(question, schema)
+    return sum(int(getattr(one, "work", 1)) * _times(one, schema) for one in parts_of(question))
 
 
 def _times(question: Any, schema: Schema | None) -> int:
-    """How much longer it takes for its groups, and for a long condition, keys or workload."""
+    """How much longer it takes for groups and cells, and for a long condition, keys or workload."""
+    cells = cells_of(question)
     values = sum(_many(getattr(question, one.name)) for one in fields(question) if one.init)
-    listed = max(values // _VALUES, times_by_groups(question, schema))
-    return 1 + times_by_condition(question) + listed + times_of(question)
+    by_groups = groups_of(question, schema) * cells // getattr(question, "groups_at_once", _GROUPS)
+    times = 1 + times_by_condition(question) + max(values // _VALUES, by_groups)
+    if hasattr(question, "bins"):
+        times += cells // _CELLS + cells * asked_of(question) // _RANGES
+    return times
 
 
 def times_by_condition(question: Any) -> int:

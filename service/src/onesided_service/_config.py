@@ -92,8 +92,9 @@ class DatasetConfig:
     what each person may spend of the budget; None for as much as there is. refills: when each
     person's allowance starts anew, in UTC; the budget never does. declared_rows: how many rows
     the public may think there are, which sets how long answers take. seconds: how long a plain
-    question of a million declared rows may take. grace: seconds beyond that in which an answer is
-    drawn and written down, which no row makes longer; it is no time of the next question's.
+    question of a million declared rows may take; None for 1, or what a check sets.
+    grace: seconds beyond that in which an answer is drawn and written down, which no row makes
+    longer; it is no time of the next question's.
     cells: how many a histogram or a map may have, which bounds what a free plan takes of the
     machine. min_epsilon, max_epsilon: of one question. overruns: how many questions may be late
     before it closes; each is lost, and tells a bit. threads: how many cores read its rows. memory:
@@ -115,7 +116,7 @@ class DatasetConfig:
     table: Text = Field(plain_text, default="")
     engine: Text = Field(one_of, words=ENGINES, default="duckdb")
     declared_rows: Whole = Field(whole, least=1, default=1_000_000)
-    seconds: Exact = Field(positive, default=1)
+    seconds: Field[Number | None, Fraction | None] = Field(positive, default=None, optional=True)
     grace: Exact = Field(non_negative, default=1)
     cells: Whole = Field(whole, least=1, default=1024)
     delta_budget: Exact = Field(non_negative, default=0)

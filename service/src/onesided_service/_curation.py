@@ -17,7 +17,7 @@ from onesided.errors import OnesidedError, ParameterError
 from onesided.numbers import text
 from onesided.store import plain_text
 from onesided_service._border import plain_line
-from onesided_service._datasets import Dataset
+from onesided_service._doors import At
 from onesided_service._errors import ServiceError, not_found
 from onesided_service._people import CURATOR, EVERY, Person
 from onesided_service._service import Service
@@ -33,7 +33,7 @@ Fields = Mapping[str, str]
 class Act:
     """Something to do: what it needs, and what is told. optional: may be left out or be ""."""
 
-    run: Callable[[Service, Dataset, Person, Fields], dict[str, Any]]
+    run: Callable[[At, Fields], dict[str, Any]]
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
 
@@ -58,67 +58,68 @@ class Act:
         return told
 
 
-def add(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:
+def add(at: At, given: Fields) -> dict[str, Any]:
     """Give a person a role; who is new gets a token, told this once."""
-    people, role = service.people, {found.name: [given["role"]]}
-    days, name = _days(service, given), given["person"]
-    token = people.add(name, role, days=days, by=curator)
-    return {"person": name, "token": token or None, **_roles(service, found, name)}
+    name, role = given["person"], {at.found.name: [given["role"]]}
+    token = at.service.people.add(name, role, days=_days(at, given), by=at.person)
+    return {"person": name, "token": token or None, **_roles(at, name)}
 
 
-def rotate(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:
+def rotate(at: At, given: Fields) -> dict[str, Any]:
     """Revoke a person's tokens and make a new one, told this once."""
-    name, days = _here(service, found, given), _days(service, given)
-    return {"person": name, "token": service.people.rotate(name, days=days, by=curator)}
+    name, days = _here(at, given), _days(at, given)
+    return {"person": name, "token": at.service.people.rotate(name, days=days, by=at.person)}
 
 
-def revoke(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:
+def revoke(at: At, given: Fields) -> dict[str, Any]:
     """Take away a person's roles in the dataset; their charges stay."""
-    if given["person"] == curator.name:
+    if (name := given["person"]) == at.person.name:
         raise ServiceError(409, "Yourself", "This would lock you out.", hint="Ask another curator.")
-    service.people.revoke(given["person"], found.name, by=curator.name)
-    return {"person": given["person"], **_roles(service, found, given["person"])}
+    at.service.people.revoke(name, at.found.name, by=at.person.name)
+    return {"person": name, **_roles(at, name)}
 
 
-def allow(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:
+def allow(at: At, given: Fields) -> dict[str, Any]:
     """Set what a person may spend; without epsilon, what the configuration says."""
-    name = _here(service, found, given)
-    service.people.allow(name, found.name, given["epsilon"] or None, by=curator.name)
-    own = service.people.allowed(name, found.name)
+    name, people = _here(at, given), at.service.people
+    people.allow(name, at.found.name, given["epsilon"] or None, by=at.person.name)
+    own = people.allowed(name, at.found.name)
     return {"person": name, "allowance": None if own is None else text(own)}
 
 
-def close(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:  # noqa: ARG001 - one shape
+def close(at: At, given: Fields) -> dict[str, Any]:
     """Answer nothing more, for a reason that curators alone read."""
-    if found.open:
-        found.close(f"Closed by {curator.name}: {given['reason']}", by=curator.name)
-    return {"name": found.name, "open": False}
+    if at.found.open:
+        by = at.person.name
+        at.found.close(f"Closed by {by}: {given['reason']}", by=by)
+    return {"name": at.found.name, "open": False}
 
 
-def reopen(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:  # noqa: ARG001 - one shape
+def reopen(at: At, _: Fields) -> dict[str, Any]:
     """Open it again, if its rows are those that were checked."""
-    if not found.open:
-        _alone(service, found, lambda: found.reopen(by=curator.name))
-    return {"name": found.name, "open": True}
+    if not at.found.open:
+        _alone(at, lambda: at.found.reopen(by=at.person.name))
+    return {"name": at.found.name, "open": True}
 
 
-def check(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:  # noqa: ARG001 - one shape
+def check(at: At, _: Fields) -> dict[str, Any]:
     """Check the rows of a closed dataset anew, and open it."""
-    told = _alone(service, found, lambda: found.check(by=curator.name))
-    return {"name": found.name, "open": True, **told, "words": found.words_of(told)}
+    told = _alone(at, lambda: at.found.check(by=at.person.name))
+    return {"name": at.found.name, "open": True, **told, "words": at.found.words_of(told)}
 
 
-def publish(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:
+def publish(at: At, given: Fields) -> dict[str, Any]:
     """Let everybody read an answer, under a title."""
-    if service.asking.found(given["ask"]).dataset != found.name:
+    if at.service.asking.found(given["ask"]).dataset != at.found.name:
         raise not_found()
-    return {"published": published_as(service, curator, given["ask"], given["title"])}
+    return {"published": published_as(at.service, at.person, given["ask"], given["title"])}
 
 
-def withdraw(service: Service, found: Dataset, curator: Person, given: Fields) -> dict[str, Any]:
+def withdraw(at: At, given: Fields) -> dict[str, Any]:
     """Let nobody read a release any more; its address says why."""
-    service.publishing.withdraw(given["release"], found.name, given["reason"], by=curator.name)
-    return {"withdrawn": given["release"]}
+    release, reason = given["release"], given["reason"]
+    at.service.publishing.withdraw(release, at.found.name, reason, by=at.person.name)
+    return {"withdrawn": release}
 
 
 ACTS: Final[Mapping[str, Act]] = {
@@ -142,13 +143,13 @@ def log_of(state: State, dataset: str) -> list[dict[str, str]]:
     return [{"by": row["person"], **{name: row[name] for name in names}} for row in rows]
 
 
-def _alone(service: Service, found: Dataset, step: Callable[[], Any]) -> Any:
+def _alone(at: At, step: Callable[[], Any]) -> Any:
     """What reads all rows, and so would make questions late, once there are none.
 
     What failed on the rows is a refusal for the curator, who may read why. Errors: 409.
     """
-    with found.turns.alone(now=Fraction(service.clock.now())) as free:
-        if found.open or not free:
+    with at.found.turns.alone(now=Fraction(at.service.clock.now())) as free:
+        if at.found.open or not free:
             hint = "Close it first, and wait for them, or for another check."
             raise ServiceError(409, "Open", "Questions may be under way.", hint=hint)
         try:
@@ -157,23 +158,23 @@ def _alone(service: Service, found: Dataset, step: Callable[[], Any]) -> Any:
             raise ServiceError(409, type(error).__name__, error.reason, hint=error.hint) from error
 
 
-def _here(service: Service, found: Dataset, given: Fields) -> str:
+def _here(at: At, given: Fields) -> str:
     """The name of somebody with a role here. Errors: ServiceError."""
-    person = service.people.named(given["person"])
-    if person is None or not {found.name, EVERY} & set(person.roles):
+    person = at.service.people.named(given["person"])
+    if person is None or not {at.found.name, EVERY} & set(person.roles):
         raise ServiceError(404, "NotFound", "Nobody of this name has a role here.")
     return person.name
 
 
-def _roles(service: Service, found: Dataset, name: str) -> dict[str, Any]:
-    person = service.people.named(name)
+def _roles(at: At, name: str) -> dict[str, Any]:
+    person = at.service.people.named(name)
     held = {} if person is None else person.roles
-    return {"roles": sorted(held.get(found.name, ()))}
+    return {"roles": sorted(held.get(at.found.name, ()))}
 
 
-def _days(service: Service, given: Fields) -> int:
+def _days(at: At, given: Fields) -> int:
     """How many days a token holds. Errors: ParameterError."""
-    days = given["days"] or str(service.config.token_days)
+    days = given["days"] or str(at.service.config.token_days)
     if not (days.isascii() and days.isdecimal() and 1 <= int(days[:9]) <= _MOST_DAYS):
         hint = f"Write a whole number from 1 to {_MOST_DAYS:,}."
         raise ParameterError("This is no number of days.", hint=hint, field="days")
@@ -189,11 +190,3 @@ def published_as(service: Service, person: Person, id: str, title: object) -> st
     if not service.ready(ask):
         raise ServiceError(409, "NotTold", "This answer was not told yet.", hint="Try again later.")
     return service.publishing.publish(person, ask, dataset, title)
-
-
-def curated(service: Service, name: str, person: Person) -> Dataset:
-    """A dataset for its curator. Errors: ServiceError."""
-    found = service.dataset(name, person)
-    if not person.may(CURATOR, name):
-        raise ServiceError(403, "Forbidden", "This is for the curator.")
-    return found

@@ -14,22 +14,13 @@ from onesided.ledger import Entry
 from onesided.numbers import INFINITE, Loss, round_up, text
 from onesided.show import Chart, Lines, drawn_twice
 from onesided_service._api import entries, people_of
-from onesided_service._curation import ACTS, curated, log_of
+from onesided_service._curation import ACTS, log_of
 from onesided_service._datasets import Dataset
-from onesided_service._doors import service_of
+from onesided_service._doors import At
 from onesided_service._errors import ServiceError, not_found
-from onesided_service._page_kit import (
-    SignedIn,
-    error_words,
-    own_form_of,
-    page,
-    pages_router,
-    refusal_of,
-    see,
-)
+from onesided_service._page_kit import Filled, Shown, page, pages_router, refused, see
 from onesided_service._pages import dataset_view, line_of, size_of
-from onesided_service._people import ANALYST, CURATOR, ROLES, Person
-from onesided_service._service import Service
+from onesided_service._people import ANALYST, CURATOR, ROLES
 
 router = pages_router()
 _MOST_CHARGES: Final = 200
@@ -37,47 +28,42 @@ _MOST_DRAWN: Final = 500
 
 
 @router.get("/curator/{name}")
-async def curator_page(request: Request, name: str, person: SignedIn) -> Response:
+async def curator_page(request: Request, at: Shown) -> Response:
     """What the curator alone sees and does."""
-    return await _curating(request, curated(service_of(request), name, person), person)
+    return await _curating(request, at.curated())
 
 
-async def _curating(
-    request: Request, found: Dataset, person: Person, *, status: int = 200, **more: Any
-) -> Response:
-    service = service_of(request)
-    words = await service.run(curator_view, service, found, person)
-    common: dict[str, Any] = {"error": None, "told": None, "me": person.name}
-    return await page(request, "curator.html", status=status, **{**common, **words, **more})
+async def _curating(request: Request, at: At, **more: Any) -> Response:
+    words = await at.run(curator_view, at)
+    common: dict[str, Any] = {"error": None, "told": None, "me": at.person.name}
+    return await page(request, "curator.html", **{**common, **words, **more})
 
 
 @router.post("/curator/{name}/{path:path}")
-async def act(request: Request, name: str, path: str) -> Response:
+async def act(request: Request, path: str, filled: Filled) -> Response:
     """One of the curator's acts; a token that it made is shown by this very response alone."""
-    person, form = await own_form_of(request)
-    service, act = service_of(request), ACTS.get(path)
-    found = curated(service, name, person)
+    (at, form), act = filled, ACTS.get(path)
+    at.curated()
     if act is None:
         raise not_found()
     given = {field: values[0] for field, values in form.items() if field != "csrf"}
     try:
-        told = await service.run(lambda: act.run(service, found, person, act.read(given)))
+        told = await at.run(lambda: act.run(at, act.read(given)))
     except (ServiceError, OnesidedError) as error:
-        refusal = refusal_of(error)
-        error_told = error_words(refusal)
-        return await _curating(request, found, person, status=refusal.status, error=error_told)
+        return await _curating(request, at, **refused(error))
     if path.startswith("people/") and "token" in told:
-        return await _curating(request, found, person, told=told)
-    return see(f"/curator/{found.name}")
+        return await _curating(request, at, told=told)
+    return see(f"/curator/{at.found.name}")
 
 
-def curator_view(service: Service, found: Dataset, person: Person) -> dict[str, Any]:
+def curator_view(at: At) -> dict[str, Any]:
     """All that the page shows."""
+    service, found = at.service, at.found
     people, charges = people_of(service, found), entries(found)
     told = [
         {**one, "spent": _end(max, one["spent"]), "left": _end(min, one["left"])} for one in people
     ]
-    everybody = service.asking.history(person, found, everybody=True)
+    everybody = service.asking.history(at.person, found, everybody=True)
     read = service.publishing.asks(found.name)
     answers = [
         line_of(one, service) | {"by": one.person}
@@ -88,7 +74,7 @@ def curator_view(service: Service, found: Dataset, person: Person) -> dict[str, 
     each = found.config.allowance
     spent = found.session().ledger.entries(last=_MOST_DRAWN, policy_id=own, kind="spend")
     return {
-        "dataset": dataset_view(service, found, person),
+        "dataset": dataset_view(at),
         "notes": found.notes(),
         "log": done,
         "checked": next((one for one in done if one["action"] == "check"), None),
@@ -115,10 +101,9 @@ def _of_budget(spent: tuple[Entry, ...], found: Dataset) -> tuple[str, str] | No
     if not spent or any(INFINITE in one.total_epsilon.values() for one in spent):
         return None
     edges = [edge.name for edge in found.policy.edges]
-    each = {
-        edge: np.array([_before(spent[0], edge), *(_of(one, edge) for one in spent)])
-        for edge in edges
-    }
+    first = spent[0].epsilon
+    before = {e: _of(spent[0], e) - round_up(first.get(e, Fraction(0))) for e in edges}
+    each = {edge: np.array([before[edge], *(_of(one, edge) for one in spent)]) for edge in edges}
     times = ["before", *(one.time[5:16].replace("T", " ") for one in spent)]
     shape = Lines(x=times, y=each, x_name="charges, in their order", steps=True)
     return drawn_twice(Chart(title="ε spent", shape=shape, value_name="ε spent"))
@@ -126,11 +111,6 @@ def _of_budget(spent: tuple[Entry, ...], found: Dataset) -> tuple[str, str] | No
 
 def _of(one: Entry, edge: str) -> float:
     return round_up(one.total_epsilon.get(edge, Fraction(0)))
-
-
-def _before(one: Entry, edge: str) -> float:
-    """What was spent before a charge."""
-    return _of(one, edge) - round_up(one.epsilon.get(edge, Fraction(0)))
 
 
 def _of_people(spent: tuple[Entry, ...]) -> list[tuple[str, str, float]]:

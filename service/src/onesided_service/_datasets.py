@@ -10,13 +10,13 @@ import json
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
@@ -39,7 +39,9 @@ from onesided_service._rows import FileRows, PostgresRows, Source, SparkRows, em
 from onesided_service._store import State, datasets, logged, notes, overruns, put_if_absent, turns
 from onesided_service._turns import Turns
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from onesided_service._apart import Process
+
 ROOM: Final = 3  # for a machine that is busy
 OPEN: Final = "open"
 CLOSED: Final = "closed"
@@ -49,47 +51,30 @@ _AGAIN: Final = 10  # seconds between attempts to start what did not
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What was checked. types: of the declared columns; the rest tells it from other files."""
+    """What was checked. types: of the declared columns; the rest tells it from other files.
+
+    seconds: what the check set, where the configuration says nothing.
+    """
 
     digest: str
     mark: tuple[int, ...]
     schema: str
     types: Mapping[str, str]
+    seconds: Fraction
 
     def written(self) -> str:
         """As text."""
         parts = {"digest": self.digest, "mark": list(self.mark), "schema": self.schema}
         # In the schema's order: the table has its columns so.
-        return json.dumps({**parts, "types": list(self.types.items())})
+        more = {"types": list(self.types.items()), "seconds": str(self.seconds)}
+        return json.dumps({**parts, **more})
 
     @classmethod
     def read(cls, text: str) -> Snapshot:
         """What was written."""
         found: Any = read_json(text)
-        return cls(found["digest"], tuple(found["mark"]), found["schema"], dict(found["types"]))
-
-
-class Elsewhere(Protocol):
-    """Another process, which has this dataset, too."""
-
-    def run(self, function: Callable[..., T], *args: Any, called: str = "") -> T:
-        """What a function returns there. Errors: its own; DataError where the process ended."""
-
-    @property
-    def unstarted(self) -> bool:
-        """Whether it could not start."""
-
-    def ready(self) -> None:
-        """Start it, or another in its place, unless it runs."""
-
-    def stand_by(self) -> None:
-        """Wait for the one that would take its place."""
-
-    def kill(self, called: str) -> None:
-        """End what it does if that is called so."""
-
-    def stop(self) -> None:
-        """End it once it is done."""
+        own = found["digest"], tuple(found["mark"]), found["schema"], dict(found["types"])
+        return cls(*own, Fraction(found.get("seconds", "1")))
 
 
 class Dataset:
@@ -112,7 +97,8 @@ class Dataset:
     def __init__(
         self, config: DatasetConfig, service: ServiceConfig, state: State, noise: Noise | None
     ) -> None:
-        self.config, self.name = config, config.name
+        # As configured, but for the seconds that the last check set.
+        self.config, self.name, self._seconds = config, config.name, config.seconds
         self.title = config.title or config.name
         self._service, self._state, self._noise = service, state, noise
         self.schema = Schema.read(service.place(config.schema))
@@ -122,7 +108,7 @@ class Dataset:
         self._back: tuple[tuple[Snapshot, int], Session] | None = None
         self.turns, self._reading = Turns(state, self.name), threading.Lock()
         # Where its rows are read, if not here; and whether to seem to read for the whole turn.
-        self.elsewhere: Elsewhere | None = None
+        self.elsewhere: Process | None = None
         self.pads, self._tried = False, -math.inf
 
     @property
@@ -131,18 +117,18 @@ class Dataset:
         row = self._row()
         return row is not None and row["state"] == OPEN
 
-    def require_open(self) -> None:
-        """Errors: ServiceError."""
-        if not self.open:
-            raise closed(self.name)
-
-    def opened(self) -> Session:
-        """Its :meth:`session` if it is open. Errors: ServiceError."""
+    def require_open(self) -> Snapshot:
+        """What was checked. Errors: ServiceError."""
         row = self._row()
         if row is None or row["state"] != OPEN:
             raise closed(self.name)
+        return self._read(row)
+
+    def opened(self) -> Session:
+        """Its :meth:`session` if it is open. Errors: ServiceError."""
+        snapshot = self.require_open()
         self.require_started()
-        return self._front(self._read(row))
+        return self._front(snapshot)
 
     def require_started(self) -> None:
         """Refuse, before any charge, what no process would read rows for.
@@ -309,12 +295,13 @@ class Dataset:
                 f"The rows of {self.name!r} have changed since they were checked.",
                 hint="Put them back, or check them again: onesided datasets check.",
             )
-        same = Snapshot(snapshot.digest, found.mark, snapshot.schema, snapshot.types)
-        self._record(same, by=by, action="reopen")
+        self._record(replace(snapshot, mark=found.mark), by=by, action="reopen")
 
     def check(self, *, by: str = "") -> dict[str, Any]:
-        """Validate the file against the schema and open the dataset. For the curator.
+        """Validate the file against the schema, set its seconds, and open it. For the curator.
 
+        Where none are configured they are 1, or such a power of 2 as gives the slowest question its
+        time, if it is checked by the process that reads.
         Errors: DataError or SchemaError; the dataset then stays as it was.
         """
         if self.elsewhere is not None:
@@ -327,8 +314,11 @@ class Dataset:
                 facts = {"rows": held.height(), "unreadable": held.unreadable()}
             took = rehearse_each(session, self.schema)  # a question of each class
             self._source.require(found.digest, found.mark)
-        checked = Snapshot(found.digest, found.mark, self.schema.identity, found.types)
-        told = {**facts, "seconds_needed": float(took / size_of(self.config))}
+        needed, seconds = took / size_of(self.config), self._seconds or Fraction(1)
+        while self.pads and self._seconds is None and seconds < ROOM * needed:
+            seconds *= 2
+        checked = Snapshot(found.digest, found.mark, self.schema.identity, found.types, seconds)
+        told = {**facts, "seconds_needed": float(needed), "seconds": float(seconds)}
         self._record(checked, by=by, action="check", text=self.words_of(told))
         return told
 
@@ -339,12 +329,17 @@ class Dataset:
         told = f"{many(checked['rows'], 'row', one='was', more='were')} checked against the schema."
         if unread:
             told += f" {words} not of the declared type, and will be unknown."
-        needed, given = checked["seconds_needed"], float(self.config.seconds)
-        if ROOM * needed > given:
+        needed, given = checked["seconds_needed"], checked["seconds"]
+        more = self._seconds is None and given > 1
+        if more or ROOM * needed > given:
             told += (
                 f" Its slowest question needs seconds = {rough(needed)} on this machine, and more "
-                f"while that is busy; it has seconds = {rough(given)}. Set seconds = "
-                f"{rough(ROOM * needed)} or more: late answers are lost."
+                f"while that is busy; it has seconds = {rough(given)}"
+            )
+            told += (
+                ", set by this check."
+                if more
+                else f". Set seconds = {rough(ROOM * needed)} or more: late answers are lost."
             )
         return told
 
@@ -373,6 +368,8 @@ class Dataset:
         snapshot = Snapshot.read(row["snapshot"])
         if snapshot.schema != self.schema.identity:
             raise closed(self.name)
+        if self.config.seconds != (seconds := self._seconds or snapshot.seconds):
+            self.config = replace(self.config, seconds=seconds)
         return snapshot
 
     def _require_same(self, snapshot: Snapshot) -> None:

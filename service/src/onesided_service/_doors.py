@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any, Final
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeVar
 
-from fastapi import Request
+from fastapi import Depends, Request
 
 from onesided.store import read_json
+from onesided_service._datasets import Dataset
 from onesided_service._errors import ServiceError
-from onesided_service._people import Person
+from onesided_service._people import CURATOR, Person
 from onesided_service._service import Service
 
+T = TypeVar("T")
 COOKIE: Final = "onesided"
 
 
@@ -35,6 +39,49 @@ async def person_of(request: Request) -> Person:
     request.state.person = person.name
     count_known(request, person)
     return person
+
+
+Known = Annotated[Person, Depends(person_of)]
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A dataset, and somebody who sees it."""
+
+    service: Service
+    found: Dataset
+    person: Person
+
+    def curated(self) -> At:
+        """The same for its curator. Errors: ServiceError."""
+        if not self.person.may(CURATOR, self.found.name):
+            raise ServiceError(403, "Forbidden", "This is for the curator.")
+        return self
+
+    async def run(self, function: Callable[..., T], *args: Any) -> T:
+        """As :meth:`Service.run`."""
+        return await self.service.run(function, *args)
+
+    async def free(self, function: Callable[..., T], *args: Any) -> T:
+        """As :meth:`Service.free`, for this person."""
+        return await self.service.free(self.person, function, *args)
+
+
+async def at_dataset(request: Request, name: str, person: Known) -> At:
+    """The dataset of an address. Errors: ServiceError, the same for what they may not see."""
+    service = service_of(request)
+    return At(service, service.dataset(name, person), person)
+
+
+Seen = Annotated[At, Depends(at_dataset)]
+
+
+async def at_own(at: Seen) -> At:
+    """The same for its curator. Errors: ServiceError."""
+    return at.curated()
+
+
+Curated = Annotated[At, Depends(at_own)]
 
 
 async def signed_in(request: Request) -> Person | None:
@@ -103,3 +150,6 @@ async def json_of(request: Request) -> Any:
     except (ValueError, RecursionError):
         raise ServiceError(400, "NotJson", "The body is not JSON that is read here.") from None
     return found
+
+
+Sent = Annotated[Any, Depends(json_of)]

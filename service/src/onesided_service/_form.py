@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from weakref import WeakKeyDictionary
 
 from onesided.errors import OnesidedError, ParameterError
-from onesided.schema import Column, Schema
+from onesided.schema import Schema
 from onesided.session.kit import QUESTIONS, required
 from onesided.store import canonical
 from onesided_service._accuracy import ASKED
@@ -95,6 +95,11 @@ class Asked:
         return cls(**own, by=tuple(part[:_MOST] for part in by))
 
     @property
+    def written(self) -> str:
+        """The text in which a word that is wrong is shown."""
+        return self.sql if self.how == SQL else self.where
+
+    @property
     def body(self) -> dict[str, Any]:
         """The same as a request of a program. Errors: ParameterError for what is not filled in."""
         if not self.epsilon:
@@ -113,7 +118,8 @@ class Asked:
                 raise ParameterError("No column is chosen.", hint="Choose the column it is about.")
             more["column"] = self.column
         if line.number:
-            more |= self._number(line.number, needed=line.number in required(kind))
+            needed, wrong = line.number in required(kind), "The number is not filled in."
+            more |= self._whole(line.number, self.number, needed=needed, wrong=wrong)
         if self.kind in NEEDS_ROWS:
             more |= self._rows()
         question = {"version": 2, "question": kind.__name__, "fields": more}
@@ -124,7 +130,7 @@ class Asked:
         more: dict[str, Any] = {}
         if self.by:
             more["by"] = self.by[0] if len(self.by) == 1 else list(self.by)
-            if self.max_groups and "max_groups" in {one.name for one in fields(kind)}:
+            if "max_groups" in {one.name for one in fields(kind)}:
                 more |= self._whole("max_groups", self.max_groups)
         if self.where:
             more["where"] = self.where
@@ -133,20 +139,16 @@ class Asked:
         return more
 
     def _rows(self) -> dict[str, int]:
-        return self._whole("max_rows", self.max_rows) if self.max_rows else {}
+        return self._whole("max_rows", self.max_rows)
 
     @staticmethod
-    def _whole(name: str, given: str) -> dict[str, int]:
-        if not given.isdecimal():
-            raise ParameterError(f"{name} is no number.", hint="Fill in a whole number.")
-        return {name: int(given[:18])}
-
-    def _number(self, name: str, *, needed: bool) -> dict[str, int]:
-        if not self.number and not needed:
+    def _whole(name: str, given: str, *, needed: bool = False, wrong: str = "") -> dict[str, int]:
+        if not given and not needed:
             return {}
-        if not self.number.isdecimal():
-            raise ParameterError("The number is not filled in.", hint="Fill in a whole number.")
-        return {name: int(self.number[:18])}
+        if not given.isdecimal():
+            reason = wrong or f"{name} is no number."
+            raise ParameterError(reason, hint="Fill in a whole number.")
+        return {name: int(given[:18])}
 
 
 # Questions to begin with: of a dataset's own columns, and such as it answers.
@@ -196,15 +198,11 @@ def condition_of(schema: Schema) -> str:
     >>> condition_of(Schema(columns={"age": column("integer", bounds=(0, 100))}))
     'age >= 50'
     """
-    return next(filter(None, (_condition(n, schema.columns[n]) for n in _numbers(schema))), "")
-
-
-def _condition(name: str, column: Column) -> str:
-    """The upper half of a declared column."""
-    if column.bounds is None or not name.isidentifier():
-        return ""
-    low, high = column.bounds
-    return f"{name} >= {int((float(low) + float(high)) // 2)}"
+    for name in _numbers(schema):
+        if name.isidentifier() and (bounds := schema.columns[name].bounds) is not None:
+            low, high = map(float, bounds)
+            return f"{name} >= {int((low + high) // 2)}"  # the upper half
+    return ""
 
 
 def _told(found: Dataset, asked: Asked) -> dict[str, str] | None:

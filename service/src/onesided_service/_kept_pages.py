@@ -11,19 +11,20 @@ from fastapi import APIRouter, Request, Response
 from onesided.errors import OnesidedError, ParameterError
 from onesided.session import Release, question_from_json, release_from_json, statement_of
 from onesided.show import RoleTable, cell_text
-from onesided_service._api import ASKED, Described, Known
+from onesided_service._api import ASKED, Described
 from onesided_service._datasets import Dataset
-from onesided_service._doors import json_of, service_of
+from onesided_service._doors import At, Seen, Sent, service_of
 from onesided_service._errors import ServiceError, not_found
 from onesided_service._kept import together
 from onesided_service._page_kit import (
+    Filled,
+    Form,
+    Shown,
     SignedIn,
-    error_words,
     first,
-    own_form_of,
     page,
     pages_router,
-    refusal_of,
+    refused,
     see,
 )
 from onesided_service._pages import (
@@ -31,12 +32,11 @@ from onesided_service._pages import (
     charged_once,
     dataset_view,
     epsilon_of,
-    kept_as,
     line_of,
     priced_body,
+    put_on_list,
     shown,
 )
-from onesided_service._people import Person
 
 router = pages_router()
 api = APIRouter(prefix="/api/v1", route_class=Described)
@@ -44,56 +44,50 @@ _MOST: Final = 6  # answers on one page
 
 
 @api.get("/datasets/{name}/list")
-async def listed(request: Request, name: str, person: Known) -> Any:
+async def listed(at: Seen) -> Any:
     """The questions that you keep of a dataset, to ask them together as "Several"."""
-    service = service_of(request)
-    found = service.dataset(name, person)
-    rows = await service.run(service.kept.of, person.name, found.name)
-    return [{**_line(row, found), "question": json.loads(row["question"])} for row in rows]
+    rows = await _rows(at)
+    return [{**_line(row, at.found), "question": json.loads(row["question"])} for row in rows]
 
 
 @api.post("/datasets/{name}/list", openapi_extra=ASKED)
-async def keep(request: Request, name: str, person: Known) -> Any:
+async def keep(at: Seen, body: Sent) -> Any:
     """Keep a question, which costs nothing. What an ask would refuse is refused."""
-    service, body = service_of(request), await json_of(request)
-    found = service.dataset(name, person)
-    kept = await service.free(person, kept_as, service, found, person, body)
-    return {"id": await service.run(service.kept.add, person.name, found.name, kept)}
+    return {"id": await put_on_list(at, body)}
 
 
 @api.delete("/datasets/{name}/list/{id}")
-async def remove(request: Request, name: str, id: str, person: Known) -> Any:  # noqa: A002
+async def remove(at: Seen, id: str) -> Any:  # noqa: A002
     """Keep a question no longer."""
-    service = service_of(request)
-    found = service.dataset(name, person)
-    if not await service.run(service.kept.remove, person.name, found.name, id):
+    if not await at.run(at.service.kept.remove, at.person.name, at.found.name, id):
         raise not_found()
     return {"removed": id}
 
 
 @router.get("/datasets/{name}/list")
-async def kept_page(request: Request, name: str, person: SignedIn) -> Response:
+async def kept_page(request: Request, at: Shown) -> Response:
     """The questions that a person keeps, and what they cost together."""
-    return await _listed(request, service_of(request).dataset(name, person), person)
+    return await _listed(request, at)
 
 
-async def _listed(
-    request: Request, found: Dataset, person: Person, *, status: int = 200, **more: Any
-) -> Response:
-    service = service_of(request)
-    rows = await service.run(service.kept.of, person.name, found.name)
+async def _listed(request: Request, at: At, **more: Any) -> Response:
+    rows = await _rows(at)
     price: dict[str, Any] = {"price": None, "refused": None}
     if rows:
-        price = await service.free(person, priced_body, service, found, person, together(rows))
+        price = await at.free(priced_body, at, together(rows))
     words = {
-        "dataset": await service.run(dataset_view, service, found, person),
-        "questions": [_line(row, found) for row in rows],
+        "dataset": await at.run(dataset_view, at),
+        "questions": [_line(row, at.found) for row in rows],
         "shown": _shown(rows),
         "error": None,
         **price,
         **more,
     }
-    return await page(request, "list.html", status=status, **words)
+    return await page(request, "list.html", **words)
+
+
+async def _rows(at: At) -> Sequence[Mapping[str, Any]]:
+    return await at.run(at.service.kept.of, at.person.name, at.found.name)
 
 
 def _shown(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -108,27 +102,23 @@ def _line(row: Mapping[str, Any], found: Dataset) -> dict[str, Any]:
 
 
 @router.post("/datasets/{name}/list")
-async def act(request: Request, name: str) -> Response:
+async def act(request: Request, filled: Filled) -> Response:
     """Remove one, or ask them all: under one charge, which is refused as a whole."""
-    person, form = await own_form_of(request)
-    service = service_of(request)
-    found = service.dataset(name, person)
+    at, form = filled
     if gone := first(form, "remove"):
-        await service.run(service.kept.remove, person.name, found.name, gone)
-        return see(f"/datasets/{found.name}/list")
-    rows = await service.run(service.kept.of, person.name, found.name)
+        await at.run(at.service.kept.remove, at.person.name, at.found.name, gone)
+        return see(f"/datasets/{at.found.name}/list")
+    rows = await _rows(at)
     try:
         if not rows:
             raise ParameterError("Your list is empty.", hint="Put questions on it first.")
         _require_shown(form, rows)
-        return await charged_once(request, person, found, form, together(rows))
+        return await charged_once(at, form, together(rows))
     except (ServiceError, OnesidedError) as error:
-        refusal = refusal_of(error)
-        told = error_words(refusal)
-        return await _listed(request, found, person, status=refusal.status, error=told)
+        return await _listed(request, at, **refused(error))
 
 
-def _require_shown(form: dict[str, list[str]], rows: Sequence[Mapping[str, Any]]) -> None:
+def _require_shown(form: Form, rows: Sequence[Mapping[str, Any]]) -> None:
     """Errors: ServiceError where the list is not as its page showed it."""
     if first(form, "shown") != _shown(rows):
         raise ServiceError(

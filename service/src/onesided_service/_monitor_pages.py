@@ -11,7 +11,7 @@ import numpy as np
 from fastapi import Request, Response
 
 from onesided.monitor import MonitorRelease
-from onesided.monitor.kit import counted, first_rows, frame, places_of, said, shown, titled
+from onesided.monitor.kit import counted, first_rows, frame, located, places_of, said, shown, titled
 from onesided.show import Chart, Lines, drawn_twice
 from onesided_service._api import conditional, monitor_of
 from onesided_service._doors import service_of
@@ -53,11 +53,8 @@ async def places(request: Request, name: str) -> Response:
         """They never change: they are written once."""
         if found not in _KEPT:
             names = [str(row[0]) for row in found.open().rules.keys.rows]
-            where = found.positions
-            sides = None if where is None else (np.array(where[0]), np.array(where[1]))
-            config = found.config
-            made = places_of(names, config.at_most, sides, alarms=config.at_least)
-            _KEPT[found] = written(made)
+            most, least = found.config.at_most, found.config.at_least
+            _KEPT[found] = written(places_of(names, most, found.positions, alarms=least))
         return _KEPT[found]
 
     return packed(request, *await service_of(request).run(kept))
@@ -90,8 +87,7 @@ async def _page(request: Request, name: str, *, embedded: bool) -> Response:
 def _words(found: LiveMonitor) -> dict[str, Any]:
     monitor = found.open()
     names = [str(row[0]) for row in monitor.rules.keys.rows]
-    located = 0 if found.positions is None else int(np.isfinite(found.positions).all(axis=0).sum())
-    more = {"size": len(names), "located": located, "notes": []}
+    more = {"size": len(names), "located": located(found.positions)[2].size, "notes": []}
     return {
         "monitor": {**_named(found), **more, "sentences": monitor.guarantees().sentences},
         "state": counted(_state(found), len(names)),

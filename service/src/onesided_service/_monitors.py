@@ -12,7 +12,7 @@ import numpy as np
 from onesided.engine.kit import key_file
 from onesided.errors import DataError, ParameterError, UnknownColumnError
 from onesided.monitor import Monitor, MonitorRelease, rules_for
-from onesided.monitor.kit import Columns, Documents, refuse_deciding
+from onesided.monitor.kit import Columns, Documents, Positions, refuse_deciding
 from onesided_service._config import MonitorConfig, ServiceConfig
 from onesided_service._datasets import read_policy
 from onesided_service._people import SENDER, Person
@@ -32,10 +32,10 @@ class LiveMonitor:
         self._policy = read_policy(service.place(config.policy))
         self._keys = self._read(config.place)
         # Latitude and longitude of each place in degrees, where the keys have them.
-        self.positions: tuple[list[float], list[float]] | None = None
+        self.positions: Positions | None = None
         with suppress(UnknownColumnError):
-            latitude, longitude = (list(map(float, self._read(name))) for name in _POSITION)
-            self.positions = latitude, longitude
+            north, east = (np.array(list(map(float, self._read(name)))) for name in _POSITION)
+            self.positions = north, east
         # What its rules or policy refuse is refused at the start, and not to whoever looks.
         self._asked: dict[str, Any] = {
             "at_most": config.at_most,
@@ -107,9 +107,7 @@ class LiveMonitor:
         if (last := monitor.last) is None:
             return '{"type":"FeatureCollection","step":0,"features":[]}\n'
         if self._points is None:
-            where = self.positions
-            sides = None if where is None else (np.array(where[0]), np.array(where[1]))
-            self._points = Documents.of(monitor.rules, sides)
+            self._points = Documents.of(monitor.rules, self.positions)
         return self._points.geojson(last)
 
     def close(self) -> None:
@@ -122,12 +120,13 @@ class LiveMonitor:
     def _told(self, release: MonitorRelease) -> dict[str, Any]:
         places = []
         words, most, least = release.status, release.upper_bounds, release.lower_bounds
+        where = None if self.positions is None else [part.tolist() for part in self.positions]
         for row, place in enumerate(release.places):
             told: dict[str, Any] = {"place": place, "status": words[row], "at_most": most[row]}
             if self.config.at_least is not None:
                 told["open_at_least"] = least[row]
-            if self.positions is not None:
-                told["latitude"], told["longitude"] = (part[row] for part in self.positions)
+            if where is not None:
+                told["latitude"], told["longitude"] = (part[row] for part in where)
             places.append(told)
         return {
             "step": release.number,
@@ -137,9 +136,9 @@ class LiveMonitor:
             "places": places,
         }
 
-    def _read(self, column: str, kind: str = "text") -> list[Any]:
-        found = key_file(self._service.place(self.config.keys), folder=None, name=column, kind=kind)
-        return found if isinstance(found, list) else list(found)
+    def _read(self, column: str) -> list[Any]:
+        keys = self._service.place(self.config.keys)
+        return list(key_file(keys, folder=None, name=column, kind="text"))
 
 
 def _checked(body: object) -> Mapping[str, Any]:

@@ -21,9 +21,12 @@ from markupsafe import Markup
 
 from onesided.errors import OnesidedError
 from onesided.numbers import INFINITE, many, rough, text
+from onesided.session.kit import pointed
 from onesided.show import moment, resource
 from onesided_service._doors import (
     COOKIE,
+    At,
+    at_dataset,
     body_of,
     count_known,
     count_unknown,
@@ -117,7 +120,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 _LOCAL: Final = re.compile(r"/[A-Za-z0-9_/.?=&-]*")
 _MOST_FIELDS: Final = 200
 _QUOTED: Final = re.compile(r"'([^'\n]+)'")
-_AROUND: Final = 36  # letters on either side of a word
+_WIDE: Final = 72  # letters around a word
 _TITLES: Final = {
     400: "This cannot be read",
     401: "Sign in first",
@@ -177,15 +180,21 @@ def error_words(refusal: ServiceError, written: str = "") -> dict[str, str]:
         else str(refusal)
     )
     said, _, place = text.partition("\n")
-    place = place or pointed(said, written)
+    place = place or marked(said, written)
     words = {"message": _sentence(said), "place": place, "hint": _sentence(refusal.hint)}
     return {"title": title, **words}
 
 
-def pointed(said: str, written: str) -> str:
+def refused(error: ServiceError | OnesidedError, written: str = "") -> dict[str, Any]:
+    """The words of a page that shows a refusal beside what it showed, and its status."""
+    refusal = refusal_of(error)
+    return {"error": error_words(refusal, written), "status": refusal.status}
+
+
+def marked(said: str, written: str) -> str:
     """Where the word that a message quotes stands in a text; "" where it does not stand once.
 
-    >>> print(pointed("The table has no column 'plaec'.", "age = 1 AND plaec = 2"))
+    >>> print(marked("The table has no column 'plaec'.", "age = 1 AND plaec = 2"))
       line 1, column 13:
         age = 1 AND plaec = 2
                     ^
@@ -193,14 +202,7 @@ def pointed(said: str, written: str) -> str:
     quoted = _QUOTED.search(said)
     word = re.escape(quoted[1]) if quoted else ""
     places = [one.start() for one in re.finditer(rf"(?<!\w){word}(?!\w)", written)] if word else []
-    if len(places) != 1:
-        return ""
-    before = written[: places[0]]
-    line, column = before.count("\n"), places[0] - before.rfind("\n") - 1
-    first = max(0, column - _AROUND)
-    part = written.split("\n")[line][first : first + 2 * _AROUND]
-    caret = " " * (column - first)
-    return f"  line {line + 1}, column {column + 1}:\n    {part}\n    {caret}^"
+    return pointed(written, places[0], _WIDE)[0] if len(places) == 1 else ""
 
 
 def _sentence(words: str) -> str:
@@ -249,9 +251,10 @@ async def person_of_page(request: Request) -> Person:
 
 
 SignedIn = Annotated[Person, Depends(person_of_page)]
+Form = dict[str, list[str]]
 
 
-async def form_of(request: Request) -> dict[str, list[str]]:
+async def form_of(request: Request) -> Form:
     """A form that was sent from one of our own pages. Errors: ServiceError 400, 403, 415."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise _foreign()
@@ -265,7 +268,7 @@ async def form_of(request: Request) -> dict[str, list[str]]:
         raise ServiceError(400, "NotForm", "The form cannot be read.") from None
 
 
-async def own_form_of(request: Request) -> tuple[Person, dict[str, list[str]]]:
+async def own_form_of(request: Request) -> tuple[Person, Form]:
     """A signed-in person's form, with the mark of our own page. Errors: ServiceError 401, 403."""
     person, form = await person_of_page(request), await form_of(request)
     if not csrf_holds(request.cookies[COOKIE], first(form, "csrf")):
@@ -273,7 +276,21 @@ async def own_form_of(request: Request) -> tuple[Person, dict[str, list[str]]]:
     return person, form
 
 
-def first(form: dict[str, list[str]], name: str) -> str:
+async def _shown(request: Request, name: str, person: SignedIn) -> At:
+    return await at_dataset(request, name, person)
+
+
+async def _filled(request: Request, name: str) -> tuple[At, Form]:
+    person, form = await own_form_of(request)
+    return await at_dataset(request, name, person), form
+
+
+# The dataset of a page's address, and with it a form that the page sent.
+Shown = Annotated[At, Depends(_shown)]
+Filled = Annotated[tuple[At, Form], Depends(_filled)]
+
+
+def first(form: Form, name: str) -> str:
     """A field of a form, "" where it is not there."""
     return form.get(name, [""])[0]
 

@@ -31,7 +31,7 @@ from onesided_service._border import text_of as question_text
 from onesided_service._clock import text_of
 from onesided_service._curation import published_as
 from onesided_service._datasets import Dataset
-from onesided_service._doors import COOKIE, count_known, count_unknown, service_of
+from onesided_service._doors import COOKIE, At, count_known, count_unknown, service_of
 from onesided_service._errors import ServiceError, not_found
 from onesided_service._form import (
     CLOSE,
@@ -53,8 +53,10 @@ from onesided_service._made_up import MOST_ROWS, made_up_csv
 from onesided_service._monitor_pages import status_of
 from onesided_service._page_kit import (
     FILES,
+    Filled,
+    Form,
+    Shown,
     SignedIn,
-    error_words,
     filled,
     first,
     form_of,
@@ -63,11 +65,11 @@ from onesided_service._page_kit import (
     page,
     pages_router,
     reader_of,
-    refusal_of,
+    refused,
     see,
     static_text,
 )
-from onesided_service._people import COOKIE_HOURS, CURATOR, Person
+from onesided_service._people import COOKIE_HOURS, CURATOR
 from onesided_service._service import Service
 
 router = pages_router()
@@ -151,75 +153,63 @@ async def sign_out(request: Request) -> Response:
 
 
 @router.get("/datasets/{name}")
-async def dataset_page(request: Request, name: str, person: SignedIn) -> Response:
+async def dataset_page(request: Request, at: Shown) -> Response:
     """A dataset: policy, columns, what is left."""
-    service = service_of(request)
-    found = service.dataset(name, person)
-    view = await service.run(dataset_view, service, found, person)
-    return await page(request, "dataset.html", dataset=view)
+    return await page(request, "dataset.html", dataset=await at.run(dataset_view, at))
 
 
 @router.get("/datasets/{name}/ask")
-async def ask_page(request: Request, name: str, person: SignedIn, how: str = "form") -> Response:
+async def ask_page(request: Request, at: Shown, how: str = "form") -> Response:
     """The form, or the box for SQL with a query to begin with."""
-    found = service_of(request).dataset(name, person)
-    schema = found.schema
+    schema, name = at.found.schema, at.found.name
     counted = "COUNT(*)" if schema.unit is None else f"COUNT(DISTINCT {schema.unit})"
-    query = f"SELECT {counted}\nFROM {found.name}"
+    query = f"SELECT {counted}\nFROM {name}"
     if groups := _groups(schema):
-        query = f"SELECT {groups[0]}, {counted}\nFROM {found.name}\nGROUP BY {groups[0]}"
+        query = f"SELECT {groups[0]}, {counted}\nFROM {name}\nGROUP BY {groups[0]}"
     given = dict(request.query_params)
     asked = Asked.of({**given, "sql": query}, request.query_params.getlist("by"))
     if not asked.epsilon and not asked.within:
         asked = replace(asked, within=WITHIN)
-    return await _asking(request, found, person, replace(asked, how=SQL if how == SQL else FORM))
+    return await _asking(request, at, replace(asked, how=SQL if how == SQL else FORM))
 
 
 @router.get("/datasets/{name}/made-up.csv")
-async def made_up_rows(request: Request, name: str, person: SignedIn) -> Response:
+async def made_up_rows(at: Shown) -> Response:
     """Made-up rows of the declared size and schema: they are about nobody."""
-    service = service_of(request)
-    found = service.dataset(name, person)
-    rows = found.config.declared_rows
-    written = await service.free(person, made_up_csv, found.schema, rows)
-    return _file(written, f"{found.name}-made-up.csv", "text/csv; charset=utf-8")
+    written = await at.free(made_up_csv, at.found.schema, at.found.config.declared_rows)
+    headers = {"Content-Disposition": f'attachment; filename="{at.found.name}-made-up.csv"'}
+    return Response(written.encode(), media_type="text/csv; charset=utf-8", headers=headers)
 
 
 @router.post("/datasets/{name}/price")
-async def price_part(request: Request, name: str) -> Response:
+async def price_part(sent: Filled) -> Response:
     """The part of the page that follows the form."""
-    person, form = await own_form_of(request)
-    service = service_of(request)
-    found = service.dataset(name, person)
-    words = await service.free(person, priced, service, found, person, _filled_in(form))
-    words["dataset"] = {"counted": counted_of(found)[1]}
+    at, form = sent
+    words = await at.free(priced, at, _filled_in(form))
+    words["dataset"] = {"counted": counted_of(at.found)[1]}
     return HTMLResponse(filled("price.html", **words), headers={"X-Part": "price"})
 
 
 @router.post("/datasets/{name}/ask")
-async def ask(request: Request, name: str) -> Response:
+async def ask(request: Request, sent: Filled) -> Response:
     """Ask, or look at the price or a preview: which button was pressed."""
-    person, form = await own_form_of(request)
-    service = service_of(request)
-    found, asked, words = service.dataset(name, person), _filled_in(form), {}
+    at, form = sent
+    asked, words = _filled_in(form), {}
     try:
         if first(form, "do") == "ask":
-            settled = await service.free(person, settle, found, asked)
-            return await charged_once(request, person, found, form, settled.body)
+            settled = await at.free(settle, at.found, asked)
+            return await charged_once(at, form, settled.body)
         if first(form, "do") == "keep":
-            settled = await service.free(person, settle, found, replace(asked, name=""))
-            kept = await service.free(person, kept_as, service, found, person, settled.body)
-            await service.run(service.kept.add, person.name, found.name, kept)
-            return see(f"/datasets/{found.name}/list")
+            settled = await at.free(settle, at.found, replace(asked, name=""))
+            await put_on_list(at, settled.body)
+            return see(f"/datasets/{at.found.name}/list")
         if first(form, "do") == "preview":
-            words = await service.free(person, previewed, found, asked)
+            words = await at.free(previewed, at.found, asked)
             releases = release_from_json(words["preview"]).releases
             words["preview"] = [shown(one, made_up=True) for one in releases]
     except (ServiceError, OnesidedError) as error:
-        refusal = refusal_of(error)
-        told = error_words(refusal, asked.sql if asked.how == SQL else asked.where)
-        words = {"error": told, "status": refusal.status}
-    return await _asking(request, found, person, asked, **words)
+        words = refused(error, asked.written)
+    return await _asking(request, at, asked, **words)
 
 
 @router.get("/asks/{id}")
@@ -269,13 +259,7 @@ async def history(request: Request, person: SignedIn) -> Response:
     return await page(request, "history.html", asks=await service.run(listed))
 
 
-async def charged_once(
-    request: Request,
-    person: Person,
-    found: Dataset,
-    form: dict[str, list[str]],
-    body: dict[str, Any],
-) -> Response:
+async def charged_once(at: At, form: Form, body: dict[str, Any]) -> Response:
     """Ask what a form asks. Sent twice by one page it is one ask, with one charge and one answer.
 
     Errors: ServiceError; OnesidedError.
@@ -287,16 +271,20 @@ async def charged_once(
             "This form did not say which page it was sent from. Nothing was charged.",
             hint="Load the page again, and send it from there.",
         )
-    charged = await service_of(request).ask(person, found, named_once(body, once))
+    charged = await at.service.ask(at.person, at.found, named_once(body, once))
     return see(f"/asks/{charged.id}")
 
 
-async def _asking(
-    request: Request, found: Dataset, person: Person, asked: Asked, **words: Any
-) -> Response:
-    service = service_of(request)
-    price = await service.free(person, priced, service, found, person, asked)
-    view = await service.run(dataset_view, service, found, person)
+async def put_on_list(at: At, body: Any) -> str:
+    """By what name a question is kept. Errors: what the ask would refuse."""
+    kept = await at.free(kept_as, at, body)
+    return await at.run(at.service.kept.add, at.person.name, at.found.name, kept)
+
+
+async def _asking(request: Request, at: At, asked: Asked, **words: Any) -> Response:
+    found = at.found
+    price = await at.free(priced, at, asked)
+    view = await at.run(dataset_view, at)
     common: dict[str, Any] = {
         "dataset": view,
         "asked": asked,
@@ -310,7 +298,7 @@ async def _asking(
         "preview": [],
         "ways": {},
         "condition": condition_of(found.schema) or "age >= 18",
-        "examples": await service.free(person, examples_of, found) if found.open else [],
+        "examples": await at.free(examples_of, found) if found.open else [],
     }
     return await page(request, "ask.html", **{**common, **price, **words})
 
@@ -319,15 +307,11 @@ def _filled_in(form: Mapping[str, list[str]]) -> Asked:
     return Asked.of({name: values[0] for name, values in form.items()}, form.get("by", ()))
 
 
-def _file(written: str, name: str, kind: str) -> Response:
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(written.encode(), media_type=kind, headers=headers)
-
-
-def dataset_view(service: Service, found: Dataset, person: Person) -> dict[str, Any]:
+def dataset_view(at: At) -> dict[str, Any]:
     """A dataset as its pages show it: what programs are told, and more of its schema."""
-    facts, columns = described(service, found, person), found.schema.columns
-    each = service.asking.allowance(person, found).epsilon or {}
+    found = at.found
+    facts, columns = described(at), found.schema.columns
+    each = at.service.asking.allowance(at.person, found).epsilon or {}
     words = facts["policy"]["words"]
     if len(found.policy.edges) == 1:  # whose name tells it from no other
         only = f" ({found.policy.edges[0].name})"
@@ -356,7 +340,7 @@ def dataset_view(service: Service, found: Dataset, person: Person) -> dict[str, 
             }
             for edge, budget in facts["budget"].items()
         ],
-        "curator": person.may(CURATOR, found.name),
+        "curator": at.person.may(CURATOR, found.name),
         "together": _together(found) if facts["open"] else "",
     }
 
@@ -482,32 +466,29 @@ def settle(found: Dataset, asked: Asked) -> Asked:
     return replace(asked, within="", epsilon=text(max(made.epsilon, found.config.min_epsilon)))
 
 
-def priced(service: Service, found: Dataset, person: Person, asked: Asked) -> dict[str, Any]:
+def priced(at: At, asked: Asked) -> dict[str, Any]:
     """The price, as a program is told it, or why there is none yet."""
-    written = asked.sql if asked.how == SQL else asked.where
     try:
-        body = settle(found, asked).body
+        body = settle(at.found, asked).body
     except (ServiceError, OnesidedError) as error:
-        return {"price": None, "refused": error_words(refusal_of(error), written)}
-    return priced_body(service, found, person, body, written)
+        return {"price": None, "refused": refused(error, asked.written)["error"]}
+    return priced_body(at, body, asked.written)
 
 
-def kept_as(service: Service, found: Dataset, person: Person, body: Any) -> str:
+def kept_as(at: At, body: Any) -> str:
     """A question to keep, as JSON. Errors: what the ask would refuse."""
-    service.asking.require_askable(person, found, body)
-    return question_text(asked_in(body, found.session(), found.config)[0])
+    at.service.asking.require_askable(at.person, at.found, body)
+    return question_text(asked_in(body, at.found.session(), at.found.config)[0])
 
 
-def priced_body(
-    service: Service, found: Dataset, person: Person, body: Mapping[str, Any], written: str = ""
-) -> dict[str, Any]:
+def priced_body(at: At, body: Mapping[str, Any], written: str = "") -> dict[str, Any]:
     """The price of a request, or why it is refused. written: the text where its word is shown."""
     try:
-        plan = planned(service, found, person, body)
-        service.asking.require_askable(person, found, body)
-        mine = described(service, found, person)["allowance_left"]
+        plan = planned(at, body)
+        at.service.asking.require_askable(at.person, at.found, body)
+        mine = described(at)["allowance_left"]
     except (ServiceError, OnesidedError) as error:
-        return {"price": None, "refused": error_words(refusal_of(error), written)}
+        return {"price": None, "refused": refused(error, written)["error"]}
     within = all(
         edge in mine and size_of(e) <= size_of(mine[edge]) for edge, e in plan["charge"].items()
     )

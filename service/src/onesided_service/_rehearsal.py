@@ -10,7 +10,7 @@ from fractions import Fraction
 from operator import sub
 from typing import Any, Final
 
-from onesided.engine.kit import reading
+from onesided.engine.kit import quoted, reading
 from onesided.errors import OnesidedError
 from onesided.policy import Policy
 from onesided.schema import Schema
@@ -81,7 +81,7 @@ def examples(schema: Schema, policy: Policy) -> Iterator[Any]:
     for name, kind in types.items():  # as much as one turn of the clock has, true of few and of all
         if dear := _DEAR.get(kind):
             for one in (dear, f"NOT {dear}"):
-                yield Count(epsilon=1, where=one.format(_quoted(name)))
+                yield Count(epsilon=1, where=one.format(quoted(name)))
     for kind in QUESTIONS.values():
         names = {one.name for one in fields(kind) if one.init}
         given = {name: _GIVEN[name] for name in required(kind) & _GIVEN.keys()}
@@ -100,12 +100,6 @@ def examples(schema: Schema, policy: Policy) -> Iterator[Any]:
             continue  # its parts are rehearsed; samples take each row as it is
         for more in variants:
             yield kind(**{**given, **more})
-
-
-def _quoted(name: str) -> str:
-    """A column's name in a condition."""
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
 
 
 def _grouped(name: str, keys: list[Any], names: set[str]) -> Iterator[dict[str, Any]]:

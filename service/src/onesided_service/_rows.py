@@ -79,27 +79,33 @@ class Source(Protocol):
 class FileRows(Source):
     """The declared columns of a .parquet file, or of a table in a DuckDB database.
 
-    These rows are the ones that were checked while size, times and place of the file are.
+    These rows are the ones that were checked while names, sizes, times and places of files are.
     """
 
-    def __init__(self, path: str, *, table: str, schema: Schema, threads: int = 1) -> None:
+    def __init__(self, path: str, *, table: str = "", schema: Schema, threads: int = 1) -> None:
         self._path, self._table, self._schema = path, table, schema
         self._threads = threads
 
     def look(self) -> Looked:
         """Errors: DataError."""
-        mark = mark_of([self._path])
-        rows = self.rows()
-        return Looked(rows, digest_of([self._path]), mark, types_of(rows))
+        files = self._files()
+        mark, rows = _mark_of(files), self.rows()
+        return Looked(rows, _digest_of(files), mark, _types_of(self._read(files[0])))
 
     def require(self, digest: str, mark: tuple[int, ...]) -> None:  # noqa: ARG002 - by its mark
-        """Errors: DataError."""
-        require_mark([self._path], mark)
+        """Errors: DataError for files that are not those of the mark."""
+        if _mark_of(self._files()) != mark:
+            raise DataError("The file is not the one that was checked.", hint="Check it again.")
 
     def rows(self) -> Any:
         """Errors: DataError for what is missing, damaged or of another kind."""
-        table, schema = self._table, self._schema
-        return rows_of(self._path, table=table, schema=schema, threads=self._threads)[1]
+        return self._read(self._path)
+
+    def _read(self, file: str) -> Any:
+        return rows_of(file, table=self._table, schema=self._schema, threads=self._threads)[1]
+
+    def _files(self) -> list[str]:
+        return [self._path]
 
 
 def rows_of(path: str, *, table: str, schema: Schema, threads: int = 1) -> tuple[Any, Any]:
@@ -147,12 +153,12 @@ def empty_of(types: Mapping[str, str]) -> tuple[Any, Any]:
     return connection, connection.table(NAME)
 
 
-def types_of(relation: Any) -> dict[str, str]:
+def _types_of(relation: Any) -> dict[str, str]:
     """The engine's name of each column's type."""
     return {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
 
 
-def mark_of(paths: Iterable[str]) -> tuple[int, ...]:
+def _mark_of(paths: Iterable[str]) -> tuple[int, ...]:
     """What tells at once that a file was replaced or written to. Errors: DataError."""
     mark: list[int] = []
     for path in paths:
@@ -164,13 +170,7 @@ def mark_of(paths: Iterable[str]) -> tuple[int, ...]:
     return tuple(mark)
 
 
-def require_mark(paths: Iterable[str], mark: tuple[int, ...]) -> None:
-    """Errors: DataError for files that are not those of the mark."""
-    if mark_of(paths) != mark:
-        raise DataError("The file is not the one that was checked.", hint="Check it again.")
-
-
-def digest_of(paths: Iterable[str]) -> str:
+def _digest_of(paths: Iterable[str]) -> str:
     """The SHA-256 of the bytes of one file, or of the digests of several. Errors: DataError."""
     each = [_digest(path) for path in paths]
     return each[0] if len(each) == 1 else hashlib.sha256(":".join(each).encode()).hexdigest()
@@ -298,27 +298,12 @@ class PostgresRows(Source):
         return bool(found == instant)
 
 
-class SparkRows(Source):
+class SparkRows(FileRows):
     """The declared columns of a .parquet file, or of all those of one folder.
 
     The session is this process's own, or one with the settings of spark-defaults.conf; its page of
-    jobs, which shows questions to everybody on the machine, is off. These rows are the ones that
-    were checked while the names, sizes and times of all files are.
+    jobs, which shows questions to everybody on the machine, is off.
     """
-
-    def __init__(self, path: str, *, schema: Schema) -> None:
-        self._path, self._schema = Path(path), schema
-
-    def look(self) -> Looked:
-        """Errors: DataError."""
-        files = self._files()
-        mark = mark_of(files)
-        types = types_of(rows_of(files[0], table="", schema=self._schema)[1])
-        return Looked(self.rows(), digest_of(files), mark, types)
-
-    def require(self, digest: str, mark: tuple[int, ...]) -> None:  # noqa: ARG002 - by its mark
-        """Errors: DataError."""
-        require_mark(self._files(), mark)
 
     def rows(self) -> Any:
         """Errors: DataError; MissingDependencyError without Spark."""
@@ -336,20 +321,20 @@ class SparkRows(Source):
             return found.select(*(f"`{name}`" for name in names))
         except Exception as error:  # Spark has no class of error that covers its gateway's, too
             raise DataError(
-                f"Spark cannot read {str(self._path)!r}: {first_line(error)}.",
+                f"Spark cannot read {self._path!r}: {first_line(error)}.",
                 hint="Check that all its files are Parquet with the columns of the schema.",
             ) from error
 
     def _files(self) -> list[str]:
         """In the order of their names; what Spark leaves out (``_SUCCESS``) is left out."""
-        if self._path.is_file():
-            return [str(self._path)]
-        found = sorted(self._path.iterdir()) if self._path.is_dir() else []
+        if (place := Path(self._path)).is_file():
+            return [self._path]
+        found = sorted(place.iterdir()) if place.is_dir() else []
         kept = [one for one in found if not one.name.startswith(("_", "."))]
         wrong = [one for one in kept if not (one.is_file() and one.suffix.lower() == ".parquet")]
         if wrong or not kept:
             raise DataError(
-                f"{str(wrong[0] if wrong else self._path)!r} is no .parquet file, and no folder "
+                f"{str(wrong[0] if wrong else place)!r} is no .parquet file, and no folder "
                 "of nothing else.",
                 hint="Name a .parquet file or a folder of them, without folders inside.",
             )

@@ -98,7 +98,7 @@ class Service:
         except BaseException:
             leave()
             raise
-        self.metrics.asked(dataset.name)
+        self.metrics.count("asks", dataset.name)
         if fresh:
             self._start(ask, dataset, leave)
         else:
@@ -234,7 +234,7 @@ class Service:
         ended = in_time and isinstance(work.exception(), EndedError)
         if in_time and not ended and (error := work.exception()) is not None:
             # Its text may hold values of rows: the curator reads it, and no log.
-            self.metrics.closed(dataset.name)
+            self.metrics.count("closed", dataset.name)
             LOG.error("closed", extra={**facts, **placed(error)})
             note = f"Ask {ask.id}: {type(error).__name__}: {first_line(error)}"
             await self.run(dataset.close, note)

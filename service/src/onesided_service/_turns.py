@@ -10,7 +10,7 @@ import asyncio
 import math
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from fractions import Fraction
 from typing import Any, Final
@@ -66,15 +66,17 @@ class Turns:
         self, connection: Connection, ask: str, who: str, takes: Fraction, *, now: Fraction
     ) -> None:
         """Take a turn in the transaction that records the ask. Errors: as :meth:`require`."""
-        rows = connection.execute(select(table).where(self._of_dataset)).mappings().all()
+        rows = self._rows(connection)
         self._refuse_busy(rows, who, takes, now)
         self._taken(connection, rows, ask, who, takes=takes, now=now)
 
     def take(self, ask: str, who: str, takes: Fraction, *, now: Fraction) -> Fraction:
         """When an ask that may take so long is through, behind those before it."""
         with self._state.write() as connection:
-            rows = connection.execute(select(table).where(self._of_dataset)).mappings().all()
-            return self._taken(connection, rows, ask, who, takes=takes, now=now)
+            return self._taken(connection, self._rows(connection), ask, who, takes=takes, now=now)
+
+    def _rows(self, connection: Connection) -> Sequence[Mapping[Any, Any]]:
+        return connection.execute(select(table).where(self._of_dataset)).mappings().all()
 
     def _taken(
         self,

@@ -1,14 +1,20 @@
-"""What is seen of each request, and what each response carries: logs, metrics, headers."""
+"""What is seen of each request, what each response carries, and when it leaves."""
 
 from __future__ import annotations
 
+import asyncio
+import heapq
+import itertools
 import json
 import logging
 import os
 import re
 import secrets
 import sys
+import threading
+import time
 import traceback
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +26,6 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from onesided_service._beats import Beats
 from onesided_service._errors import ServiceError
 
 LOG: Final = logging.getLogger("onesided.serve")
@@ -91,6 +96,13 @@ def to_stderr(level: int = logging.INFO) -> None:
         logger.setLevel(level if name == "onesided.serve" else logging.WARNING)
 
 
+_COUNTED: Final = {
+    "requests": ("Requests by method, route and status.", ("method", "route", "status")),
+    "asks": ("Questions that were charged.", ("dataset",)),
+    "closed": ("Datasets that were closed.", ("dataset",)),
+}
+
+
 class Metrics:
     """The counters of one worker, for Prometheus; of all, where they share a folder.
 
@@ -101,30 +113,14 @@ class Metrics:
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "onesided_requests",
-            "Requests by method, route and status.",
-            ("method", "route", "status"),
-            registry=self._registry,
-        )
-        self._charges = Counter(
-            "onesided_asks", "Questions that were charged.", ("dataset",), registry=self._registry
-        )
-        self._closed = Counter(
-            "onesided_closed", "Datasets that were closed.", ("dataset",), registry=self._registry
-        )
+        self._counters = {
+            name: Counter(f"onesided_{name}", words, labels, registry=self._registry)
+            for name, (words, labels) in _COUNTED.items()
+        }
 
-    def request(self, method: str, route: str, status: int) -> None:
-        """Count a request."""
-        self._requests.labels(method, route, str(status)).inc()
-
-    def asked(self, dataset: str) -> None:
-        """Count a question that was charged."""
-        self._charges.labels(dataset).inc()
-
-    def closed(self, dataset: str) -> None:
-        """Count a dataset that was closed."""
-        self._closed.labels(dataset).inc()
+    def count(self, name: str, *labels: str) -> None:
+        """Count a request, a question that was charged, or a dataset that was closed."""
+        self._counters[name].labels(*labels).inc()
 
     def text(self) -> bytes:
         """What Prometheus reads."""
@@ -133,6 +129,75 @@ class Metrics:
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry)
+
+
+# When responses leave: some time after they are made, so that nobody sees a little more work.
+
+BEAT: Final = 50_000_000  # nanoseconds: long beside the work of a request
+_FINE: Final = 1_000_000  # instants at which the thread wakes
+
+
+class Beats:
+    """A beat of each response's own, whose phase nobody knows: the next is when it leaves.
+
+    What reading rows does to a machine (its caches, its memory, its other cores) makes any
+    request take a little longer. Beats that all share would hide that from most, and show it to
+    whoever sends so that a response is made just about when one comes; of a fresh phase, no instant
+    is near one. A thread of its own waits for them, since the event loop's timers are set, and
+    rounded, at the very instant that must not show.
+
+    >>> beats = Beats()
+    >>> asyncio.run(beats.next())
+    >>> beats.stop()
+    """
+
+    def __init__(self, every: int = BEAT) -> None:
+        self._every = every
+        self._waiting: list[tuple[int, int, asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+        self._numbers = itertools.count()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._over = False
+
+    async def next(self) -> None:
+        """Wait for it."""
+        loop = asyncio.get_running_loop()
+        waits: asyncio.Future[None] = loop.create_future()
+        fine = -(-time.monotonic_ns() // _FINE) * _FINE
+        at = fine + secrets.randbelow(self._every // _FINE) * _FINE
+        with self._changed:
+            if self._thread is None:  # here, not where it was made: that process may have forked
+                self._thread = threading.Thread(target=self._run, name="beats", daemon=True)
+                self._thread.start()
+            heapq.heappush(self._waiting, (at, next(self._numbers), loop, waits))
+            self._changed.notify()
+        await waits
+
+    def stop(self) -> None:
+        """Let go of the thread, and of who waits."""
+        with self._changed:
+            self._over = True
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._over and (left := self._left()) > 0:
+                    self._changed.wait(None if left == float("inf") else left / 10**9)
+                if not self._waiting:
+                    return
+                _, _, loop, waits = heapq.heappop(self._waiting)
+            with suppress(RuntimeError):  # of a loop that ended
+                loop.call_soon_threadsafe(_go, waits)
+
+    def _left(self) -> float:
+        """Nanoseconds until the next of those who wait goes on."""
+        return self._waiting[0][0] - time.monotonic_ns() if self._waiting else float("inf")
+
+
+def _go(waits: asyncio.Future[Any]) -> None:
+    if not waits.done():
+        waits.set_result(None)
 
 
 class Watched:
@@ -193,7 +258,7 @@ class Watched:
             # An address that fits no route may hold anything, and so may a method.
             told = method if method in _METHODS else "other"
             route = str(getattr(inner.get("route"), "path", "none"))
-            self._metrics.request(told, route, status or 500)
+            self._metrics.count("requests", told, route, str(status or 500))
             facts: dict[str, Any] = {"id": name, "method": told, "route": route}
             person = inner.get("state", {}).get("person", "")
             LOG.info("request", extra={**facts, "status": status or 500, "person": person})

@@ -34,7 +34,7 @@ from onesided.engine._protocol import (
 from onesided.engine._snapshot import Snapshot, comparable_keys, is_wide, joinable, whole_of
 from onesided.errors import DataError, ParameterError, UnknownColumnError
 from onesided.fields import settle
-from onesided.policy import GroupRule, Predicate, Rule
+from onesided.policy import Predicate, Rule, View
 from onesided.schema import Schema
 
 # A caller's table, as prepared questions see it: its columns and their types, never a row.
@@ -363,7 +363,7 @@ class Table:
 _MARK: Final = "onesided_mark"
 
 
-def require_view(view: GroupRule, table: Table, other: Table | None) -> None:
+def require_view(view: View, table: Table, other: Table | None) -> None:
     """Refuse columns that a view cannot be asked of. Looks at no row.
 
     Errors: UnknownColumnError; ConditionError; DataError for a group column that holds no text and
@@ -395,12 +395,12 @@ def require_view(view: GroupRule, table: Table, other: Table | None) -> None:
         )
 
 
-def rule_of(view: GroupRule) -> Rule:
+def rule_of(view: View) -> Rule:
     """The condition as a rule on rows, for what looks at rules."""
     return Rule("sensitive", view.condition)
 
 
-def other_table(view: GroupRule | None, tables: Mapping[str, object] | None) -> Table | None:
+def other_table(view: View | None, tables: Mapping[str, object] | None) -> Table | None:
     """The table that marks groups, by its name; None where the data's own rows do.
 
     Errors: ParameterError where it is not given, or tables are given that no policy reads.
@@ -419,7 +419,7 @@ def other_table(view: GroupRule | None, tables: Mapping[str, object] | None) -> 
 
 def of_kinds(
     table: Snapshot,
-    view: GroupRule,
+    view: View,
     other: Snapshot | None,
     *,
     unit: str | None,
@@ -467,7 +467,7 @@ def of_kinds(
 
 
 def require_households(
-    view: GroupRule, rows: Snapshot, other: Snapshot | None, unit: str | None
+    view: View, rows: Snapshot, other: Snapshot | None, unit: str | None
 ) -> None:
     """Hold rows to what a view relies on: each unit in one group, each mark of a group.
 
@@ -511,7 +511,7 @@ def require_households(
         )
 
 
-def _marked(table: Snapshot, view: GroupRule, other: Snapshot | None) -> Lazy:
+def _marked(table: Snapshot, view: View, other: Snapshot | None) -> Lazy:
     """The groups that a row of the data, or of the other table, marks, in the data's own engine."""
     over = table.at(view.over)
     if other is None:

@@ -64,12 +64,12 @@ class Recorder:
     Promise: a batch id has one answer, for ever; it is returned only after it, and with it the
     marks, is stored. After a crash at any instant the state is that of the last stored step, and
     the same batch draws the same answer again. Safe for threads and, as far as its journal is,
-    for processes. What it tells of steps is told as by :class:`Monitor`.
+    for processes.
 
     noise: for tests; None draws from the state's chain of keys. published: what the public has
-    seen; no step may be stored that differs from it. machine, restored: of the engine that holds
-    the rows. secret, clock: what proves kept rows, and when a batch was accepted; doubles for
-    tests. entry: of the charge in the ledger.
+    seen; no step may be stored that differs from it. machine: of the engine that holds the rows.
+    secret, moment: what proves kept rows, and when a batch was accepted; doubles for tests. entry:
+    of the charge in the ledger.
 
     >>> from onesided import Monitor, policy
     >>> from onesided.monitor import Batch
@@ -79,7 +79,7 @@ class Recorder:
     >>> with journal.write() as state:
     ...     state.write_key(bytes(32))
     >>> recorder = Recorder(Monitor(["gym"], **given).rules, journal=journal)
-    >>> recorder.step(Batch("monday", 1)).told_again, recorder.step(Batch("monday", 1)).told_again
+    >>> recorder.take(Batch("monday", 1)).told_again, recorder.take(Batch("monday", 1)).told_again
     (False, True)
     """
 
@@ -91,18 +91,17 @@ class Recorder:
         noise: Noise | None = None,
         published: Chain | None = None,
         machine: Callable[[Rules], Machine] = Machine,
-        restored: Callable[[str, int, bytes], Visits] = stored_batch,
         secret: Callable[[], bytes] = new_key,
-        clock: Callable[[], str] = now,
+        moment: Callable[[], str] = now,
         entry: int | None = None,
     ) -> None:
         self._rules, self._journal, self._noise = rules, journal, noise
-        self._published, self._kind, self._restored = published, machine, restored
-        self._secret, self._clock, self._entry = secret, clock, entry
+        self._published, self._kind = published, machine
+        self._secret, self._moment, self._entry = secret, moment, entry
         self._lock = threading.Lock()
         self._machine: Machine | None = None
 
-    def step(self, batch: Visits) -> MonitorRelease:
+    def take(self, batch: Visits) -> MonitorRelease:
         """The answer for ``batch``: the stored one if there is one, else drawn now and stored.
 
         Errors: DataError for an id that was used with other content or time, for a batch that
@@ -135,6 +134,7 @@ class Recorder:
         return self._release(step)
 
     def history(self, *, after: int = 0) -> Iterator[MonitorRelease]:
+        """Everything that was published after that step, again, in order."""
         number = after
         while True:
             with self._journal.read() as transaction:
@@ -145,17 +145,25 @@ class Recorder:
                 return
             number = page[-1].number
 
+    @property
     def last(self) -> MonitorRelease | None:
+        """The latest answer, as it was published; None before the first step."""
         with self._journal.read() as transaction:
             step = transaction.last()
         return None if step is None else self._release(step, told_again=True)
 
-    def accepted(self, batch: str) -> str | None:
+    def accepted(self, id: str) -> str | None:  # noqa: A002 - the batch's public name
+        """When the batch was accepted (UTC, by this machine's clock); None if it was not."""
         with self._journal.read() as transaction:
-            step = transaction.find(batch)
+            step = transaction.find(id)
         return None if step is None else step.accepted
 
     def check(self) -> int:
+        """Recompute the chain of all steps, and prove the kept rows; how many steps there are.
+
+        Errors: TamperedLedgerError for a step or head that was changed; LedgerFormatError for
+        rows that were changed or are missing.
+        """
         previous, number = self._rules.genesis, 0
         with self._journal.read() as transaction:
             for step in transaction.steps():
@@ -163,7 +171,7 @@ class Recorder:
                 previous, number = step.head, step.number
             last = transaction.last()
             if last is not None:
-                for _ in _proven(transaction, self._rules.cutoff(last.clock), self._restored):
+                for _ in self._proven(transaction, self._rules.cutoff(last.clock)):
                     pass
         return number
 
@@ -196,7 +204,7 @@ class Recorder:
             batch=batch.id,
             time=batch.time,
             clock=clock,
-            accepted=self._clock(),
+            accepted=self._moment(),
             answer=answer.encode(),
             head="",
         )
@@ -227,7 +235,7 @@ class Recorder:
         if last is None:
             return machine
         cutoff = self._rules.cutoff(last.clock)
-        for batch in _proven(transaction, cutoff, self._restored):
+        for batch in self._proven(transaction, cutoff):
             machine.resume(batch)
         # Marks are what the stored answers say: neither can be there without the other.
         for step in transaction.steps(clock_after=cutoff):
@@ -250,23 +258,23 @@ class Recorder:
             told_again=told_again,
         )
 
+    def _proven(self, transaction: Transaction, cutoff: int | None) -> Iterator[Visits]:
+        """The kept batches, each as it was accepted, none missing. Errors: LedgerFormatError."""
+        numbers = []
+        for kept in transaction.kept():
+            try:
+                batch = self._restored(kept.batch, kept.time, kept.content)
+            except ValueError:
+                batch = None
+            if batch is None or not proves(kept.proof, batch, secret=kept.secret):
+                raise _damaged(f"the rows of step {kept.number} are not those that were accepted")
+            numbers.append(kept.number)
+            yield batch
+        if numbers != transaction.numbers(time_after=cutoff):
+            raise _damaged("rows that are still in the window are missing")
 
-def _proven(
-    transaction: Transaction, cutoff: int | None, restored: Callable[[str, int, bytes], Visits]
-) -> Iterator[Visits]:
-    """The kept batches, each as it was accepted, and none missing. Errors: LedgerFormatError."""
-    numbers = []
-    for kept in transaction.kept():
-        try:
-            batch = restored(kept.batch, kept.time, kept.content)
-        except ValueError:
-            batch = None
-        if batch is None or not proves(kept.proof, batch, secret=kept.secret):
-            raise _damaged(f"the rows of step {kept.number} are not those that were accepted")
-        numbers.append(kept.number)
-        yield batch
-    if numbers != transaction.numbers(time_after=cutoff):
-        raise _damaged("rows that are still in the window are missing")
+    def _restored(self, id: str, time: int, content: bytes) -> Visits:  # noqa: A002
+        return stored_batch(id, time, content)
 
 
 def _damaged(problem: str) -> LedgerFormatError:
@@ -280,7 +288,7 @@ def _damaged(problem: str) -> LedgerFormatError:
 Clock = Callable[[], object]
 
 
-class Monitor:
+class Monitor(Recorder):
     """A stream of batches to certified statuses; never says "at most t" wrongly.
 
     keys: the public places. at_most: the threshold, one or one per place.
@@ -340,7 +348,7 @@ class Monitor:
         at_least: int | Sequence[int] | None = None,
     ) -> None:
         state, ledger = address(state), address(ledger)
-        self._rules = rules_for(
+        self._rules = rules_for(  # before the state, which is opened under them
             keys,
             place=place,
             at_most=at_most,
@@ -362,7 +370,7 @@ class Monitor:
         else:
             self._ahead = 0 if isinstance(ahead, str) else whole(ahead, name="ahead")
         self._prepare()
-        self._published = self._seen(published)
+        seen = self._seen(published)
         self._journal = open_state(state)
         self._own_state = state is None or isinstance(state, str | Path | DatabaseUrl)
         self._own_ledger = not isinstance(ledger, Ledger)
@@ -371,16 +379,15 @@ class Monitor:
             header = self._header()
             if not header.paid:
                 header = self._pay(header, budget)
-            self._recorder = Recorder(
+            super().__init__(
                 self._rules,
                 journal=self._journal,
                 noise=noise,
-                published=self._published,
-                machine=self._machine,
-                restored=self._restored,
+                published=seen,
+                machine=self._window,
                 entry=self._paid(header, budget),
             )
-            self._recorder.refuse_other_chain()
+            self.refuse_other_chain()
         except BaseException:
             if self._own_state:
                 self._journal.close()
@@ -429,27 +436,13 @@ class Monitor:
         if at is None and self._rules.window is None:
             at = 0
         read = self._read(batch, id=id, time=at)
-        if self._clock is not None and self._recorder.accepted(read.id) is None:
+        if self._clock is not None and self.accepted(read.id) is None:
             self._refuse_future(read.time)
-        release = self._recorder.step(read)
-        return replace(release, _make_frame=frames_like(batch))
+        return replace(self.take(read), _make_frame=frames_like(batch))
 
     def guarantees(self) -> Guarantees:
         """Whose guarantee it is: per visit, per person and window, for ever."""
         return Guarantees(self._rules)
-
-    @property
-    def last(self) -> MonitorRelease | None:
-        """The latest answer, as it was published; None before the first step."""
-        return self._recorder.last()
-
-    def history(self, *, after: int = 0) -> Iterator[MonitorRelease]:
-        """Everything that was published after that step, again, in order."""
-        return self._recorder.history(after=after)
-
-    def accepted(self, id: str) -> str | None:  # noqa: A002
-        """When the batch was accepted (UTC, by this machine's clock); None if it was not."""
-        return self._recorder.accepted(id)
 
     @property
     def awaited(self) -> tuple[str, ...]:
@@ -459,16 +452,8 @@ class Monitor:
         """
         if self._published is None:
             return ()
-        last = self._recorder.last()
+        last = self.last
         return tuple(step.batch for step in self._published.after(last.number if last else 0))
-
-    def check(self) -> int:
-        """Recompute the chain of all steps, and prove the kept rows; how many steps there are.
-
-        Errors: TamperedLedgerError for a step or head that was changed; LedgerFormatError for
-        rows that were changed or are missing.
-        """
-        return self._recorder.check()
 
     @property
     def rules(self) -> Rules:
@@ -502,11 +487,8 @@ class Monitor:
             on_unknown=self._on_unknown,
         )
 
-    def _machine(self, rules: Rules) -> Machine:
+    def _window(self, rules: Rules) -> Machine:
         return Machine(rules)
-
-    def _restored(self, id: str, time: int, content: bytes) -> Visits:  # noqa: A002
-        return stored_batch(id, time, content)
 
     def _seen(self, published: str | Path | None) -> Chain | None:
         return None if published is None else PublishedSteps(Path(published))

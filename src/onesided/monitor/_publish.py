@@ -47,6 +47,18 @@ class PublishedStep:
     time: str
     head: str
 
+    @classmethod
+    def read(cls, line: bytes | str, path: object) -> PublishedStep:
+        """From a line of the chain at ``path``. Errors: LedgerFormatError."""
+        try:
+            step = cls(**json.loads(line))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise _foreign(path, "a line of it is no step") from error
+        texts = (step.batch, step.time, step.head)
+        if type(step.step) is not int or not all(isinstance(text, str) for text in texts):
+            raise _foreign(path, "a line of it is no step")
+        return step
+
 
 class Chain(Protocol):
     """What the public has seen of a monitor, wherever it was published.
@@ -137,23 +149,11 @@ class PublishedSteps:
             raise unusable(path, error) from error
         whole = added[: added.rfind(b"\n") + 1]
         for line in whole.splitlines():
-            step = _step(line, path)
+            step = PublishedStep.read(line, path)
             if step.step != max(self._steps, default=0) + 1:
                 raise _foreign(path, f"step {step.step} stands where another should")
             self._steps[step.step] = step
         self._read += len(whole)
-
-
-def _step(line: bytes, path: Path) -> PublishedStep:
-    try:
-        found = json.loads(line)
-        step = PublishedStep(**found)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise _foreign(path, "a line of it is no step") from error
-    texts = (step.batch, step.time, step.head)
-    if type(step.step) is not int or not all(isinstance(text, str) for text in texts):
-        raise _foreign(path, "a line of it is no step")
-    return step
 
 
 def refuse_other(published: PublishedStep, step: Step) -> None:
@@ -179,7 +179,7 @@ def refuse_other(published: PublishedStep, step: Step) -> None:
         )
 
 
-def _foreign(path: Path, problem: str) -> LedgerFormatError:
+def _foreign(path: object, problem: str) -> LedgerFormatError:
     return LedgerFormatError(
         f"{path} is not the chain of a monitor's published steps: {problem}.",
         hint="Restore the file, or publish this monitor to a folder of its own.",
@@ -339,60 +339,26 @@ def _people(level: int | list[int], own: str) -> str:
 
 # The statuses of all places for programs: status.json and status.geojson, written at once.
 #
-# What does not change from step to step is made once for each place, as text.
+# What stands before a status does not change from step to step: it is made once, as text.
 
 Texts = NDArray[np.object_]
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
-    """Of some places, the text before a status, and the whole text where nothing is counted."""
-
-    rows: NDArray[np.intp]
-    before: Texts
-    certified: Texts
-    resting: Texts
-
-    @classmethod
-    def of(cls, rows: NDArray[np.intp], before: list[str], thresholds: list[int]) -> Lines:
-        """From what stands before the status of each place."""
-        told = zip(before, thresholds, strict=True)
-        sure = [f'{text}"certified","at_most":{most}' for text, most in told]
-        rest = [f'{text}"resting","at_most":null' for text in before]
-        return cls(rows, _texts(before), _texts(sure), _texts(rest))
-
-    def now(self, release: MonitorRelease) -> list[str]:
-        """As a step found them."""
-        if release.rules.alarms is not None:
-            bounds = (release.upper_bounds, release.lower_bounds)
-            ends = [
-                f'"{status}","at_most":{json.dumps(most)},"open_at_least":{json.dumps(least)}'
-                for status, most, least in zip(release.status, *bounds, strict=True)
-            ]
-            rows = zip(self.before, self.rows.tolist(), strict=True)
-            return [f"{text}{ends[row]}" for text, row in rows]
-        told = np.where(release.certified[self.rows], self.certified, self.resting)
-        values, unknown = release.values, np.asarray(release.unknown)[self.rows]
-        for place in np.flatnonzero(unknown).tolist():
-            most = int(values[self.rows[place]])
-            told[place] = f'{self.before[place]}"unknown","at_most":{most}'
-        found: list[str] = told.tolist()
-        return found
-
-
-@dataclass(frozen=True, slots=True)
 class Documents:
-    """Both documents of a monitor's places."""
+    """Both documents of a monitor's places: the text before each status.
 
-    every: Lines
-    located: Lines
+    located: those whose position is known, at these rows of all of them.
+    """
+
+    every: Texts
+    located: Texts
+    rows: IntArray
 
     @classmethod
     def of(cls, rules: Rules, positions: Positions | None) -> Documents:
         """Of the public places, and of those whose position is known."""
         names = [json.dumps(row[0], ensure_ascii=False, default=str) for row in rules.keys.rows]
-        most, rows = rules.thresholds.tolist(), np.arange(rules.size)
-        every = Lines.of(rows, [f'{{"place":{name},"status":' for name in names], most)
         north, east, known = located(positions)
         pairs = zip(east[known].round(6).tolist(), north[known].round(6).tolist(), strict=True)
         before = [
@@ -400,20 +366,37 @@ class Documents:
             f'"properties":{{"place":{names[row]},"status":'
             for row, (x, y) in zip(known.tolist(), pairs, strict=True)
         ]
-        return cls(every, Lines.of(known, before, [most[row] for row in known.tolist()]))
+        every = [f'{{"place":{name},"status":' for name in names]
+        return cls(_texts(every), _texts(before), known)
 
     def status(self, facts: Mapping[str, Any], release: MonitorRelease) -> str:
         """status.json: the facts, and a line for each place."""
         head = json.dumps(facts, indent=1, ensure_ascii=False).removesuffix("\n}")
-        places = "},\n  ".join(self.every.now(release))
+        places = "},\n  ".join(self.every + _statuses(release))
         return f'{head},\n "places": [\n  {places}}}\n ]\n}}\n'
 
     def geojson(self, release: MonitorRelease) -> str:
         """status.geojson: the places with a position, as points with their status."""
         end = f',"time":{json.dumps(release.time, ensure_ascii=False)}}}}}'
-        lines = self.located.now(release)
-        features = f"{end},".join(lines) + (end if lines else "")
+        lines = self.located + _statuses(release)[self.rows]
+        features = f"{end},".join(lines) + (end if lines.size else "")
         return f'{{"type":"FeatureCollection","step":{release.number},"features":[{features}]}}\n'
+
+
+def _statuses(release: MonitorRelease) -> Texts:
+    """Each place's status and bounds; equal ones are one text."""
+    columns: list[list[Any]] = [release.status, release.upper_bounds]
+    names = ["at_most"]
+    if release.rules.alarms is not None:
+        columns.append(release.lower_bounds)
+        names.append("open_at_least")
+    rows = list(zip(*columns, strict=True))
+    made = {
+        (status, *bounds): f'"{status}"'
+        + "".join(f',"{n}":{json.dumps(b)}' for n, b in zip(names, bounds, strict=True))
+        for status, *bounds in set(rows)
+    }
+    return _texts([made[row] for row in rows])
 
 
 def _texts(given: list[str]) -> Texts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import struct
 import zlib
 from collections import defaultdict
@@ -312,7 +311,7 @@ def named(parts: Iterable[Sequence[int | str]]) -> tuple[IntArray, tuple[bytes, 
 # Who was where and when, as columns: in one order, digested, and packed for the store.
 
 Row: TypeAlias = tuple[int, Person, int]
-_MAGIC: Final = b"onr1"  # what was stored before is zlib's, and begins otherwise
+_MAGIC: Final = b"onr1"
 _HEAD: Final = struct.Struct("<4sQ?")
 _COLUMN: Final = struct.Struct("<qB")
 NUMBERS: Final = range(-(2**63), 2**63)
@@ -399,26 +398,22 @@ class Rows:
 
     @classmethod
     def unpacked(cls, content: bytes) -> Self:
-        """What :meth:`packed` made, or an earlier version. Errors: ValueError for bytes of none."""
+        """What :meth:`packed` made. Errors: ValueError for bytes that are none of it."""
         try:
-            if content[: len(_MAGIC)] != _MAGIC:
-                rows = json.loads(zlib.decompress(content))
-                return cls.of((place, person, at) for place, person, at in rows)
-            return cls._read(content)
-        except (zlib.error, struct.error, TypeError, RecursionError, OverflowError) as error:
+            magic, count, text = _HEAD.unpack_from(content)
+            if magic != _MAGIC:
+                raise ValueError("these are no rows")
+            at, columns = _HEAD.size, []
+            for _ in range(3):
+                column, at = _widened(content, at, count)
+                columns.append(column)
+            packed = zlib.decompress(content[at:]) if at < len(content) else None
+        except (zlib.error, struct.error, OverflowError) as error:
             raise ValueError(*error.args) from error
-
-    @classmethod
-    def _read(cls, content: bytes) -> Self:
-        _, count, text = _HEAD.unpack_from(content)
-        at, columns = _HEAD.size, []
-        for _ in range(3):
-            column, at = _widened(content, at, count)
-            columns.append(column)
         steps, person, time = columns
         names = None
-        if at < len(content):
-            names = tuple(_split(zlib.decompress(content[at:])))
+        if packed is not None:
+            names = tuple(_split(packed))
             if count and not 0 <= person.min() <= person.max() < len(names):
                 raise ValueError("a person has no name")
         return cls(np.cumsum(steps), person, time, names, text)

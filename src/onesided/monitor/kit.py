@@ -13,6 +13,7 @@ from onesided.monitor._publish import (
     counted,
     first_rows,
     frame,
+    located,
     places_of,
     said,
     shown,

@@ -6,7 +6,6 @@ from onesided.policy._base import (
     CellMoves,
     Cells,
     GroupCount,
-    GroupRule,
     Policy,
     Predicate,
     Rule,
@@ -42,7 +41,7 @@ from onesided.policy._shift import ABSENT, Addition, Edge, Record, Shift, implie
 
 __all__ = [
     "ABSENT", "EARTH_RADIUS", "Addition", "Attributes", "CellMoves", "Cells", "Edge", "Family",
-    "Field", "Graph", "GroupCount", "GroupRule", "Guarantee", "Intersection", "KindPolicy", "Local",
+    "Field", "Graph", "GroupCount", "Guarantee", "Intersection", "KindPolicy", "Local",
     "Neighbourhood", "Option", "Path", "Policy", "Predicate", "Presence", "Record", "Rule",
     "SensitivePresence", "Shift", "View", "Widened", "addition_only", "attributes", "bounded",
     "custom", "data_distance", "extended_sensitive", "families", "from_toml", "graph",

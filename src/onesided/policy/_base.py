@@ -148,25 +148,6 @@ class Rule:
         return self.condition
 
 
-@dataclass(frozen=True, slots=True)
-class GroupRule:
-    """A unit is sensitive if its group is marked; docs/views.md.
-
-    condition: marks the group of each row for which it is true or unknown. over: the column that
-    groups units. members: larger groups are marked as they are. table: whose rows mark groups; None
-    for the data's own.
-
-    >>> from onesided import policy
-    >>> policy.view("age < 18", over="household", members=6).view.over
-    'household'
-    """
-
-    condition: Predicate
-    over: str
-    members: int
-    table: str | None = None
-
-
 # The cells that a question counts units in, and how far one move can take their numbers.
 #
 # Claim. A question asks for a vector of numbers, one for each of its *cells*: how many units of the
@@ -405,8 +386,8 @@ class Policy(ABC):
         return self.kinds[0]
 
     @property
-    def view(self) -> GroupRule | None:
-        """What decides kinds where it is no rule on rows: the answer of a query."""
+    def view(self) -> Any:
+        """The View that decides kinds, where that is no rule on rows; None for any other policy."""
         return None
 
     @property

@@ -193,6 +193,7 @@ def _decide(first: KindPolicy, second: Policy) -> bool | None:
     if ABSENT not in second.kinds and any(ABSENT in (e.source, e.target) for e in first.edges):
         return False
     pairs = possible_pairs(first, second)
+    weights = {(edge.source, edge.target): edge.weight for edge in second.edges}
     # Pairs of which one kind has no other partner surely occur.
     certain = {
         pair
@@ -204,18 +205,11 @@ def _decide(first: KindPolicy, second: Policy) -> bool | None:
         sources = [pair for pair in pairs if pair[0] == edge.source]
         targets = [pair for pair in pairs if pair[0] == edge.target]
         for source, target in product(sources, targets):
-            if not _weight(second, source[1], target[1]) <= edge.weight:
+            if not weights.get((source[1], target[1]), INFINITE) <= edge.weight:
                 if {source, target} <= certain:
                     return False
                 verdict = None
     return verdict
-
-
-def _weight(policy: Policy, source: str, target: str) -> Loss:
-    for edge in policy.edges:
-        if (edge.source, edge.target) == (source, target):
-            return edge.weight
-    return INFINITE
 
 
 def _wider_kinds(policy: KindPolicy, implied: Chains) -> Widened:
@@ -479,17 +473,13 @@ def custom(
     return KindPolicy(
         "custom",
         tuple(kinds),
-        tuple(_edge(edge) for edge in listed_edges(edges, example='("sensitive", "open")')),
+        tuple(
+            Edge(str(source), str(target), weight)
+            for source, target, weight in listed_edges(edges, example='("sensitive", "open")')
+        ),
         tuple(_rule(rule) for rule in rules),
         default,
     )
-
-
-def _edge(parts: Sequence[object]) -> Edge:
-    """An edge from its parts; the weight may be left out."""
-    source, target, *rest = parts
-    weight = positive(rest[0] if rest else 1, name="weight of an edge")
-    return Edge(str(source), str(target), weight)
 
 
 def _rule(parts: object) -> Rule:

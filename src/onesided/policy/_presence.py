@@ -12,15 +12,7 @@ from onesided._english import many
 from onesided._numbers import whole
 from onesided.errors import PolicyError
 from onesided.fields import Field, Text, Whole, fields_of, is_name
-from onesided.policy._base import (
-    GroupCount,
-    GroupRule,
-    Policy,
-    Predicate,
-    Rule,
-    Widened,
-    over_groups,
-)
+from onesided.policy._base import GroupCount, Policy, Predicate, Rule, Widened, over_groups
 from onesided.policy._family import PREDICATE, Family, Option
 from onesided.policy._shift import (
     ABSENT,
@@ -376,8 +368,8 @@ class View(Policy):
     default_kind = OPEN
 
     @property
-    def view(self) -> GroupRule:
-        return GroupRule(self.condition, self.over, self.members, self.table)
+    def view(self) -> View:
+        return self
 
     @property
     def other_values(self) -> Literal["replaced"]:

@@ -51,6 +51,7 @@ def some(values: Sequence[str]) -> str:
 # How far answers can move when one record passes as another.
 
 ABSENT = "absent"
+_ONE: Final = Fraction(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,8 +118,10 @@ class Record:
     value: Hashable = frozenset()
 
 
-def listed_edges(edges: object, *, example: str) -> Iterator[Sequence[Any]]:
-    """The parts of each edge in turn: source, target and, if given, weight.
+def listed_edges(edges: object, *, example: str) -> Iterator[tuple[Any, Any, Fraction]]:
+    """Each edge in turn: source, target and weight, which is 1 if it is left out.
+
+    Equal weights are one object: there may be millions.
 
     A mapping from edges to weights is refused, for its weights would be lost on the way, and so
     is a set of two values, which has no direction. Errors: PolicyError.
@@ -128,6 +131,7 @@ def listed_edges(edges: object, *, example: str) -> Iterator[Sequence[Any]]:
             f"Edges must be a list of (source, target) or (source, target, weight), got {edges!r}.",
             hint=f"For example [{example}].",
         )
+    shared = {_ONE: _ONE}
     for parts in edges:
         ordered = isinstance(parts, tuple | list) or (
             hasattr(parts, "__len__") and not isinstance(parts, str | AbstractSet | Mapping)
@@ -137,7 +141,12 @@ def listed_edges(edges: object, *, example: str) -> Iterator[Sequence[Any]]:
                 f"An edge must be (source, target) or (source, target, weight), got {parts!r}.",
                 hint=f"For example {example}.",
             )
-        yield parts
+        source, target, *rest = parts
+        if not rest:
+            yield source, target, _ONE
+        else:
+            weight = positive(rest[0], name="weight of an edge")
+            yield source, target, shared.setdefault(weight, weight)
 
 
 def require_records(*given: object) -> None:
@@ -294,7 +303,6 @@ def _spanned(policy: Policy, source: str, target: str, weight: Loss) -> bool | N
 # Directed, weighted arrows between values.
 
 Value: TypeAlias = str | int
-_ONE: Final = Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -314,9 +322,14 @@ class Arrows:
     ) -> Arrows:
         """From ``(source, target)`` or ``(source, target, weight)``; both ways unless directed."""
         weights: dict[tuple[Value, Value], Fraction] = {}
-        shared: dict[object, Fraction] = {1: _ONE}
-        for parts in listed_edges(edges, example='("home", "office")'):
-            source, target, weight = _arrow(parts, shared)
+        for given, aim, weight in listed_edges(edges, example='("home", "office")'):
+            source, target = _value(given), _value(aim)
+            if source == target:
+                raise PolicyError(
+                    f"The edge {source!r} -> {target!r} leads nowhere.",
+                    hint="A value passes as itself anyway.",
+                    edge=source,
+                )
             for pair in ((source, target),) if directed else ((source, target), (target, source)):
                 if weights.setdefault(pair, weight) != weight:
                     raise PolicyError(
@@ -352,24 +365,6 @@ class Arrows:
     def stored(self) -> list[list[object]]:
         """For TOML."""
         return [[source, target, str(weight)] for source, target, weight in self.listed]
-
-
-def _arrow(
-    parts: Sequence[object], shared: dict[object, Fraction]
-) -> tuple[Value, Value, Fraction]:
-    """An arrow from its parts; the weight may be left out. Equal weights become one object."""
-    source, target, *rest = parts
-    ends = (_value(source), _value(target))
-    if ends[0] == ends[1]:
-        raise PolicyError(
-            f"The edge {source!r} -> {target!r} leads nowhere.",
-            hint="A value passes as itself anyway.",
-            edge=source,
-        )
-    if not rest:
-        return (*ends, _ONE)
-    weight = positive(rest[0], name="weight of an edge")
-    return (*ends, shared.setdefault(weight, weight))
 
 
 def _value(value: object) -> Value:

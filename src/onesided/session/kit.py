@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from onesided._english import pointed
 from onesided.session._arithmetic import Interval, Row, Sum, tightest
 from onesided.session._asks import QUESTIONS, Asks
 from onesided.session._count import with_delta
@@ -31,7 +32,7 @@ from onesided.session.workloads._linear import corners
 __all__ = [
     "IN_SQL", "QUERIES", "QUESTIONS", "Asks", "Cumulated", "Groups", "Interval", "Moved", "Row",
     "Shares", "Sum", "SumNoise", "corners", "explains", "frame_of", "free_sample", "kept_pure",
-    "offered", "one_value", "prepared", "question_of", "quotients", "read_ahead",
+    "offered", "one_value", "pointed", "prepared", "question_of", "quotients", "read_ahead",
     "refuse_asserting", "refuse_changed", "rehearse", "require_question", "required", "sql_of",
     "tightest", "value_shifts", "with_delta",
 ]  # fmt: skip

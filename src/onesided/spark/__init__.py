@@ -13,14 +13,8 @@ if TYPE_CHECKING:
     from onesided.spark._sinks import Announced, Source, files, manifest, queue
 
 _LATER = {
-    "Announced": "_sinks",
-    "Following": "_following",
-    "Source": "_sinks",
-    "SparkMonitor": "_following",
-    "files": "_sinks",
-    "manifest": "_sinks",
-    "monitor": "_following",
-    "queue": "_sinks",
+    **dict.fromkeys(("Following", "SparkMonitor", "monitor"), "_following"),
+    **dict.fromkeys(("Announced", "Source", "files", "manifest", "queue"), "_sinks"),
 }
 
 __all__ = [

@@ -103,7 +103,7 @@ class SparkMonitor(Monitor):
             )
         return self._rows.read(batch, self._pairs, batch=name, time=at)
 
-    def _machine(self, rules: Rules) -> Machine:
+    def _window(self, rules: Rules) -> Machine:
         return Machine(rules, SparkWindow(self._rows, rules.cells))
 
     def _restored(self, id: str, time: int, content: bytes) -> Visits:  # noqa: A002

@@ -66,7 +66,7 @@ class ParquetSink:
         if number <= len(self._seen):
             return self._seen[number - 1]
         text = self._folder.text(f"{_name(number)}/{_CHAIN}")
-        return None if text is None else _step(text, self._folder.path)
+        return None if text is None else PublishedStep.read(text, self._folder.path)
 
     def after(self, number: int) -> list[PublishedStep]:
         while (step := self.at(len(self._seen) + 1)) is not None:
@@ -144,11 +144,9 @@ class PostgresSink:
             execution_options={"schema_translate_map": {None: url.schema}},
         )
         self._driver: Any = self._engine.dialect.dbapi
-        self._name, self._schema_name = str(url), url.schema
-        self._schema = url.schema.replace('"', '""')
+        self._name, self._schema = str(url), url.schema.replace('"', '""')
         with self._transaction() as connection:
             _metadata.create_all(connection)
-            self._widen(connection)
 
     def at(self, number: int) -> PublishedStep | None:
         return next(iter(self._found(_steps.c.step == number)), None)
@@ -173,14 +171,6 @@ class PostgresSink:
                 return
         _refuse_other(self.at(release.number), release)
 
-    def _widen(self, connection: sa.Connection) -> None:
-        """Tables that were made before alarms were told lack their column."""
-        held = sa.inspect(connection).get_columns(_rows.name, schema=self._schema_name)
-        missing = {*_BOUNDS} - {column["name"] for column in held}
-        for name in sorted(missing):
-            table = f'"{self._schema}".{_rows.name}'
-            connection.execute(sa.text(f"ALTER TABLE {table} ADD COLUMN {name} BIGINT"))
-
     def _found(self, condition: Any) -> list[PublishedStep]:
         query = sa.select(_steps).where(condition).order_by(_steps.c.step)
         with self._transaction() as connection:
@@ -196,17 +186,6 @@ class PostgresSink:
                 f"{self._name} could not be read or written: {type(error).__name__}.",
                 hint="The answers are stored and will be published unchanged: start again.",
             ) from None
-
-
-def _step(text: str, path: str) -> PublishedStep:
-    try:
-        return PublishedStep(**json.loads(text))
-    except (ValueError, TypeError) as error:
-        raise LedgerFormatError(
-            f"A step in {path!r} is none that a monitor published.",
-            hint="Restore the folder, or publish this monitor to a folder of its own.",
-            path=path,
-        ) from error
 
 
 def _name(number: int) -> str:
@@ -262,6 +241,7 @@ class Announced:
     """A public batch: its id, its time, and where its rows are. All three are public.
 
     standing: announced whenever batches are asked for, so that an answered one is passed over.
+    row: of the stream that announced it, where there is one.
 
     >>> od.spark.Announced("visits-7.parquet", 7, "in/visits-7.parquet").time
     7
@@ -271,12 +251,6 @@ class Announced:
     time: object
     path: str = ""
     standing: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Told(Announced):
-    """With the row of the stream that announced it."""
-
     row: Any = None
 
 
@@ -397,12 +371,12 @@ def manifest(stream: DataFrame, read: Callable[[Any], DataFrame] | None = None) 
     def announced(piece: DataFrame | None, _: Scale) -> list[Announced]:
         rows = [] if piece is None else piece.collect()
         return [
-            _Told(row["batch"], row["time"], row.asDict().get("path") or "", row=row)
+            Announced(row["batch"], row["time"], row.asDict().get("path") or "", row=row)
             for row in rows
         ]
 
     def load(one: Announced) -> DataFrame:
-        if read is not None and isinstance(one, _Told):
+        if read is not None and one.row is not None:
             return read(one.row)
         return spark.read.options(**WHOLE).parquet(literal(one.path))
 

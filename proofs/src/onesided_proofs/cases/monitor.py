@@ -59,11 +59,11 @@ class Stream:
                 for when in ("before", "after"):
                     journal.fail = when
                     try:
-                        recorder.step(batch)
+                        recorder.take(batch)
                     except _Died:
                         seen.extend(getattr(recorder, "leaked", ()))
                     recorder = self._recorder(journal, noise)
-            seen.append(_seen(recorder.step(batch).answer))
+            seen.append(_seen(recorder.take(batch).answer))
         return tuple(seen)
 
     def _batch(self, number: int, visits: list[list[tuple[str, int]]], opened: set[int]) -> Batch:
@@ -87,7 +87,7 @@ class Stream:
             noise=noise,
             machine=self.machine,
             secret=lambda: b"",
-            clock=lambda: "",
+            moment=lambda: "",
         )
 
 
