@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Above,
         AtLeast,
         AtMost,
+        Below,
         Count,
         Discover,
         Enclosed,
@@ -74,9 +75,9 @@ _LATER = {
         "onesided.remote": "connect",
         "onesided.schema": "Schema column",
         "onesided.session": (
-            "Above AtLeast AtMost Count CrossTable Discover Enclosed Histogram LinearQuery Mean "
-            "Ngrams Plan Quantile Ratio RangeQuery Release RowCount Sample Series Session Several "
-            "Statement Sum Synthetic TopK Variance certain"
+            "Above AtLeast AtMost Below Count CrossTable Discover Enclosed Histogram LinearQuery "
+            "Mean Ngrams Plan Quantile Ratio RangeQuery Release RowCount Sample Series Session "
+            "Several Statement Sum Synthetic TopK Variance certain"
         ),
         "onesided.verify": "risk",
     }.items()
@@ -84,10 +85,10 @@ _LATER = {
 }
 
 __all__ = [
-    "INFINITE", "Above", "AtLeast", "AtMost", "Calendar", "Count", "CrossTable", "Discover",
-    "Enclosed", "Guarantee", "Histogram", "Ledger", "LinearQuery", "Mean", "Monitor", "Ngrams",
-    "Plan", "Quantile", "RangeQuery", "Ratio", "Release", "RowCount", "Sample", "Schema", "Series",
-    "Session", "Several", "Shift", "Statement", "Sum", "Synthetic", "TopK", "Variance",
+    "INFINITE", "Above", "AtLeast", "AtMost", "Below", "Calendar", "Count", "CrossTable",
+    "Discover", "Enclosed", "Guarantee", "Histogram", "Ledger", "LinearQuery", "Mean", "Monitor",
+    "Ngrams", "Plan", "Quantile", "RangeQuery", "Ratio", "Release", "RowCount", "Sample", "Schema",
+    "Series", "Session", "Several", "Shift", "Statement", "Sum", "Synthetic", "TopK", "Variance",
     "__version__", "accounting", "bounds", "certain", "column", "connect", "cross", "errors",
     "linear", "mechanism", "noise", "policy", "risk", "session", "spark", "verify",
 ]  # fmt: skip

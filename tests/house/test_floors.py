@@ -133,6 +133,7 @@ PUBLIC = {
         "Above",
         "AtLeast",
         "AtMost",
+        "Below",
         "Calendar",
         "Count",
         "CrossTable",

@@ -137,6 +137,19 @@ def test_sums_and_rows_and_proportions():
         homes.table(**asked, epsilon=1, max_groups=3)
 
 
+@pytest.mark.parametrize("outside", ["leave", "refuse"])
+@pytest.mark.parametrize("where", [None, "age < 2"])
+@pytest.mark.parametrize("name", ["bounded", "sensitive"])
+def test_the_only_cell_of_a_table_is_no_public_total(name, where, outside):
+    """Moves go from it to no cell; only that everybody is in it, and stays, is public."""
+    session = od.Session(people(30, 3), policy=POLICIES[name], budget=10**6)
+    asked = od.CrossTable(by="sex", keys=["f"], epsilon=1, where=where, outside=outside)
+    plan = session.plan(asked)
+    told = outside == "refuse" and where is None
+    assert (plan.mechanism.public is not None) == told
+    assert (plan.margins[0].error > 0) != told
+
+
 def test_public_totals_are_held():
     session = od.Session(people(30, 3), policy=P.bounded(), budget=10**6)
     given = {"by": ["sex", "age"], "keys": KEYS, "epsilon": "1/10"}

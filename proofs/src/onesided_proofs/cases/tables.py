@@ -12,7 +12,7 @@ import numpy as np
 import onesided
 from onesided import policy as policies
 from onesided.linear import moves_of
-from onesided.linear.kit import Margins, square_shifts
+from onesided.linear.kit import Margins, Totals, square_shifts
 from onesided.mechanism import Linear
 from onesided.mechanism.kit import Gaussian
 from onesided.noise import NotPrivateSeededNoise
@@ -38,6 +38,7 @@ def cases() -> Iterator[Line]:
     closed = _table(policies.bounded(), "margins", outside="refuse")
     inside = Universe(groups=_CELLS, units=1, values=_INSIDE)
     yield replace(_line(policies.bounded(), closed, "public total"), universe=inside)
+    yield from _one_cell()
     added = policies.addition_only()
     right = _table(added, "margins")
     for wrong, flaw, seen in (
@@ -61,6 +62,18 @@ def cases() -> Iterator[Line]:
     yield _normal(policies.bounded(), "cells", of=added, flaw=flaw)
 
 
+def _one_cell() -> Iterator[Line]:
+    """Of two places one is listed: whoever is there may be in no cell after a move."""
+    policy, apart = policies.bounded(), Universe(groups=_CELLS[:1], units=1, values=_INSIDE)
+    made = _table(policy, "cells", keys=_CELLS[:1])
+    loose = "a cell is priced as one of several, of which a move may leave one for another"
+    line = replace(_line(policy, made, "one cell"), universe=apart, loose=loose)
+    yield line
+    told = linear.Measured(replace(made, public=Totals([0])))
+    flaw, seen = "the only cell told as a public total", "a table of the one place that is asked"
+    yield replace(line, name="Table", program=told, flaw=flaw, seen=seen, epsilon=None, loose="")
+
+
 def _table(policy: Policy, strategy: str, **more: Any) -> Linear:
     """What a session measures of two cells and their total."""
     return _plan(policy, strategy, **more).mechanism  # type: ignore[no-any-return]
@@ -71,9 +84,8 @@ def _plan(policy: Policy, strategy: str, **more: Any) -> Plan:
     kind: dict[str, Any] = {"accounting": "renyi", "delta_budget": gaussian.DELTA}
     kind = kind if "law" in more else {}
     session = onesided.Session(rows, policy=policy, budget=99, noise=noise, **kind)
-    asked = onesided.CrossTable(
-        by="place", keys=_CELLS, epsilon=_EPSILON, strategy=strategy, **more
-    )
+    given = {"by": "place", "keys": _CELLS, "epsilon": _EPSILON, "strategy": strategy, **more}
+    asked = onesided.CrossTable(**given)
     return prepared(session, asked).plan
 
 
