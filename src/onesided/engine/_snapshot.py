@@ -82,25 +82,32 @@ def first_groups(
 
 
 def code_counts(
-    engine: Engine, rows: Lazy, unit: str, *, bits: int, most: int
+    engine: Engine, rows: Lazy, unit: str, *, bits: int, most: int | None, among: Lazy | None = None
 ) -> tuple[IntArray, IntArray]:
     """``(numbers, counts)``: in how many units' first groups each number is. Secret.
 
     rows: the unit and the number of a group (below ``2 ** bits``) in the column :data:`CODE`,
-    repeated or not. Which way is taken depends on the engine, on types and on how many groups
+    repeated or not. most: None counts units in all their groups. among: rows of which these are
+    some, quicker to read. Which way is taken depends on the engine, on types and on how many groups
     there may be: the two choose differently.
     """
-    kind = rows.collect_schema()[unit]
-    if isinstance(kind, _PACKED) and bits <= _MOST_BITS:
-        packed = engine.packed_counts(rows, unit, CODE, bits=bits, most=most)
+    if is_packed(engine, rows.collect_schema()[unit], bits):
+        ends = rows if among is None else among
+        packed = engine.packed_counts(rows, unit, CODE, bits=bits, most=most, among=ends)
         if packed is not None:
             return packed
-    pairs = engine.first_codes(rows, unit, CODE, most=most)
+    pairs = None if most is None else engine.first_codes(rows, unit, CODE, most=most)
     if pairs is None:
-        distinct = engine.distinct(rows.select(unit, CODE))
-        pairs = first_groups(engine, distinct, unit, [CODE], most=most)
+        pairs = engine.distinct(rows.select(unit, CODE))
+        if most is not None:
+            pairs = first_groups(engine, pairs, unit, [CODE], most=most)
     found = engine.fetch(pairs.group_by(CODE).agg(nw.len().alias(LENGTH)))
     return found[CODE], found[LENGTH]
+
+
+def is_packed(engine: Engine, unit: nw.dtypes.DType, bits: int) -> bool:
+    """Whether units of a type and numbers below ``2 ** bits`` are packed into one, and counted."""
+    return engine.sorts and isinstance(unit, _PACKED) and bits <= _MOST_BITS
 
 
 LOWER: Final = "lower"
@@ -163,8 +170,7 @@ class KeyCodes:
     def counts(self, rows: Lazy, *, unit: str | None, most: int | None) -> dict[str, IntArray]:
         """Units per number that occurs, each in ``most`` at most. Secret, as are the numbers."""
         coded = self.coded(rows, unit)
-        if unit is None or most is None:
-            coded = coded if unit is None else self.engine.distinct(coded)
+        if unit is None:
             found = self.engine.fetch(coded.group_by(CODE).agg(nw.len().alias(LENGTH)))
             numbers, counts = found[CODE], found[LENGTH]
         else:
@@ -450,18 +456,21 @@ class Snapshot:
         Python's equality is another one, and would merge or miss groups.
         """
         counts = np.zeros(keys.size, dtype=np.int64)
-        if most is not None and unit is not None:
-            listed = self.join_keys(rows.select(unit, *keys.names), keys)
-            bits = max(keys.size - 1, 1).bit_length()
-            coded = listed.select(unit, nw.col(ORDER).cast(nw.Int64()).alias(CODE))
-            with reading():
-                places, found = code_counts(self.engine, coded, unit, bits=bits, most=most)
-            counts[places] = found
-            return counts
+        bits = max(keys.size - 1, 1).bit_length()
         with reading():
-            places, found = self.engine.key_counts(
-                rows, self._places(keys), self._types(keys), unit=unit
-            )
+            if unit is not None and (
+                most is not None or is_packed(self.engine, self.schema[unit], bits)
+            ):
+                own = rows.select(unit, *keys.names)
+                listed = self.join_keys(own, keys)
+                coded = listed.select(unit, nw.col(ORDER).cast(nw.Int64()).alias(CODE))
+                places, found = code_counts(
+                    self.engine, coded, unit, bits=bits, most=most, among=own
+                )
+            else:
+                places, found = self.engine.key_counts(
+                    rows, self._places(keys), self._types(keys), unit=unit
+                )
         counts[places] = found
         return counts
 

@@ -99,6 +99,7 @@ class PolarsEngine(SteppedEngine):
     callers: the types of the caller's own columns.
     """
 
+    sorts = True
     reader: ClassVar[Any] = _condition
 
     def __init__(self, native: Any) -> None:
@@ -169,15 +170,9 @@ class PolarsEngine(SteppedEngine):
         return nw.from_native(native.filter(pl.col(unit).ne_missing(before)))  # type: ignore[no-any-return]
 
     def packed_counts(
-        self, rows: Lazy, unit: str, code: str, *, bits: int, most: int
+        self, rows: Lazy, unit: str, code: str, *, bits: int, most: int | None, among: Lazy
     ) -> tuple[IntArray, IntArray]:
-        """``(numbers, counts)``: in how many units' first ``most`` groups each number is. Secret.
-
-        rows: the unit and the number of a group, below ``2 ** bits``. A group's place in a unit's
-        order is the top of a hash of both, and below it the group's number: a function of unit and
-        group alone, in which no two groups of a unit are alike. Where units are close enough for
-        it, unit and place are sorted as one number; the order, and so the outcome, is the same.
-        """
+        del among  # the ends of what is held cost nothing
         width = max(_LEAST_BITS, bits + _HASH_BITS)
         numbers = nw.to_native(rows).select(
             pl.col(unit).cast(pl.Int64), pl.col(code).cast(pl.Int64)
@@ -195,11 +190,15 @@ class PolarsEngine(SteppedEngine):
             ordered = held.lazy().select((above + pl.col(_PLACE)).sort().alias(_PLACE))
             distinct = ordered.filter(pl.col(_PLACE).ne_missing(pl.col(_PLACE).shift(1)))
             owner = pl.col(_PLACE) // _word(2**width)
-            kept = distinct.filter(owner.ne_missing(owner.shift(most)))
+            kept = distinct
+            if most is not None:
+                kept = distinct.filter(owner.ne_missing(owner.shift(most)))
             first = kept.select(pl.col(_PLACE) % _word(2**width))
         else:
             ordered = held.lazy().unique().sort(unit, _PLACE)
-            first = ordered.filter(pl.col(unit).ne_missing(pl.col(unit).shift(most)))
+            first = ordered
+            if most is not None:
+                first = ordered.filter(pl.col(unit).ne_missing(pl.col(unit).shift(most)))
         told = (pl.col(_PLACE) % _word(2**bits)).cast(pl.Int64).alias(code)
         counts = first.group_by(told).agg(pl.len().cast(pl.Int64).alias(_COUNT)).collect()
         return counts[code].to_numpy(), counts[_COUNT].to_numpy()
