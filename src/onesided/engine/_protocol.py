@@ -26,6 +26,7 @@ from onesided.schema import Reading, Schema, Type
 from onesided.store import CheckedFiles
 
 if TYPE_CHECKING:
+    from onesided.engine._packed import Packing
     from onesided.engine._snapshot import Draw, Keeping, Samples, Subject
 
 # An engine's own errors as ours, with what became of the charge.
@@ -134,9 +135,9 @@ class Engine(ABC):
     types: of every column, as snapshots hold it. refused: columns that may not be used, with what
     they hold. readings: how columns of text are read. odd: columns of objects that are not all
     text; these are refused until a schema says what they are read as. packs: whether whole numbers
-    packed into one are faster than columns of them. sorts: whether :meth:`packed_counts` is faster
-    than what narwhals spells. fixed: whether the rows are for good those that
-    it was opened with. files: those that the rows are read from, where they are known.
+    packed into one are faster than columns of them. sorts: whether to sort numbers of pairs, which
+    :meth:`packed` gives, is faster than what narwhals spells. fixed: whether the rows are for good
+    those that it was opened with. files: those that the rows are read from, where they are known.
     """
 
     packs: ClassVar[bool] = True
@@ -261,17 +262,12 @@ class Engine(ABC):
         del rows, unit, code, most
         return None
 
-    def packed_counts(
-        self, rows: Lazy, unit: str, code: str, *, bits: int, most: int | None, among: Lazy
-    ) -> tuple[IntArray, IntArray] | None:
-        """``(numbers, counts)``: in how many units' first ``most`` groups each number is. Secret.
+    def packed(
+        self, rows: Lazy, unit: str, code: str, packing: Packing, part: int
+    ) -> Sequence[NDArray[Any]]:
+        """Rows of one part of the units as numbers; places, and units, where these are apart.
 
-        rows: the unit and the number of a group, below ``2 ** bits``. A group's place in a unit's
-        order is the top of a hash of both, and below it the group's number: a function of unit and
-        group alone, in which no two groups of a unit are alike. Where units are close enough for
-        it, unit and place are sorted as one number; the order, and so the outcome, is the same.
-        among: rows of which these are some, without the groups that nobody asked for. None where
-        all groups are asked for (``most`` is None) and there is nothing faster.
+        rows: the unit and the number of a group, never null, repeated or not.
         """
         raise NotImplementedError
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.engine._keys import PublicKeys
+from onesided.engine._packed import Packing
 from onesided.engine._protocol import (
     AFTER,
     KIND,
@@ -56,9 +57,6 @@ _BITS: Final[Mapping[type, int]] = {
     nw.Int32: 32,
     nw.UInt32: 32,
 }
-# Of these types units and the numbers of groups can be packed into one number.
-_PACKED: Final = (*_BITS, nw.Int64)
-_MOST_BITS: Final = 32
 
 
 def first_groups(
@@ -82,20 +80,24 @@ def first_groups(
 
 
 def code_counts(
-    engine: Engine, rows: Lazy, unit: str, *, bits: int, most: int | None, among: Lazy | None = None
+    engine: Engine,
+    rows: Lazy,
+    unit: str,
+    *,
+    bits: int,
+    most: int | None,
+    packing: Packing | None = None,
 ) -> tuple[IntArray, IntArray]:
     """``(numbers, counts)``: in how many units' first groups each number is. Secret.
 
     rows: the unit and the number of a group (below ``2 ** bits``) in the column :data:`CODE`,
-    repeated or not. most: None counts units in all their groups. among: rows of which these are
-    some, quicker to read. Which way is taken depends on the engine, on types and on how many groups
-    there may be: the two choose differently.
+    repeated or not. most: None counts units in all their groups. packing: of more rows than these,
+    quicker to find. Which way is taken depends on the engine, on types and on how many groups there
+    may be: the two choose differently.
     """
-    if is_packed(engine, rows.collect_schema()[unit], bits):
-        ends = rows if among is None else among
-        packed = engine.packed_counts(rows, unit, CODE, bits=bits, most=most, among=ends)
-        if packed is not None:
-            return packed
+    packing = packing or Packing.of(engine, rows, unit, bits=bits, most=most)
+    if packing is not None:
+        return packing.counts(engine, rows, unit, CODE)
     pairs = None if most is None else engine.first_codes(rows, unit, CODE, most=most)
     if pairs is None:
         pairs = engine.distinct(rows.select(unit, CODE))
@@ -103,11 +105,6 @@ def code_counts(
             pairs = first_groups(engine, pairs, unit, [CODE], most=most)
     found = engine.fetch(pairs.group_by(CODE).agg(nw.len().alias(LENGTH)))
     return found[CODE], found[LENGTH]
-
-
-def is_packed(engine: Engine, unit: nw.dtypes.DType, bits: int) -> bool:
-    """Whether units of a type and numbers below ``2 ** bits`` are packed into one, and counted."""
-    return engine.sorts and isinstance(unit, _PACKED) and bits <= _MOST_BITS
 
 
 LOWER: Final = "lower"
@@ -458,14 +455,14 @@ class Snapshot:
         counts = np.zeros(keys.size, dtype=np.int64)
         bits = max(keys.size - 1, 1).bit_length()
         with reading():
-            if unit is not None and (
-                most is not None or is_packed(self.engine, self.schema[unit], bits)
-            ):
-                own = rows.select(unit, *keys.names)
-                listed = self.join_keys(own, keys)
+            packing = None
+            if unit is not None:
+                packing = Packing.of(self.engine, rows, unit, bits=bits, most=most)
+            if unit is not None and (packing or most is not None):
+                listed = self.join_keys(rows.select(unit, *keys.names), keys)
                 coded = listed.select(unit, nw.col(ORDER).cast(nw.Int64()).alias(CODE))
                 places, found = code_counts(
-                    self.engine, coded, unit, bits=bits, most=most, among=own
+                    self.engine, coded, unit, bits=bits, most=most, packing=packing
                 )
             else:
                 places, found = self.engine.key_counts(

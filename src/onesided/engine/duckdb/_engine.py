@@ -14,6 +14,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided.engine._packed import Packing
 from onesided.engine._protocol import (
     LENGTH,
     ORDER,
@@ -98,14 +99,6 @@ def _handed_over(native: Any, table: pa.Table) -> Any:
             return made
     return connected().from_arrow(table)
 
-
-# Bits of a unit's own order, at least, beside those that tell its groups apart.
-_HASH_BITS: Final = 16
-_LEAST_BITS: Final = 34
-_WORD: Final = 64
-_TOGETHER: Final = 2**24  # rows of units that are sorted at once: 128 MB
-_STRIDE: Final = 2**19
-_NONE: Final = (np.zeros(0, dtype=np.uint32), np.zeros(0, dtype=np.int64))
 
 _LOST: Final = ("TIME WITH TIME ZONE", "UHUGEINT", "TIME_NS", "BIT[")
 
@@ -228,41 +221,22 @@ class DuckDBEngine(SteppedEngine):
         )
         return _of_rows(rows, text)
 
-    def packed_counts(
-        self, rows: Lazy, unit: str, code: str, *, bits: int, most: int | None, among: Lazy
-    ) -> tuple[IntArray, IntArray] | None:
-        """Packed numbers are sorted beside DuckDB, some units' after the others'.
-
-        Which units come together is a hash of theirs. They never hold more than so many rows on
-        average, but for a unit that has more itself.
-        """
-        own, ends = quoted(unit), nw.to_native(among)
-        told = f"count(*), CAST(min({own}) AS BIGINT), CAST(max({own}) AS BIGINT)"
-        ((height, least, largest),) = ends.aggregate(told).fetchall()
-        width = bits if most is None else max(_LEAST_BITS, bits + _HASH_BITS)
-        near = least is not None and largest - least < 2 ** (_WORD - width)
-        if most is None and not near:
-            return None
-        place = f"CAST({quoted(code)} AS UBIGINT)"
-        if most is not None:
-            top = f"hash(hash({own}, {quoted(code)})) >> {_WORD - width + bits}"
-            place = f"((({top}) << {bits}) | {place})"
-        if near:
-            above = f"CAST(CAST({own} AS BIGINT) - CAST('{least}' AS BIGINT) AS UBIGINT)"
-            place = f"(({above} << {width}) | {place})"
+    def packed(
+        self, rows: Lazy, unit: str, code: str, packing: Packing, part: int
+    ) -> Sequence[NDArray[Any]]:
+        own, number = quoted(unit), quoted(code)
+        owner, place = f"CAST({own} AS BIGINT)", f"CAST({number} AS UBIGINT)"
+        if packing.most is not None:
+            top = f"hash(hash({own}, {number})) >> {packing.dropped}"
+            place = f"((({top}) << {packing.bits}) | {place})"
+        if packing.least is not None:
+            above = f"CAST({owner} - CAST('{packing.least}' AS BIGINT) AS UBIGINT)"
+            place = f"(({above} << {packing.width}) | {place})"
         else:
-            place = f"{place} AS onesided_place, CAST({own} AS BIGINT)"
-        found, parts = [], max(1, -(-height // _TOGETHER))
-        for part in range(parts):
-            which = f"{own} IS NOT NULL AND hash({own}) % {parts} = {part}"
-            text = f"SELECT {place} FROM onesided_rows WHERE {which}"  # noqa: S608 - ours
-            held = nw.to_native(rows).query("onesided_rows", text).fetchnumpy()
-            arrays = [np.require(one, requirements="W") for one in held.values()]
-            found += _first_groups(arrays, width, bits, most)
-        numbers, counts = (np.concatenate(parts) for parts in zip(_NONE, *found, strict=True))
-        order = np.argsort(numbers, kind="stable")
-        numbers, counts = _counted(numbers[order], counts[order])
-        return numbers.astype(np.int64), counts
+            place = f"{place} AS onesided_place, {owner}"
+        which = f"{own} IS NOT NULL AND hash({own}) % {packing.parts} = {part}"
+        text = f"SELECT {place} FROM onesided_rows WHERE {which}"  # noqa: S608 - ours
+        return list(nw.to_native(rows).query("onesided_rows", text).fetchnumpy().values())
 
     def words(self, native: Any) -> Words:
         import duckdb  # noqa: PLC0415 - optional
@@ -299,51 +273,6 @@ class DuckDBEngine(SteppedEngine):
 def _of_rows(frame: Lazy, text: str) -> Lazy:
     """What SQL of ours makes of ``onesided_rows``."""
     return nw.from_native(nw.to_native(frame).query("onesided_rows", text))  # type: ignore[no-any-return]
-
-
-def _first_groups(
-    held: Sequence[NDArray[Any]], width: int, bits: int, most: int | None
-) -> Iterator[tuple[NDArray[Any], IntArray]]:
-    """Groups of units' first places and how often, some rows after the others: arrays stay small.
-
-    held: unit and place in one number; or places, and units. Each may be there several times.
-    """
-    places, owners = held[0], held[-1]
-    if len(held) == 1:
-        places.sort()
-    else:
-        order = np.lexsort(held)
-        places, owners = places[order], owners[order]
-    before = [places[:0], owners[:0]]  # the last ones of the rows before, each once
-    for start in range(0, places.size, _STRIDE):
-        some = slice(start, start + _STRIDE)
-        both = [
-            np.concatenate(two) for two in zip(before, (places[some], owners[some]), strict=True)
-        ]
-        once = _begins(both[0]) | _begins(both[1])
-        both = [one[once] for one in both]
-        kept = np.ones(both[0].size, dtype=np.bool_)
-        own = both[1] >> np.uint64(width) if len(held) == 1 else both[1]
-        if most is not None:
-            np.not_equal(own[most:], own[:-most], out=kept[most:])
-        kept[: before[0].size] = False
-        before = [one[-(most or 1) :] for one in both]
-        groups = np.bitwise_and(both[0][kept], np.uint64(2**bits - 1)).astype(np.uint32)
-        groups.sort()
-        yield _counted(groups, np.ones(groups.size, dtype=np.int64))
-
-
-def _counted(groups: NDArray[Any], counts: IntArray) -> tuple[NDArray[Any], IntArray]:
-    """Each group once, and the sum of its counts. groups: in order."""
-    starts = np.flatnonzero(_begins(groups))
-    return groups[starts], np.add.reduceat(counts, starts) if starts.size else counts
-
-
-def _begins(ordered: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether another value begins."""
-    new = np.ones(ordered.size, dtype=np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    return new
 
 
 def _held(columns: Mapping[str, Column]) -> Any:

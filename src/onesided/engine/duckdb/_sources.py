@@ -173,16 +173,20 @@ class RelationSource(Source):
                 connection.unregister("rows_all")
             yield _nothing_of(connection, int(found))
             return
+        name = f"rows_{next(self._numbers)}"
         stream: Any = self._native.project(", ".join(map(quoted, columns)))
         if len(steps) == 1 and find_spec("pyarrow") is not None and self._stays(columns):
             # Several steps, made for each reading, would read texts as many times.
             table, stream = _come(stream, most=_room(connection))
             if table is not None:
-                came = connection.from_arrow(table.rename_columns(places_of(len(columns))))
-                _require(columns, [self._casts[name] for name in columns], came.types)
-                yield _stepped(came, steps)
+                connection.register(name, table.rename_columns(places_of(len(columns))))
+                try:
+                    came = connection.table(name)
+                    _require(columns, [self._casts[name] for name in columns], came.types)
+                    yield _stepped(came, steps)
+                finally:
+                    connection.unregister(name)
                 return
-        name = f"rows_{next(self._numbers)}"
         self._copy(connection, name, columns, steps, stream)
         try:
             yield connection.table(name)
