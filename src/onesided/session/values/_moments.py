@@ -47,7 +47,8 @@ class Moments:
     def combined(self, weights: Powers) -> IntArray:
         """So many times each of the three, added up: exact, and cut at 2^62 and -2^62."""
         sums = self.exact @ np.array(weights, dtype=object)
-        return np.clip(sums, -MAX_COUNT, MAX_COUNT).astype(np.int64)
+        cut: IntArray = np.clip(sums, -MAX_COUNT, MAX_COUNT).astype(np.int64)
+        return cut
 
     @property
     def count(self) -> IntArray:
