@@ -1,6 +1,7 @@
 """Which groups a unit keeps: by its own name and theirs alone, and differently for each unit."""
 
 import random
+from collections import Counter
 from itertools import combinations, permutations
 
 import duckdb
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onesided as od
+from onesided.engine import _packed
 from onesided.engine._protocol import Engine
 from onesided.engine._snapshot import CODE, code_counts, first_groups
 from onesided.engine._table import Table
@@ -80,6 +82,32 @@ def test_so_are_those_of_duckdb_and_of_units_that_are_text(kind):
         pairs = [(rng.choice([0, 1, 2, 2**62]), rng.randrange(13)) for _ in range(30)]
         check(pairs, rng.randint(1, 4), 4, start=on_duckdb, kind=kind)
         check(pairs, rng.randint(1, 4), 4, kind=kind)
+
+
+@pytest.mark.parametrize("start", [on_polars, on_duckdb])
+@pytest.mark.parametrize("far", [False, True])
+def test_parts_of_the_units_and_of_the_rows_are_put_together(monkeypatch, start, far):
+    """With and without a most, however few rows are held and counted at once."""
+    for name, few in (("_FEW", 0), ("_TOGETHER", 7), ("_STRIDE", 3)):
+        monkeypatch.setattr(_packed, name, few)
+    rng = random.Random(5)
+    units = [0, 1, 2, 5, 2**62] if far else [-3, -2, 0, 1]
+    for _ in range(5):
+        pairs = [(rng.choice(units), rng.randrange(13)) for _ in range(40)]
+        check(pairs, rng.randint(1, 4), 4, start=start)
+        wanted = Counter(group for _, group in set(pairs))
+        assert counts_of(pairs, bits=4, most=None, start=start) == wanted
+    assert counts_of([], bits=4, most=2, start=start) == {}
+
+
+def test_nobody_is_in_a_part_of_another(monkeypatch):
+    """How a unit's groups are chosen does not depend on who is held with it, or how many are."""
+    pairs = everybody(range(40), 12)
+    for start in (on_polars, on_duckdb):
+        base = counts_of(pairs, bits=4, most=3, start=start)
+        with monkeypatch.context() as patch:
+            patch.setattr(_packed, "_TOGETHER", 50)
+            assert counts_of(pairs, bits=4, most=3, start=start) == base
 
 
 def everybody(units, groups):

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import duckdb
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -369,6 +370,19 @@ def test_a_sample_needs_nothing_of_a_callers_connection(unit, found):
         sample = session(rows, od.policy.sensitive("b"), unit=unit).sample(epsilon=60).frame
         assert column(sample, "i") == [1, 3, 5, 7, 9, 11]
         assert sample.types == rows.types
+
+
+@pytest.mark.parametrize("most", [0, 2**28])
+def test_what_is_too_large_to_be_left_where_it_came_is_copied(monkeypatch, most):
+    """The same rows either way, and of what was read before the limit none twice or never."""
+    monkeypatch.setattr(_sources, "_MOST", most)
+    held = list(range(300_000))
+    table = Table(relation({"person": held, "text": [str(one) for one in held]}))
+    with table.take(["text", "person"]) as rows:
+        assert rows.height() == 300_000
+        found = rows.columns(["c1"])["c1"]
+        assert sorted(found.to_list()) == held
+        assert rows.rows_where(nw.col("c0") == "299999") == 1
 
 
 def test_a_snapshot_is_gone_when_the_question_has_been_read():

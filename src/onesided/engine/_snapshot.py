@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided.engine._keys import PublicKeys
+from onesided.engine._packed import Packing
 from onesided.engine._protocol import (
     AFTER,
     KIND,
@@ -56,9 +57,6 @@ _BITS: Final[Mapping[type, int]] = {
     nw.Int32: 32,
     nw.UInt32: 32,
 }
-# Of these types units and the numbers of groups can be packed into one number.
-_PACKED: Final = (*_BITS, nw.Int64)
-_MOST_BITS: Final = 32
 
 
 def first_groups(
@@ -82,23 +80,29 @@ def first_groups(
 
 
 def code_counts(
-    engine: Engine, rows: Lazy, unit: str, *, bits: int, most: int
+    engine: Engine,
+    rows: Lazy,
+    unit: str,
+    *,
+    bits: int,
+    most: int | None,
+    packing: Packing | None = None,
 ) -> tuple[IntArray, IntArray]:
     """``(numbers, counts)``: in how many units' first groups each number is. Secret.
 
     rows: the unit and the number of a group (below ``2 ** bits``) in the column :data:`CODE`,
-    repeated or not. Which way is taken depends on the engine, on types and on how many groups
-    there may be: the two choose differently.
+    repeated or not. most: None counts units in all their groups. packing: of more rows than these,
+    quicker to find. Which way is taken depends on the engine, on types and on how many groups there
+    may be: the two choose differently.
     """
-    kind = rows.collect_schema()[unit]
-    if isinstance(kind, _PACKED) and bits <= _MOST_BITS:
-        packed = engine.packed_counts(rows, unit, CODE, bits=bits, most=most)
-        if packed is not None:
-            return packed
-    pairs = engine.first_codes(rows, unit, CODE, most=most)
+    packing = packing or Packing.of(engine, rows, unit, bits=bits, most=most)
+    if packing is not None:
+        return packing.counts(engine, rows, unit, CODE)
+    pairs = None if most is None else engine.first_codes(rows, unit, CODE, most=most)
     if pairs is None:
-        distinct = engine.distinct(rows.select(unit, CODE))
-        pairs = first_groups(engine, distinct, unit, [CODE], most=most)
+        pairs = engine.distinct(rows.select(unit, CODE))
+        if most is not None:
+            pairs = first_groups(engine, pairs, unit, [CODE], most=most)
     found = engine.fetch(pairs.group_by(CODE).agg(nw.len().alias(LENGTH)))
     return found[CODE], found[LENGTH]
 
@@ -163,8 +167,7 @@ class KeyCodes:
     def counts(self, rows: Lazy, *, unit: str | None, most: int | None) -> dict[str, IntArray]:
         """Units per number that occurs, each in ``most`` at most. Secret, as are the numbers."""
         coded = self.coded(rows, unit)
-        if unit is None or most is None:
-            coded = coded if unit is None else self.engine.distinct(coded)
+        if unit is None:
             found = self.engine.fetch(coded.group_by(CODE).agg(nw.len().alias(LENGTH)))
             numbers, counts = found[CODE], found[LENGTH]
         else:
@@ -450,18 +453,21 @@ class Snapshot:
         Python's equality is another one, and would merge or miss groups.
         """
         counts = np.zeros(keys.size, dtype=np.int64)
-        if most is not None and unit is not None:
-            listed = self.join_keys(rows.select(unit, *keys.names), keys)
-            bits = max(keys.size - 1, 1).bit_length()
-            coded = listed.select(unit, nw.col(ORDER).cast(nw.Int64()).alias(CODE))
-            with reading():
-                places, found = code_counts(self.engine, coded, unit, bits=bits, most=most)
-            counts[places] = found
-            return counts
+        bits = max(keys.size - 1, 1).bit_length()
         with reading():
-            places, found = self.engine.key_counts(
-                rows, self._places(keys), self._types(keys), unit=unit
-            )
+            packing = None
+            if unit is not None:
+                packing = Packing.of(self.engine, rows, unit, bits=bits, most=most)
+            if unit is not None and (packing or most is not None):
+                listed = self.join_keys(rows.select(unit, *keys.names), keys)
+                coded = listed.select(unit, nw.col(ORDER).cast(nw.Int64()).alias(CODE))
+                places, found = code_counts(
+                    self.engine, coded, unit, bits=bits, most=most, packing=packing
+                )
+            else:
+                places, found = self.engine.key_counts(
+                    rows, self._places(keys), self._types(keys), unit=unit
+                )
         counts[places] = found
         return counts
 

@@ -14,6 +14,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from onesided.engine._packed import Packing
 from onesided.engine._protocol import (
     LENGTH,
     ORDER,
@@ -111,6 +112,7 @@ def relation_engine(native: Any) -> DuckDBEngine:
 class DuckDBEngine(SteppedEngine):
     """A source of columns, and the connection on which they are asked. caller: whose they are."""
 
+    sorts = True
     reader: ClassVar[Any] = _condition
 
     def __init__(self, source: Source, caller: Caller, connection: Any) -> None:
@@ -218,6 +220,23 @@ class DuckDBEngine(SteppedEngine):
             f"WHERE onesided_before IS DISTINCT FROM {own}"
         )
         return _of_rows(rows, text)
+
+    def packed(
+        self, rows: Lazy, unit: str, code: str, packing: Packing, part: int
+    ) -> Sequence[NDArray[Any]]:
+        own, number = quoted(unit), quoted(code)
+        owner, place = f"CAST({own} AS BIGINT)", f"CAST({number} AS UBIGINT)"
+        if packing.most is not None:
+            top = f"hash(hash({own}, {number})) >> {packing.dropped}"
+            place = f"((({top}) << {packing.bits}) | {place})"
+        if packing.least is not None:
+            above = f"CAST({owner} - CAST('{packing.least}' AS BIGINT) AS UBIGINT)"
+            place = f"(({above} << {packing.width}) | {place})"
+        else:
+            place = f"{place} AS onesided_place, {owner}"
+        which = f"{own} IS NOT NULL AND hash({own}) % {packing.parts} = {part}"
+        text = f"SELECT {place} FROM onesided_rows WHERE {which}"  # noqa: S608 - ours
+        return list(nw.to_native(rows).query("onesided_rows", text).fetchnumpy().values())
 
     def words(self, native: Any) -> Words:
         import duckdb  # noqa: PLC0415 - optional

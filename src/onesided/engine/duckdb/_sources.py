@@ -1,8 +1,10 @@
 """Where DuckDB's snapshots come from: a caller's relation, or an Arrow table that was handed in.
 
 Of a relation the columns are copied by their bare names, as a stream of Arrow: on the caller's
-connection no expression of ours runs. A type is taken if its extreme values came through such a
-stream as they were, tried once on connections of our own; others are refused by name.
+connection no expression of ours runs. What came is read where it lies if it is small and of types
+that need no cast; else it is copied once more, into a table of ours, which spills. A type is taken
+if its extreme values came through as they were on the way that it goes, tried once on connections
+of our own; others are refused by name.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from itertools import count
+from importlib.util import find_spec
+from itertools import chain, count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
@@ -59,6 +62,9 @@ _CARRIED: Final = {"HUGEINT": ("DECIMAL(38,0)",), "VARCHAR": ("UUID", "JSON")}
 _WORDS: Final = ("VARCHAR", "enum")
 _EMPTY: Final = "rows_none"
 _NESTED: Final = ("list", "array", "struct", "map")
+# Types that are read where they came, as far as their extreme values are kept there.
+_LEFT: Final = frozenset(_EXTREMES) - {"HUGEINT", "UUID", "BLOB"}
+_MOST: Final = 2**28  # bytes that are read where they came, if all memory is not less than 8 times
 # Projections, each of what the one before gives: what it uses often is written once.
 Steps: TypeAlias = Sequence[Sequence[str]]
 
@@ -132,7 +138,9 @@ class RelationSource(Source):
         self.kinds = {name: str(kind) for name, kind in held.items()}
         self._nested = [name for name, kind in held.items() if kind.id in _NESTED]
         self._places = dict(zip(self._casts, places_of(len(self._casts)), strict=True))
-        self._copy(connection, _EMPTY, list(self._casts), (), rows=False)
+        columns = list(self._casts)
+        empty = native.project(", ".join(map(quoted, columns)) or "1").limit(0)
+        self._copy(connection, _EMPTY, columns, (), empty)
 
     def dtypes(self, connection: Any) -> dict[str, nw.dtypes.DType]:
         found = _dtypes(connection.table(_EMPTY))
@@ -166,11 +174,32 @@ class RelationSource(Source):
             yield _nothing_of(connection, int(found))
             return
         name = f"rows_{next(self._numbers)}"
-        self._copy(connection, name, columns, steps, rows=True)
+        stream: Any = self._native.project(", ".join(map(quoted, columns)))
+        if len(steps) == 1 and find_spec("pyarrow") is not None and self._stays(columns):
+            # Several steps, made for each reading, would read texts as many times.
+            table, stream = _come(stream, most=_room(connection))
+            if table is not None:
+                connection.register(name, table.rename_columns(places_of(len(columns))))
+                try:
+                    came = connection.table(name)
+                    _require(columns, [self._casts[name] for name in columns], came.types)
+                    yield _stepped(came, steps)
+                finally:
+                    connection.unregister(name)
+                return
+        self._copy(connection, name, columns, steps, stream)
         try:
             yield connection.table(name)
         finally:
             connection.execute(f"DROP TABLE {name}")
+
+    def _stays(self, columns: Sequence[str]) -> bool:
+        """Whether columns are read where they came as they were."""
+        casts = (self._casts.get(name, "") for name in columns)
+        return all(
+            cast in _LEFT and cast == self.kinds[name] and _is_kept(cast, left=True)
+            for name, cast in zip(columns, casts, strict=True)
+        )
 
     def _without_rows(self, connection: Any, columns: Sequence[str], steps: Steps) -> Any:
         empty, places = connection.table(_EMPTY), places_of(len(columns))
@@ -183,10 +212,9 @@ class RelationSource(Source):
         return _stepped(taken, steps)
 
     def _copy(
-        self, connection: Any, name: str, columns: Sequence[str], steps: Steps, *, rows: bool
+        self, connection: Any, name: str, columns: Sequence[str], steps: Steps, taken: Any
     ) -> None:
-        """Copy by bare names alone; what is made of them is made on this side."""
-        taken = self._native.project(", ".join(map(quoted, columns)) or "1")
+        """Copy what was taken by bare names alone; what is made of it is made on this side."""
         places, stream = places_of(len(columns) or 1), f"from_{name}"
         casts = [self._casts.get(column, "") for column in columns] or [""]
         given = ", ".join(
@@ -196,20 +224,44 @@ class RelationSource(Source):
         told = f"(SELECT {given} FROM {stream} AS t({', '.join(places)}))"  # noqa: S608 - names of ours
         for step in steps:
             told = f"(SELECT {', '.join(step)} FROM {told})"  # noqa: S608 - as above
-        connection.register(stream, (taken if rows else taken.limit(0)).__arrow_c_stream__())
+        connection.register(stream, taken.__arrow_c_stream__())
         try:
-            came = connection.table(stream).types
-            for column, cast, kind in zip(columns, casts, came, strict=False):
-                same = str(kind) in (cast, *_CARRIED.get(cast, ())) or (cast, kind.id) == _WORDS
-                if cast and not same:  # settings of the caller's connection change it on the way
-                    raise DataError(
-                        f"The column {column!r} came as {kind} and not as {cast}.",
-                        hint="Reset the settings of the connection that begin with arrow_.",
-                        column=column,
-                    )
+            _require(columns, casts, connection.table(stream).types)
             connection.execute(f"CREATE TEMP TABLE {name} AS FROM {told}")
         finally:
             connection.unregister(stream)
+
+
+def _require(columns: Sequence[str], casts: Sequence[str], came: Sequence[Any]) -> None:
+    """Refuse what settings of the caller's connection changed on the way. Errors: DataError."""
+    for column, cast, kind in zip(columns, casts, came, strict=False):
+        same = str(kind) in (cast, *_CARRIED.get(cast, ())) or (cast, kind.id) == _WORDS
+        if cast and not same:
+            raise DataError(
+                f"The column {column!r} came as {kind} and not as {cast}.",
+                hint="Reset the settings of the connection that begin with arrow_.",
+                column=column,
+            )
+
+
+def _come(relation: Any, *, most: int) -> tuple[Any, Any]:
+    """All that a stream brings as a table, if that is no more bytes; else the stream itself."""
+    import pyarrow as pa  # noqa: PLC0415 - optional
+
+    stream, held, size = pa.RecordBatchReader.from_stream(relation), [], 0
+    for batch in stream:
+        held.append(batch)
+        size += batch.nbytes
+        if size > most:
+            return None, pa.RecordBatchReader.from_batches(stream.schema, chain(held, stream))
+    return pa.Table.from_batches(held, stream.schema), None
+
+
+def _room(connection: Any) -> int:
+    """How many bytes may lie beside a connection's own memory, such as 7.4 GiB: an eighth of it."""
+    ((told,),) = connection.sql("SELECT current_setting('memory_limit')").fetchall()
+    number, unit = told.split()
+    return min(_MOST, int(float(number) * 2 ** (10 * " KMGT".find(unit[0])) / 8))
 
 
 def _nothing_of(connection: Any, rows: int) -> Any:
@@ -237,13 +289,21 @@ def _cast(kind: Any) -> str:
 
 
 @cache
-def _is_kept(kind: str) -> bool:
-    """Whether extreme values of a type come through a stream of Arrow as they were."""
+def _is_kept(kind: str, *, left: bool = False) -> bool:
+    """Whether extreme values of a type come through a stream of Arrow as they were.
+
+    left: whether so, and of the same type, if they are read where they came.
+    """
     values = _EXTREMES.get(kind) or _decimals(kind)
     rows = ", ".join(f"({literal(value)})" for value in values)
     there, here = connected(), connected()
     given = there.sql(f"SELECT CAST(v AS {kind}) AS v FROM (VALUES {rows}) AS t(v)")  # noqa: S608
     wanted = given.project("CAST(v AS VARCHAR)").fetchall()
+    if left:
+        table, _ = _come(given, most=2**20)  # a few values
+        came = here.from_arrow(table)
+        found = came.project("CAST(v AS VARCHAR)").fetchall()
+        return bool(found == wanted and list(map(str, came.types)) == [kind])
     here.register("given", given.__arrow_c_stream__())
     told = f"SELECT CAST(CAST(v AS {kind}) AS VARCHAR) FROM given"  # noqa: S608 - a type's name
     return bool(here.sql(told).fetchall() == wanted)

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from onesided.engine._packed import Packing
 from onesided.engine._protocol import (
     KIND,
     ROW,
@@ -26,7 +27,7 @@ from onesided.engine._protocol import (
 from onesided.engine._snapshot import Draw, Keeping, Kinds, Rows, Samples, Subject, sampler, unclean
 from onesided.engine.polars import _condition
 from onesided.engine.polars._condition import PolarsTerms, column_type
-from onesided.noise import BoolArray, IntArray
+from onesided.noise import BoolArray
 
 # Samples of Polars tables, eager or lazy.
 
@@ -85,12 +86,6 @@ def _anew(frame: Any) -> Any:
 
 # Types that are read as others, as from Arrow.
 _READ_AS: Final = {pl.Null: pl.String, pl.Float16: pl.Float32}
-_PLACE: Final = "onesided_place"
-_COUNT: Final = "onesided_count"
-# Bits of a unit's own order, at least, beside those that tell its groups apart.
-_HASH_BITS: Final = 16
-_LEAST_BITS: Final = 34
-_WORD: Final = 64
 
 
 class PolarsEngine(SteppedEngine):
@@ -99,6 +94,7 @@ class PolarsEngine(SteppedEngine):
     callers: the types of the caller's own columns.
     """
 
+    sorts = True
     reader: ClassVar[Any] = _condition
 
     def __init__(self, native: Any) -> None:
@@ -168,41 +164,22 @@ class PolarsEngine(SteppedEngine):
         before = pl.col(unit).shift(most)
         return nw.from_native(native.filter(pl.col(unit).ne_missing(before)))  # type: ignore[no-any-return]
 
-    def packed_counts(
-        self, rows: Lazy, unit: str, code: str, *, bits: int, most: int
-    ) -> tuple[IntArray, IntArray]:
-        """``(numbers, counts)``: in how many units' first ``most`` groups each number is. Secret.
-
-        rows: the unit and the number of a group, below ``2 ** bits``. A group's place in a unit's
-        order is the top of a hash of both, and below it the group's number: a function of unit and
-        group alone, in which no two groups of a unit are alike. Where units are close enough for
-        it, unit and place are sorted as one number; the order, and so the outcome, is the same.
-        """
-        width = max(_LEAST_BITS, bits + _HASH_BITS)
-        numbers = nw.to_native(rows).select(
-            pl.col(unit).cast(pl.Int64), pl.col(code).cast(pl.Int64)
-        )
-        own = pl.struct(unit, code).hash(0) // _word(2 ** (_WORD - width + bits))
-        place = own * _word(2**bits) + pl.col(code).cast(pl.UInt64)
-        held = numbers.select(unit, place.alias(_PLACE)).collect(engine="streaming")
-        if held.is_empty():
-            nothing = np.zeros(0, dtype=np.int64)
-            return nothing, nothing
-        least, largest = held[unit].min(), held[unit].max()
-        if largest - least < 2 ** (_WORD - width):
-            # The first places of each unit, each of them once.
-            above = (pl.col(unit) - pl.lit(least, pl.Int64)).cast(pl.UInt64) * _word(2**width)
-            ordered = held.lazy().select((above + pl.col(_PLACE)).sort().alias(_PLACE))
-            distinct = ordered.filter(pl.col(_PLACE).ne_missing(pl.col(_PLACE).shift(1)))
-            owner = pl.col(_PLACE) // _word(2**width)
-            kept = distinct.filter(owner.ne_missing(owner.shift(most)))
-            first = kept.select(pl.col(_PLACE) % _word(2**width))
-        else:
-            ordered = held.lazy().unique().sort(unit, _PLACE)
-            first = ordered.filter(pl.col(unit).ne_missing(pl.col(unit).shift(most)))
-        told = (pl.col(_PLACE) % _word(2**bits)).cast(pl.Int64).alias(code)
-        counts = first.group_by(told).agg(pl.len().cast(pl.Int64).alias(_COUNT)).collect()
-        return counts[code].to_numpy(), counts[_COUNT].to_numpy()
+    def packed(
+        self, rows: Lazy, unit: str, code: str, packing: Packing, part: int
+    ) -> Sequence[NDArray[Any]]:
+        owner, place = pl.col(unit).cast(pl.Int64), pl.col(code).cast(pl.UInt64)
+        if packing.most is not None:
+            top = pl.struct(owner, pl.col(code).cast(pl.Int64)).hash(0)
+            place += top // _word(2**packing.dropped) * _word(2**packing.bits)
+        if packing.least is not None:
+            above = (owner - pl.lit(packing.least, pl.Int64)).cast(pl.UInt64)
+            place += above * _word(2**packing.width)
+        made = nw.to_native(rows).filter(pl.col(unit).is_not_null())
+        if packing.parts > 1:
+            made = made.filter(owner.hash(0) % packing.parts == part)
+        far = [] if packing.least is not None else [owner]
+        held = made.select(place.alias(code), *far).collect(engine="streaming")
+        return [series.to_numpy() for series in held]
 
     def words(self, native: Any) -> Words:
         schema = native.collect_schema()

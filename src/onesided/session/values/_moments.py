@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from onesided._numbers import MAX_COUNT
 from onesided.engine.kit import LENGTH, MOST_ROWS, ORDER, Lazy, first_groups, whole_of
@@ -30,24 +31,24 @@ _HIGH: Final = {VALUE: "onesided_value_high", _SQUARE: "onesided_square_high"}
 _LOW: Final = {VALUE: "onesided_value_low", _SQUARE: "onesided_square_low"}
 
 
-Powers = tuple[int, int, int]
+Powers: TypeAlias = tuple[int, int, int]
+Exact: TypeAlias = NDArray[np.object_]  # Python's whole numbers, of any size
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
     """Per group: how many units, the sum of their values less ``centre``, and of the squares.
 
-    exact: these three of each group; the squares are 0 unless they were asked for. Secret.
+    exact: these three, a row for each group; the squares are 0 unless they were asked for. Secret.
     """
 
-    exact: tuple[Powers, ...]
+    exact: Exact
 
     def combined(self, weights: Powers) -> IntArray:
         """So many times each of the three, added up: exact, and cut at 2^62 and -2^62."""
-        sums = (
-            sum(n * one for n, one in zip(weights, powers, strict=True)) for powers in self.exact
-        )
-        return np.array([min(max(one, -MAX_COUNT), MAX_COUNT) for one in sums], dtype=np.int64)
+        sums = self.exact @ np.array(weights, dtype=object)
+        cut: IntArray = np.clip(sums, -MAX_COUNT, MAX_COUNT).astype(np.int64)
+        return cut
 
     @property
     def count(self) -> IntArray:
@@ -128,7 +129,9 @@ def weighted(taken: Taken, groups: Groups, value: Value, weight: Value, *, centr
     for name in (name for name, far in wide.items() if far):
         made = _split(made, nw.col(name) + _UP, name)
     added = _added(made.select(*kept, *_names(wide)), taken, groups, wide)
-    return Moments(tuple((total, moved, 0) for _, total, moved in added.exact))
+    exact = np.roll(added.exact, -1, axis=1)
+    exact[:, 2] = 0
+    return Moments(exact)
 
 
 def own_values(
@@ -259,21 +262,19 @@ def _added(parts: Lazy, taken: Taken, groups: Groups, wide: Mapping[str, bool]) 
         if groups.excess != "truncate" or taken.unit is None:
             # Added up by the key's own columns first: far fewer rows are then looked up in a list.
             parts = parts.group_by(*groups.by).agg(*adds)
-        grouped = _paired(parts, taken, groups).group_by(ORDER).agg(*adds)
-        found = taken.table.fetch(grouped, (ORDER, *names))
+        parts = _paired(parts, taken, groups).group_by(ORDER).agg(*adds)
+        found = taken.table.arrays(parts.select(ORDER, *names))
     else:
-        found = [(0, *row) for row in taken.table.fetch(parts.select(*adds), names)]
-    by_rank: list[Powers] = [(0, 0, 0)] * groups.keys.size
-    for rank, *sums in found:
-        told = dict(zip(names, map(whole_of, sums), strict=True))
-        whole = {  # exact, of two parts where it is wide
-            name: told[_HIGH[name]] * _PART + told[_LOW[name]] - _UP * told[LENGTH]
-            if far
-            else told[name]
-            for name, far in wide.items()
-        }
-        by_rank[int(rank)] = told[LENGTH], whole[VALUE], whole.get(_SQUARE, 0)
-    return Moments(tuple(by_rank))
+        found = taken.table.arrays(parts.select(*adds))
+    told = {name: found[name].astype(np.int64).astype(object) for name in names}
+    exact = np.zeros((groups.keys.size, 3), dtype=object)
+    ranks = found[ORDER].astype(np.int64) if groups.by else np.zeros(1, dtype=np.int64)
+    exact[ranks, 0] = told[LENGTH]
+    for place, (name, far) in enumerate(wide.items(), 1):  # exact, of two parts where it is wide
+        exact[ranks, place] = (
+            told[_HIGH[name]] * _PART + told[_LOW[name]] - _UP * told[LENGTH] if far else told[name]
+        )
+    return Moments(exact)
 
 
 def outside(taken: Taken, groups: Groups, value: Value) -> tuple[int, int]:

@@ -129,9 +129,9 @@ class Ratio(Several):
         parts = [one.prepare(context) for one in (n, d)]
 
         def look(taken: Taken) -> Moments:
-            some, all_of_it = (part.look(taken).tolist() for part in parts)
-            pairs = zip(some, all_of_it, strict=True)
-            return Moments(tuple((y, x - plan.mechanism.centre * y, 0) for x, y in pairs))
+            some, all_of_it = (part.look(taken).astype(object) for part in parts)
+            moved = some - plan.mechanism.centre * all_of_it
+            return Moments(np.stack([all_of_it, moved, np.zeros_like(moved)], axis=1))
 
         steps = mean.steps(
             context,
