@@ -3,12 +3,12 @@
     python benchmarks/accuracy.py [PART ...] [--data HISTOGRAM.npy ...] [--maps MAP.npy ...]
                                   [--clicks ROWS.parquet ...] [--rounds 6]
 
-Parts: totals, fits, intervals, rectangles, means, top-k, histograms, tables; all of them without
-a name. Made-up data are always used where a part needs some; ``--data`` (histograms of 4,096 cells),
-``--maps`` (256 x 256 cells) and ``--clicks`` (columns record, item) come beside them. None of the library's
-constants was chosen on them. Rivals are written here, or mechanisms that promise more:
-what ignores the policy, p-identity strategies found by search (HDMM, McKenna et al. 2018), the pair
-of sums (arXiv 2408.10438) and (sum, count). "±" is one standard error.
+Parts: totals, fits, intervals, rectangles, means, top-k, histograms, tables; all of them without a
+name. Made-up data are always used where a part needs some; ``--data`` (histograms of 4,096
+cells), ``--maps`` (256 x 256 cells) and ``--clicks`` (columns record, item) come beside them. No
+constant of the library was chosen on them. Rivals are written here, or mechanisms that promise
+more: what ignores the policy, p-identity strategies found by search (HDMM, McKenna et al. 2018),
+the pair of sums (arXiv 2408.10438) and (sum, count). "±" is one standard error.
 """
 
 from __future__ import annotations
@@ -98,7 +98,8 @@ def fits(given: argparse.Namespace) -> None:
             own, unbiased = np.sum(errors, axis=0)
             what = "with the total" if public else "without"
             print(f"{side:>4} x {side:<4}{queries:>6} {name:<16}{what:<15}"
-                  f"{np.median(spent):7.2f} s  {ended}  {own / unbiased:.3f}  {outside}")  # fmt: skip
+                  f"{np.median(spent):7.2f} s  {ended}  {own / unbiased:.3f}  "
+                  f"{outside}")  # fmt: skip
 
 
 def intervals(_given: argparse.Namespace) -> None:
@@ -223,9 +224,8 @@ def means(given: argparse.Namespace) -> None:
                 ratio = math.sqrt(own.mean() / min(rivals))
                 spread = ratio * own.std() / own.mean() / math.sqrt(own.size) / 2
                 ratios.append(ratio)
-                print(
-                    f"{name:<14}{policy.name:<16}ε {epsilon:<6}{math.sqrt(own.mean()):9.2f}   {ratio:.3f} ± {spread:.3f}"
-                )
+                print(f"{name:<14}{policy.name:<16}ε {epsilon:<6}{math.sqrt(own.mean()):9.2f}   "
+                      f"{ratio:.3f} ± {spread:.3f}", flush=True)  # fmt: skip
     print(f"median {np.median(ratios):.3f}, largest {max(ratios):.3f} of {len(ratios)}")
 
 
@@ -341,13 +341,9 @@ def histograms(given: argparse.Namespace) -> None:
                 ratios = [mean["best"] / rival for rival in rivals]
                 spread = errors["best"].std() / mean["best"] / math.sqrt(given.rounds)
                 told.append([*ratios, spread, mean["best"] / mean["counts"]])
-                all_of = ", ".join(
-                    f"{method} {found / mean['best']:.2f}" for method, found in mean.items()
-                )
-                print(
-                    f"{name:<14}open {share}  ε {epsilon:<6}{ratios[0]:.3f} {ratios[1]:.3f} ± {spread:.3f}   over it: {all_of}",
-                    flush=True,
-                )
+                every = ", ".join(f"{way} {mean[way] / mean['best']:.2f}" for way in mean)
+                print(f"{name:<14}open {share}  ε {epsilon:<6}{ratios[0]:.3f} {ratios[1]:.3f} "
+                      f"± {spread:.3f}   over it: {every}", flush=True)  # fmt: skip
     found = np.array(told)
     for column, what in (
         (0, "that look at no data"),
