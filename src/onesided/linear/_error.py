@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from onesided._numbers import whole
 from onesided.errors import ParameterError
 from onesided.linear._margins import Margins, has_margins, margin_factors, margin_kinds
-from onesided.linear._operator import Array, Dense, Kron, Operator, Totals, ZeroOne, kron
+from onesided.linear._operator import Array, Dense, Kron, Operator, Sized, Totals, ZeroOne, kron
 from onesided.linear._solve import check_spans, influences
 from onesided.linear._strategies import Bins, Identity, Prefix, Staggered, Suffix
 
@@ -53,10 +53,7 @@ class Ranges(ZeroOne):
                 hint="Cells count from 0; the upper end is the first cell not in the range.",
                 query=at,
             )
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.lows), math.prod(self.grid)
+        self.shape = len(self.lows), math.prod(self.grid)
 
     @property
     def lengths(self) -> Array:
@@ -610,7 +607,7 @@ def _along(part: Operator, lows: Array, highs: Array) -> Array:
 # A query that is a whole multiple of each total, and of no other cell, is known exactly.
 
 
-class Held(Operator):
+class Held(Sized):
     """``W - C T``: the part of the answers that is left to noise, once the totals are known.
 
     share: C, a weight for each query and total. known: which queries are whole multiples of totals.
@@ -626,7 +623,7 @@ class Held(Operator):
         self, workload: Operator, totals: Totals, share: Array, saved: Array, known: Array
     ) -> None:
         self.workload, self.totals, self.share = workload, totals, share
-        self.saved, self.known = saved, known
+        self.saved, self.known, self.shape = saved, known, workload.shape
 
     @classmethod
     def of(cls, strategy: Operator, workload: Operator, totals: Totals) -> Held | None:
@@ -644,10 +641,6 @@ class Held(Operator):
             within = np.asarray(workload.apply(rows))[known]
             share[known] = np.rint(within / totals.sizes)
         return cls(workload, totals, share, np.einsum("ij,ij->i", joint, share), known)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.workload.shape
 
     def apply(self, values: Array) -> Array:
         told = np.asarray(values, dtype=float)

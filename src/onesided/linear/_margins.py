@@ -33,7 +33,7 @@ from onesided._numbers import whole
 from onesided.errors import ParameterError
 from onesided.linear._moves import Moves, strategy_shifts
 from onesided.linear._near import Listed
-from onesided.linear._operator import Array, Kron, Meets, Operator, listed_cells
+from onesided.linear._operator import Array, Kron, Meets, Operator, Sized, listed_cells
 from onesided.linear._strategies import Identity
 from onesided.policy import Edge, Shift
 
@@ -49,7 +49,7 @@ _SIZES: Final = 40
 _MOST_WEIGHT: Final = 2**20
 
 
-class Margins(Operator):
+class Margins(Sized):
     """For each chosen margin, one sum for every combination of its axes' groups.
 
     levels: for each axis its levels, from coarse to fine: the group of each place on the axis,
@@ -93,8 +93,9 @@ class Margins(Operator):
                 f"once, of {tops} levels.",
                 hint="Give a level for each axis, 0 for the sum over it; centre equal parts alone.",
             )
+        self.shape = self.ends[-1], math.prod(self.grid)
 
-    @property
+    @cached_property
     def grid(self) -> tuple[int, ...]:
         """How many places each axis has."""
         return tuple(axis[-1].size for axis in self.levels)
@@ -127,10 +128,6 @@ class Margins(Operator):
         return [
             part.reshape(*size, *rows.shape[1:]) for part, size in zip(found, sizes, strict=True)
         ]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.ends[-1], math.prod(self.grid)
 
     @property
     def largest(self) -> int:
@@ -551,10 +548,7 @@ class _Squared(Margins):
     def __init__(self, of: Margins) -> None:
         self.levels, self.centred = of.levels, frozenset()
         self.chosen, self.weights = tuple(of.squares), tuple(of.squares.values())
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.chosen), math.prod(self.grid)  # a column has an entry for each margin
+        self.shape = len(self.chosen), of.shape[1]  # a column has an entry for each margin
 
     @property
     def largest(self) -> int:

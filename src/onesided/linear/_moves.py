@@ -23,7 +23,7 @@ from onesided.linear._near import (
     plane_cells,
     plane_sweep,
 )
-from onesided.linear._operator import Array, Meets, Operator, change, listed_cells
+from onesided.linear._operator import Array, Meets, Operator, Sized, change, listed_cells
 from onesided.policy import ABSENT, Edge, Graph, GroupCount, Neighbourhood, Policy, Record, Shift
 
 # A policy's moves among the cells of a histogram.
@@ -334,7 +334,7 @@ def _joined(labels: Cells, sweep: Sweep) -> Cells:
 # A policy whose graph is a tree, turned into counts on the tree's edges that move one by one.
 
 
-class EdgeCounts(Operator):
+class EdgeCounts(Sized):
     """Row v: the sum of all cells below the edge from cell v to its parent, v among them.
 
     parents: the parent of each cell, -1 for a root (its row is its tree's total, which is the
@@ -392,11 +392,7 @@ class EdgeCounts(Operator):
             stack += [(child, False) for child in children[cell]]
         if at < size:
             raise PolicyError("The parents form a circle.", hint="Every cell leads to a root.")
-        self.order, self.depths, self.ends = order, depths, ends
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.parents.size, self.parents.size
+        self.order, self.depths, self.ends, self.shape = order, depths, ends, (size, size)
 
     solvable = True
     largest = 1

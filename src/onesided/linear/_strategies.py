@@ -12,7 +12,17 @@ from onesided._numbers import whole
 from onesided.errors import ParameterError
 from onesided.fields import one_of
 from onesided.linear._near import Grid
-from onesided.linear._operator import Array, Kron, Meets, Operator, Relabelled, Stack, ZeroOne, kron
+from onesided.linear._operator import (
+    Array,
+    Kron,
+    Meets,
+    Operator,
+    Relabelled,
+    Sized,
+    Stack,
+    ZeroOne,
+    kron,
+)
 
 # Strategies along a line of cells: each cell, prefix sums, bins, trees, wavelets.
 
@@ -30,10 +40,7 @@ class _Solved(ZeroOne):
 
     def __init__(self, n: int) -> None:
         self.n = _cells(n)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.n, self.n
+        self.shape = self.n, self.n
 
     solvable = True
 
@@ -129,10 +136,7 @@ class Bins(ZeroOne):
     def __init__(self, n: int, width: int, *, offset: int = 0) -> None:
         self.n, self.width = _cells(n), whole(width, name="width", least=1)
         self.offset = whole(offset, name="offset", most=self.width - 1)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return (self.n - 1 + self.offset) // self.width + 1, self.n
+        self.shape = (self.n - 1 + self.offset) // self.width + 1, self.n
 
     def monotone_on(self, plane: tuple[int, int]) -> bool:
         return 1 in plane
@@ -161,7 +165,7 @@ class Bins(ZeroOne):
         return Meets((self.label(x) == self.label(y)).astype(np.int64))
 
 
-class Tents(Operator):
+class Tents(Sized):
     """Every cell, and sums of cells that overlap as tents do: for ranges of any length.
 
     Row k of ``tents`` weighs the cells by how near they are to its middle, from the least to the
@@ -187,10 +191,7 @@ class Tents(Operator):
         self.own = 4 * self.n // grain - self.tents.sum(axis=0)
         for array in (self.tents, self.own):
             array.setflags(write=False)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.n + len(self.tents), self.n
+        self.shape = self.n + many, self.n
 
     @property
     def largest(self) -> int:
@@ -230,7 +231,7 @@ class Tents(Operator):
         return weights, np.eye(len(tents)) + (tents / weights) @ tents.T
 
 
-class Haar(Operator):
+class Haar(Sized):
     """The total, and the left less the right half of every dyadic interval; entries 1 and -1.
 
     Rows stand from wide to narrow and are orthogonal. Errors: ParameterError unless n is a
@@ -250,10 +251,7 @@ class Haar(Operator):
                 cells=n,
             )
         self.depth = self.n.bit_length() - 1
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.n, self.n
+        self.shape = self.n, self.n
 
     largest = 1
 
@@ -341,10 +339,7 @@ class _Tree(ZeroOne):
             tuple((side - 1) // width + 1 for side in self.grid) for width in reversed(widths)
         )
         self.widths = tuple(reversed(widths))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return sum(rows * columns for rows, columns in self.sides), self.grid[0] * self.grid[1]
+        self.shape = sum(rows * columns for rows, columns in self.sides), grid[0] * grid[1]
 
     solvable = True
 
@@ -561,12 +556,17 @@ def grid_blocks(shape: Sequence[int], width: int, coarse: str = "summed_area") -
 # Tiles of every size that share no borders, applied from coarse to fine and back in O(cells).
 
 
-class Staggered(ZeroOne):
+class Staggered(Stack):
     """The stack of :func:`staggered`, with products in O(cells) in place of O(cells) per level.
 
     A tile of side 2h starts at an odd multiple of h, so it is made of two blocks of side h along
     each axis; blocks are summed up from those half as long. Rows are those of the stack.
     """
+
+    # The products are those of the stack, and so is what is known of them.
+    determined, monotone_on, meets = Stack.determined, Stack.monotone_on, Stack.meets
+    largest = 1
+    is_non_negative = True
 
     def __init__(self, sides: tuple[int, int], *, cells: bool) -> None:
         self.sides, self.cells = sides, cells
@@ -578,22 +578,7 @@ class Staggered(ZeroOne):
             if all(tile.shape[0] == 1 for tile in tiles):
                 break
             half *= 2
-        self.parts = tuple(parts)
-        self._stack = Stack(parts)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._stack.shape
-
-    @property
-    def determined(self) -> bool:
-        return self._stack.determined
-
-    def monotone_on(self, plane: tuple[int, int]) -> bool:
-        return self._stack.monotone_on(plane)
-
-    def meets(self, x: Array, y: Array) -> Meets | None:
-        return self._stack.meets(x, y)
+        super().__init__(parts)
 
     def apply(self, values: Array) -> Array:
         """Sums of cells, then of tiles from small to large."""
