@@ -15,7 +15,7 @@ from onesided._numbers import whole
 from onesided.errors import ParameterError
 from onesided.linear._margins import Margins, has_margins, margin_factors, margin_kinds
 from onesided.linear._operator import Array, Dense, Kron, Operator, Sized, Totals, ZeroOne, kron
-from onesided.linear._solve import check_spans, influences
+from onesided.linear._solve import by_gradients, check_spans, descended, influences
 from onesided.linear._strategies import Bins, Identity, Prefix, Staggered, Suffix
 
 # What is asked: ranges and rectangles of cells, marginals, as operators.
@@ -207,16 +207,13 @@ def _corners(ends: ArrayLike, axes: int) -> Array:
 # Error factors of strategies that hold every cell, by conjugate gradients that stop early.
 #
 # Claim. Let the strategy A hold every cell as a row of its own, so that ``G = A'A`` is at least
-# the
-# identity. For a query q and any x with ``r = q - G x`` and r'x = 0 the factor ``q'G^-1 q`` lies
-# between ``q'x`` and ``q'x + r'r``: it is ``q'x + r'G^-1 r + r'x``, and ``G^-1`` is at most the
-# identity. Conjugate gradients keep r'x at 0, and ``q'x`` only grows. So the upper end is
-# reported,
-# never too small, once the ends are within one part in a thousand: long before x itself is known
-# as well.
+# the identity. For a query q and any x with ``r = q - G x`` and r'x = 0 the factor ``q'G^-1 q``
+# lies between ``q'x`` and ``q'x + r'r``: it is ``q'x + r'G^-1 r + r'x``, and ``G^-1`` is at most
+# the identity. Conjugate gradients keep r'x at 0, and ``q'x`` only grows. So the upper end is
+# reported, never too small, once the ends are within one part in a thousand: long before x itself
+# is known as well.
 
 _APART: Final = 1e-3
-_MOST_STEPS: Final = 10_000
 _CLOSE: Final = 1e-6
 _DRAWS: Final = 64
 _FEWEST: Final = 16
@@ -270,7 +267,7 @@ def sampled_factors(strategy: Operator, workload: Operator) -> Array:
     rng = np.random.default_rng(0)
     number = draws_for(strategy.shape[1])
     noise = rng.standard_normal((strategy.shape[0], number))
-    answers = workload.apply(_solved(strategy, strategy.adjoint(noise)))
+    answers = workload.apply(by_gradients(strategy, strategy.adjoint(noise), _CLOSE))
     return np.asarray(np.mean(answers**2, axis=1))
 
 
@@ -291,17 +288,6 @@ def understated(draws: int, chance: float) -> float:
     return 1 / low
 
 
-def _solved(strategy: Operator, sums: Array, close: float = _CLOSE) -> Array:
-    """``(A'A)^-1`` times each column, to a millionth of its length, or as close as is said."""
-    found, first = np.zeros_like(sums), _columns(sums, sums)
-
-    def add(step: Array, _size: Array, way: Array) -> None:
-        np.add(found, step * way, out=found)
-
-    _descended(strategy, sums, add, lambda size: bool((size <= close * close * first).all()))
-    return found
-
-
 def _upper(strategy: Operator, queries: Array) -> Array:
     found = np.zeros(queries.shape[1])
 
@@ -309,34 +295,12 @@ def _upper(strategy: Operator, queries: Array) -> Array:
         # q'x grows by step * q'way, and q'way is r'r: earlier residuals are orthogonal to the way.
         np.add(found, step * size, out=found)
 
-    size = _descended(strategy, queries, add, lambda size: bool((size <= _APART * found).all()))
-    return found + size
+    def product(values: Array) -> Array:
+        return strategy.adjoint(strategy.apply(values))
 
-
-def _descended(
-    strategy: Operator,
-    sums: Array,
-    add: Callable[[Array, Array, Array], None],
-    done: Callable[[Array], bool],
-) -> Array:
-    """Conjugate gradients for all columns at once: the squares of what is left at the end."""
-    left, way = sums.copy(), sums.copy()
-    size = _columns(left, left)
-    for _ in range(_MOST_STEPS):
-        if done(size):
-            break
-        turned = strategy.adjoint(strategy.apply(way))
-        step = np.divide(size, _columns(way, turned), out=np.zeros_like(size), where=size > 0)
-        add(step, size, way)
-        left -= step * turned
-        before, size = size, _columns(left, left)
-        way *= np.divide(size, before, out=np.zeros_like(size), where=before > 0)
-        way += left
-    return size
-
-
-def _columns(one: Array, two: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->j", one, two))
+    return found + descended(
+        product, queries, add, lambda size: bool((size <= _APART * found).all())
+    )
 
 
 # The exact expected error of least-squares answers, before anything is drawn.
@@ -443,7 +407,7 @@ def weights(strategy: Operator, workload: Operator, chosen: Array) -> Array:
         every = influences(strategy, strategy.adjoint(np.eye(strategy.shape[0])))
         return np.asarray(workload.part(chosen).apply(every))
     rows = _rows(workload, chosen)
-    near = _solved(strategy, rows, 1e-10) if _rounded(strategy) else influences(strategy, rows)
+    near = by_gradients(strategy, rows) if _rounded(strategy) else influences(strategy, rows)
     return np.asarray(strategy.apply(near).T)
 
 
@@ -598,9 +562,9 @@ def _along(part: Operator, lows: Array, highs: Array) -> Array:
 # Answers held to sums of cells that are known: public totals, which cost nothing.
 #
 # Claim. Let c be the least-squares cells of noisy answers ``A x + noise``, and let ``T x = t`` be
-# known exactly, where A spans T. With ``G = A'A`` and ``C = W G^-1 T' (T G^-1 T')^-1`` the answers
-# ``W c + C (t - T c)`` to W are unbiased, those of least squares under ``T x = t``, and their
-# variances are those of ``W c`` less ``C (T G^-1 T') C'``: none is larger.
+# known exactly, where A spans T. With ``G = A'A`` and ``C = W G^-1 T' (T G^-1 T')^-1`` the
+# answers ``W c + C (t - T c)`` to W are unbiased, those of least squares under ``T x = t``, and
+# their variances are those of ``W c`` less ``C (T G^-1 T') C'``: none is larger.
 # Proof. ``c + G^-1 T' (T G^-1 T')^-1 (t - T c)`` minimises ``|A x - A c|^2`` under ``T x = t``
 # (Lagrange). Its error is that of c less its projection on the rows of T in the norm of G^-1.
 # So the answers are ``C t`` and what noise is left to: least squares of the workload ``W - C T``.
