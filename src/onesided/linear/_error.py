@@ -133,9 +133,7 @@ def thinned(workload: Operator, most: int) -> Operator:
     chosen = np.unique(np.linspace(0, queries - 1, most).astype(np.int64))
     if isinstance(workload, Ranges):
         return workload.part(chosen)
-    picked = np.zeros((queries, chosen.size), dtype=np.int64)
-    picked[chosen, np.arange(chosen.size)] = 1
-    return Dense(workload.adjoint(picked).T)
+    return Dense(_rows(workload, chosen).T.astype(np.int64))
 
 
 def all_ranges(n: int) -> Ranges:
@@ -382,22 +380,16 @@ def alike(strategy: Operator, workload: Operator) -> tuple[Array, Array]:
     kinds = margin_kinds(strategy, workload) if isinstance(workload, Margins) else None
     if kinds is not None:
         return np.unique(kinds, return_index=True)[1], kinds
-    parts = (strategy.first, strategy.second) if isinstance(strategy, Kron) else (strategy,)
-    plain = all(isinstance(part, Identity | Prefix | Suffix) for part in parts)
-    if not (plain and isinstance(workload, Ranges) and _has_formula(strategy, workload)):
+    axes = _axes(strategy, workload) if isinstance(workload, Ranges) else []
+    if not axes or not all(isinstance(part, _PLAIN) for part, _, _ in axes):
         return (np.arange(workload.shape[0]),) * 2
-    if isinstance(strategy, Identity):
-        kinds = workload.lengths[:, None]
-    elif len(parts) == len(workload.grid):
-        ends = zip(parts, workload.lows.T, workload.highs.T, strict=True)
-        along = [
-            high - low if isinstance(p, Identity) else 2 * (low > 0) + (high < p.shape[1])
-            for p, low, high in ends
-        ]
-        kinds = np.stack(along, axis=1)
-    else:
-        return (np.arange(workload.shape[0]),) * 2
-    _, chosen, kind = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
+    along = [
+        high - low if isinstance(part, Identity) else 2 * (low > 0) + (high < part.shape[1])
+        for part, low, high in axes
+    ]
+    _, chosen, kind = np.unique(
+        np.stack(along, axis=1), axis=0, return_index=True, return_inverse=True
+    )
     return chosen, kind.ravel()
 
 
@@ -438,7 +430,7 @@ def cost(strategy: Operator, workload: Operator) -> int:
     >>> cost(Identity(16), Identity(16)) > 0
     True
     """
-    if isinstance(workload, Ranges) and _has_formula(strategy, workload):
+    if isinstance(workload, Ranges) and _axes(strategy, workload):
         return 0
     if isinstance(workload, Margins) and has_margins(strategy, workload):
         return 0
@@ -522,38 +514,34 @@ def _factors(strategy: Operator, workload: Operator, chosen: Array) -> Array:
     return np.asarray(np.sum(rows * influences(strategy, rows), axis=0))
 
 
-def _has_formula(strategy: Operator, ranges: Ranges) -> bool:
+_PLAIN: Final = (Identity, Prefix, Suffix)
+
+
+def _axes(strategy: Operator, ranges: Ranges) -> list[tuple[Operator, Array, Array]]:
+    """What is measured along each axis, and the ends there; none where there is no formula."""
     if isinstance(strategy, Kron):
-        sides = (strategy.first.shape[1], strategy.second.shape[1])
-        return ranges.grid == sides and strategy.solvable
-    return isinstance(strategy, Identity | Prefix | Suffix)
+        parts: tuple[Operator, ...] = (strategy.first, strategy.second)
+    elif isinstance(strategy, Identity):
+        parts = tuple(map(Identity, ranges.grid))
+    else:
+        parts = (strategy,) if isinstance(strategy, _PLAIN) else ()
+    if tuple(part.shape[1] for part in parts) != ranges.grid or not strategy.solvable:
+        return []
+    return list(zip(parts, ranges.lows.T, ranges.highs.T, strict=True))
 
 
 def _of_ranges(strategy: Operator, ranges: Ranges) -> Array | None:
-    if not _has_formula(strategy, ranges):
-        return None
-    if isinstance(strategy, Kron):
-        # (A x B)'(A x B) inverts factor by factor, and a rectangle is a product of ranges.
-        return np.asarray(
-            np.prod(
-                [
-                    _along(part, ranges.lows[:, axis], ranges.highs[:, axis])
-                    for axis, part in enumerate((strategy.first, strategy.second))
-                ],
-                axis=0,
-            )
-        )
-    if isinstance(strategy, Identity):
-        return ranges.lengths.astype(float)
-    if len(ranges.grid) > 1:
-        return None
-    if isinstance(strategy, Prefix):
-        return 1.0 + (ranges.lows[:, 0] > 0)
-    return 1.0 + (ranges.highs[:, 0] < strategy.shape[1])
+    """(A x B)'(A x B) inverts factor by factor, and a rectangle is a product of ranges."""
+    axes = _axes(strategy, ranges)
+    return np.asarray(np.prod([_along(*one) for one in axes], axis=0)) if axes else None
 
 
 def _along(part: Operator, lows: Array, highs: Array) -> Array:
     """Factors along one axis, worked out once for each range that occurs."""
+    if isinstance(part, Identity):
+        return np.asarray(highs - lows, dtype=float)
+    if isinstance(part, Prefix | Suffix):
+        return 1.0 + ((lows > 0) if isinstance(part, Prefix) else (highs < part.shape[1]))
     ends, place = np.unique(np.stack([lows, highs], axis=1), axis=0, return_inverse=True)
     single = Ranges(part.shape[1], ends[:, 0], ends[:, 1])
     return factors(part, single)[place.ravel()]

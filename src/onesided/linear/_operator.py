@@ -274,19 +274,15 @@ class Composed(Sized):
         return all(part.flat for part in self.parts)
 
 
-class Transposed(Sized):
+class Transposed(Composed):
     """Rows become columns."""
 
     def __init__(self, operator: Operator) -> None:
-        self.operator, self.shape = operator, operator.shape[::-1]
+        self.operator, self.parts, self.shape = operator, (operator,), operator.shape[::-1]
 
     @property
     def largest(self) -> int:
         return self.operator.largest
-
-    @property
-    def is_non_negative(self) -> bool:
-        return self.operator.is_non_negative
 
     @property
     def T(self) -> Operator:  # noqa: N802 - the name that arrays use
@@ -636,18 +632,15 @@ def kron(*parts: Operator) -> Operator:
     return product
 
 
-def _along(values: Array, length: int, first: object, second: object) -> Array:
+def _along(
+    values: Array, length: int, first: Callable[[Array], Any], second: Callable[[Array], Any]
+) -> Array:
     """``first`` along the leading axis of a grid, ``second`` along the other."""
     tail = values.shape[1:]
     many = math.prod(tail)
-    grid = values.reshape(length, -1)
-    middle = _run(first, grid)
+    middle = np.asarray(first(values.reshape(length, -1)))
     rows = middle.shape[0]
     turned = middle.reshape(rows, -1, many).transpose(1, 0, 2).reshape(-1, rows * many)
-    done = _run(second, np.ascontiguousarray(turned))
+    done = np.asarray(second(np.ascontiguousarray(turned)))
     back = done.reshape(done.shape[0], rows, many).transpose(1, 0, 2)
     return back.reshape(rows * done.shape[0], *tail)
-
-
-def _run(function: object, values: Array) -> Array:
-    return np.asarray(function(values))  # type: ignore[operator]

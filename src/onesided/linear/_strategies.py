@@ -349,6 +349,9 @@ class _Tree(ZeroOne):
 
     solvable = True
 
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        return plane == self.grid or (1 in self.grid and 1 in plane)
+
     def apply(self, values: Array) -> Array:
         levels = [values]
         for k in range(len(self.sides) - 1, 0, -1):
@@ -439,9 +442,6 @@ class Hierarchy(_Tree):
     def __init__(self, n: int, branching: int = 2) -> None:
         super().__init__((1, _cells(n)), branching)
 
-    def monotone_on(self, plane: tuple[int, int]) -> bool:
-        return 1 in plane
-
 
 class Quadtree(_Tree):
     """Squares of side 1, b, b^2, ... up to the whole grid; rows from the total to the cells.
@@ -453,9 +453,6 @@ class Quadtree(_Tree):
 
     def __init__(self, shape: int | Sequence[int], branching: int = 2) -> None:
         super().__init__(Grid(shape).plane, branching)
-
-    def monotone_on(self, plane: tuple[int, int]) -> bool:
-        return plane == self.grid
 
 
 def _ratio(top: Array, bottom: Array) -> Array:
