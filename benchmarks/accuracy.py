@@ -70,7 +70,7 @@ def fits(given: argparse.Namespace) -> None:
     """What a projection takes, whether it ended, and its squared error over the unbiased one's."""
     print("\nrectangles fitted to counts of at least 0: CPU s, nearest, squared error over that of "
           "unbiased ones, estimates outside their interval")  # fmt: skip
-    for side, queries in ((64, 100), (128, 400), (256, 1_000)):
+    for side, queries in ((64, 100), (128, 300), (256, 1_000)):
         for (name, cells), public in (
             (one, total) for one in maps_of(given, side) for total in (False, True)
         ):
@@ -91,7 +91,7 @@ def fits(given: argparse.Namespace) -> None:
                 spent.append(time.process_time() - start)
                 before = replace(fitted, non_negative=False).estimate(noisy, kept).estimate
                 errors.append([np.sum((one - truth) ** 2) for one in (found.estimate, before)])
-                bounds = fitted.interval(found)
+                bounds = fitted.interval(noisy, kept, estimate=found.estimate)
                 outside += int(np.sum(found.estimate < bounds.lower))
                 outside += int(np.sum(found.estimate > bounds.upper))
                 ended &= bool(found.fitted)
@@ -223,10 +223,13 @@ def means(given: argparse.Namespace) -> None:
                 rivals = [np.mean((way - truth) ** 2) for way in (pair, other)]
                 ratio = math.sqrt(own.mean() / min(rivals))
                 spread = ratio * own.std() / own.mean() / math.sqrt(own.size) / 2
-                ratios.append(ratio)
+                ratios.append((ratio, spread))
                 print(f"{name:<14}{policy.name:<16}ε {epsilon:<6}{math.sqrt(own.mean()):9.2f}   "
                       f"{ratio:.3f} ± {spread:.3f}", flush=True)  # fmt: skip
-    print(f"median {np.median(ratios):.3f}, largest {max(ratios):.3f} of {len(ratios)}")
+    found, spreads = np.array(ratios).T
+    error = math.sqrt(np.sum(spreads**2)) / found.size
+    print(f"mean {found.mean():.3f} ± {error:.3f}, largest {found.max():.3f} of {found.size}; "
+          f"beyond 1.02 by two standard errors: {np.sum(found - 2 * spreads > 1.02)}")  # fmt: skip
 
 
 def counted(given: argparse.Namespace) -> Iterator[tuple[str, Any, int]]:
@@ -241,8 +244,8 @@ def counted(given: argparse.Namespace) -> Iterator[tuple[str, Any, int]]:
 
 def top_k(given: argparse.Namespace) -> None:
     """Mean absolute error of the values told, beside rivals with noise on both sides."""
-    print("\ntop k: bias, mean absolute error of the values, over the best rival's, share of the "
-          "true top k found: ours, best rival")  # fmt: skip
+    print("\ntop k: bias, mean absolute error of the values, over that of the best rival that "
+          "finds 9/10 as much of the true top k, which share of it ours and that one find")  # fmt: skip
     noise, ratios = NotPrivateSeededNoise(3), []
     for name, counts, groups in counted(given):
         frame = pl.DataFrame({"u": [0], "item": [0]})
@@ -284,7 +287,12 @@ def top_k(given: argparse.Namespace) -> None:
                     for way, many in found.items()
                 }
                 errors = {way: np.abs(gap).mean() for way, gap in gaps.items()}
-                rival = min((way for way in errors if way != "ours"), key=lambda w: errors[w])
+                # Whoever picks keys at random tells values near 0, and errs little about them.
+                fair = [w for w in errors if w != "ours" and hits[w] >= 0.9 * hits["ours"]]
+                if not fair:
+                    print(f"{name:<24}k {k:<4}ε {epsilon:<6}no rival finds 9/10 as much")
+                    continue
+                rival = min(fair, key=lambda w: errors[w])
                 ratio = errors["ours"] / errors[rival]
                 ratios.append(ratio)
                 print(f"{name:<24}k {k:<4}ε {epsilon:<6}{gaps['ours'].mean():9.1f}"
