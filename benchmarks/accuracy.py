@@ -245,7 +245,7 @@ def counted(given: argparse.Namespace) -> Iterator[tuple[str, Any, int]]:
 def top_k(given: argparse.Namespace) -> None:
     """Mean absolute error of the values told, beside rivals with noise on both sides."""
     print("\ntop k: bias, mean absolute error of the values, over that of the best rival that "
-          "finds 9/10 as much of the true top k, which share of it ours and that one find")  # fmt: skip
+          "finds 9/10 as much of the true top k, and the shares of it found")  # fmt: skip
     noise, ratios = NotPrivateSeededNoise(3), []
     for name, counts, groups in counted(given):
         frame = pl.DataFrame({"u": [0], "item": [0]})
