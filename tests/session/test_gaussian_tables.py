@@ -158,6 +158,28 @@ STRATEGIES = {
 }  # fmt: skip
 
 
+UNEQUAL = {
+    "groups of unlike sizes": ([[0, 0, 1]], []),
+    "groups split in unlike numbers": ([[0, 0, 1, 1], [0, 1, 2, 2]], []),
+    "on the second axis alone": ([], [[0, 1, 1]]),
+}
+
+
+@pytest.mark.parametrize("name", UNEQUAL)
+def test_unequal_parts_are_not_centred(name):
+    """Prices of centred sums are worked out of pairs that stand for all, of equal parts alone."""
+    levels = UNEQUAL[name]
+    grid = [len(some[0]) if some else 2 for some in levels]
+    chosen = [(1, 0), (0, 1)]
+    table = Margins(levels, chosen, grid=grid)  # as they are they have their price
+    assert not table.balanced
+    for centred in ([chosen[0]], [chosen[1]], chosen):
+        with pytest.raises(errors.ParameterError, match="equal parts"):
+            Margins(levels, chosen, grid=grid, centred=centred)
+        with pytest.raises(errors.ParameterError, match="equal parts"):
+            table.with_margins(dict.fromkeys(chosen, 1), centred=centred)
+
+
 @pytest.mark.parametrize("name", STRATEGIES)
 @pytest.mark.parametrize("partition", [False, True])
 def test_no_move_takes_the_sums_further_in_l2(name, partition):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -123,17 +124,13 @@ def _objective(
 
 def every_step(moves: Moves) -> Array:
     """Every move as a column: -1 at the cell that is left, 1 at the one that is entered."""
-    found: set[tuple[int, int]] = set()
     for _, sweep in moves.sweeps:
         if sweep.count > _MOST_PAIRS:
             raise ParameterError(
                 f"The policy joins about {sweep.count:,} pairs, too many to search with.",
                 hint="Use fewer cells or a smaller radius.",
             )
-        for starts, ends in sweep.blocks():
-            found |= {(min(p), max(p)) for p in zip(starts.tolist(), ends.tolist(), strict=True)}
-    for _, border in moves.borders:
-        found |= {(-1, cell) for cell in border.cells.tolist()}
+    found = {(min(pair), max(pair)) for pair in moves.arrows()}
     steps = np.zeros((moves.cells, len(found)))
     for k, (one, two) in enumerate(sorted(found)):
         steps[two, k] = 1
@@ -163,53 +160,49 @@ def candidates(grid: Grid) -> dict[str, Callable[[], Operator]]:
 
 def _on_a_line(n: int) -> dict[str, Callable[[], Operator]]:
     found: dict[str, Callable[[], Operator]] = {
-        "identity": lambda: Identity(n),
-        "prefix": lambda: Prefix(n),
-        "suffix": lambda: Suffix(n),
+        "identity": partial(Identity, n),
+        "prefix": partial(Prefix, n),
+        "suffix": partial(Suffix, n),
+        **{f"hierarchy {b}": partial(Hierarchy, n, b) for b in (2, 4, 16)},
     }
-    for branching in (2, 4, 16):
-        found[f"hierarchy {branching}"] = lambda b=branching: Hierarchy(n, b)  # type: ignore[misc]
     if n & (n - 1) == 0:
-        found["wavelet"] = lambda: Haar(n)
+        found["wavelet"] = partial(Haar, n)
     for width in _widths(n):
         if -(-n // width) <= _BLOCK_LIMIT:
-            found[f"block prefix {width}"] = lambda w=width: block_prefix(n, w)  # type: ignore[misc]
+            found[f"block prefix {width}"] = partial(block_prefix, n, width)
     if n <= _STAGGERED_ON_A_LINE:
-        found["staggered"] = lambda: staggered(n)
+        found["staggered"] = partial(staggered, n)
     if _FEWEST_IN_TENTS <= n <= MOST_IN_TENTS:
-        found["tents"] = lambda: Tents(n)
+        found["tents"] = partial(Tents, n)
     return found
 
 
 def _on_a_plane(sides: tuple[int, int]) -> dict[str, Callable[[], Operator]]:
     rows, columns = sides
+
+    def both(made: Callable[[int], Operator]) -> Operator:
+        return kron(*map(made, sides))
+
     found: dict[str, Callable[[], Operator]] = {
-        "identity": lambda: kron(Identity(rows), Identity(columns)),
-        "row prefix": lambda: row_prefix(sides),
-        "summed area": lambda: summed_area(sides),
-        "wide hierarchy": lambda: kron(
-            Hierarchy(rows, max(rows, 2)), Hierarchy(columns, max(columns, 2))
-        ),
+        "identity": partial(both, Identity),
+        "row prefix": partial(row_prefix, sides),
+        "summed area": partial(summed_area, sides),
+        "wide hierarchy": partial(both, lambda n: Hierarchy(n, max(n, 2))),
     }
-    for branching in (2, 4):
-        found[f"quadtree {branching}"] = lambda b=branching: Quadtree(sides, b)  # type: ignore[misc]
-        found[f"hierarchies {branching}"] = lambda b=branching: kron(  # type: ignore[misc]
-            Hierarchy(rows, b), Hierarchy(columns, b)
-        )
+    for b in (2, 4):
+        found[f"quadtree {b}"] = partial(Quadtree, sides, b)
+        found[f"hierarchies {b}"] = partial(both, partial(Hierarchy, branching=b))
     if all(side & (side - 1) == 0 for side in sides):
-        found["wavelets"] = lambda: kron(Haar(rows), Haar(columns))
+        found["wavelets"] = partial(both, Haar)
     for width in _widths(max(sides)):
         if -(-rows // width) * -(-columns // width) <= _BLOCK_LIMIT:
             for coarse in ("summed_area", "quadtree"):
-                found[f"{coarse} of blocks {width}"] = lambda w=width, c=coarse: grid_blocks(  # type: ignore[misc]
-                    sides, w, c
-                )
+                name = f"{coarse} of blocks {width}"
+                found[name] = partial(grid_blocks, sides, width, coarse)
     if rows * columns <= _STAGGERED_ON_A_PLANE:
-        found["staggered"] = lambda: staggered(sides)
+        found["staggered"] = partial(staggered, sides)
     if _FEWEST_IN_TENTS <= max(sides) <= MOST_IN_TENTS:
-        found["tents"] = lambda: kron(
-            *(Tents(n) if n >= _FEWEST_IN_TENTS else Identity(n) for n in sides)
-        )
+        found["tents"] = partial(both, lambda n: Tents(n) if n >= _FEWEST_IN_TENTS else Identity(n))
     return found
 
 

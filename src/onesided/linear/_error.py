@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from onesided._numbers import whole
 from onesided.errors import ParameterError
 from onesided.linear._margins import Margins, has_margins, margin_factors, margin_kinds
-from onesided.linear._operator import Array, Dense, Kron, Operator, Totals, ZeroOne, kron
-from onesided.linear._solve import check_spans, influences
+from onesided.linear._operator import Array, Dense, Kron, Operator, Sized, Totals, ZeroOne, kron
+from onesided.linear._solve import by_gradients, check_spans, descended, influences
 from onesided.linear._strategies import Bins, Identity, Prefix, Staggered, Suffix
 
 # What is asked: ranges and rectangles of cells, marginals, as operators.
@@ -53,10 +53,7 @@ class Ranges(ZeroOne):
                 hint="Cells count from 0; the upper end is the first cell not in the range.",
                 query=at,
             )
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.lows), math.prod(self.grid)
+        self.shape = len(self.lows), math.prod(self.grid)
 
     @property
     def lengths(self) -> Array:
@@ -136,9 +133,7 @@ def thinned(workload: Operator, most: int) -> Operator:
     chosen = np.unique(np.linspace(0, queries - 1, most).astype(np.int64))
     if isinstance(workload, Ranges):
         return workload.part(chosen)
-    picked = np.zeros((queries, chosen.size), dtype=np.int64)
-    picked[chosen, np.arange(chosen.size)] = 1
-    return Dense(workload.adjoint(picked).T)
+    return Dense(_rows(workload, chosen).T.astype(np.int64))
 
 
 def all_ranges(n: int) -> Ranges:
@@ -210,16 +205,13 @@ def _corners(ends: ArrayLike, axes: int) -> Array:
 # Error factors of strategies that hold every cell, by conjugate gradients that stop early.
 #
 # Claim. Let the strategy A hold every cell as a row of its own, so that ``G = A'A`` is at least
-# the
-# identity. For a query q and any x with ``r = q - G x`` and r'x = 0 the factor ``q'G^-1 q`` lies
-# between ``q'x`` and ``q'x + r'r``: it is ``q'x + r'G^-1 r + r'x``, and ``G^-1`` is at most the
-# identity. Conjugate gradients keep r'x at 0, and ``q'x`` only grows. So the upper end is
-# reported,
-# never too small, once the ends are within one part in a thousand: long before x itself is known
-# as well.
+# the identity. For a query q and any x with ``r = q - G x`` and r'x = 0 the factor ``q'G^-1 q``
+# lies between ``q'x`` and ``q'x + r'r``: it is ``q'x + r'G^-1 r + r'x``, and ``G^-1`` is at most
+# the identity. Conjugate gradients keep r'x at 0, and ``q'x`` only grows. So the upper end is
+# reported, never too small, once the ends are within one part in a thousand: long before x itself
+# is known as well.
 
 _APART: Final = 1e-3
-_MOST_STEPS: Final = 10_000
 _CLOSE: Final = 1e-6
 _DRAWS: Final = 64
 _FEWEST: Final = 16
@@ -273,7 +265,7 @@ def sampled_factors(strategy: Operator, workload: Operator) -> Array:
     rng = np.random.default_rng(0)
     number = draws_for(strategy.shape[1])
     noise = rng.standard_normal((strategy.shape[0], number))
-    answers = workload.apply(_solved(strategy, strategy.adjoint(noise)))
+    answers = workload.apply(by_gradients(strategy, strategy.adjoint(noise), _CLOSE))
     return np.asarray(np.mean(answers**2, axis=1))
 
 
@@ -294,17 +286,6 @@ def understated(draws: int, chance: float) -> float:
     return 1 / low
 
 
-def _solved(strategy: Operator, sums: Array, close: float = _CLOSE) -> Array:
-    """``(A'A)^-1`` times each column, to a millionth of its length, or as close as is said."""
-    found, first = np.zeros_like(sums), _columns(sums, sums)
-
-    def add(step: Array, _size: Array, way: Array) -> None:
-        np.add(found, step * way, out=found)
-
-    _descended(strategy, sums, add, lambda size: bool((size <= close * close * first).all()))
-    return found
-
-
 def _upper(strategy: Operator, queries: Array) -> Array:
     found = np.zeros(queries.shape[1])
 
@@ -312,34 +293,12 @@ def _upper(strategy: Operator, queries: Array) -> Array:
         # q'x grows by step * q'way, and q'way is r'r: earlier residuals are orthogonal to the way.
         np.add(found, step * size, out=found)
 
-    size = _descended(strategy, queries, add, lambda size: bool((size <= _APART * found).all()))
-    return found + size
+    def product(values: Array) -> Array:
+        return strategy.adjoint(strategy.apply(values))
 
-
-def _descended(
-    strategy: Operator,
-    sums: Array,
-    add: Callable[[Array, Array, Array], None],
-    done: Callable[[Array], bool],
-) -> Array:
-    """Conjugate gradients for all columns at once: the squares of what is left at the end."""
-    left, way = sums.copy(), sums.copy()
-    size = _columns(left, left)
-    for _ in range(_MOST_STEPS):
-        if done(size):
-            break
-        turned = strategy.adjoint(strategy.apply(way))
-        step = np.divide(size, _columns(way, turned), out=np.zeros_like(size), where=size > 0)
-        add(step, size, way)
-        left -= step * turned
-        before, size = size, _columns(left, left)
-        way *= np.divide(size, before, out=np.zeros_like(size), where=before > 0)
-        way += left
-    return size
-
-
-def _columns(one: Array, two: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->j", one, two))
+    return found + descended(
+        product, queries, add, lambda size: bool((size <= _APART * found).all())
+    )
 
 
 # The exact expected error of least-squares answers, before anything is drawn.
@@ -421,22 +380,16 @@ def alike(strategy: Operator, workload: Operator) -> tuple[Array, Array]:
     kinds = margin_kinds(strategy, workload) if isinstance(workload, Margins) else None
     if kinds is not None:
         return np.unique(kinds, return_index=True)[1], kinds
-    parts = (strategy.first, strategy.second) if isinstance(strategy, Kron) else (strategy,)
-    plain = all(isinstance(part, Identity | Prefix | Suffix) for part in parts)
-    if not (plain and isinstance(workload, Ranges) and _has_formula(strategy, workload)):
+    axes = _axes(strategy, workload) if isinstance(workload, Ranges) else []
+    if not axes or not all(isinstance(part, _PLAIN) for part, _, _ in axes):
         return (np.arange(workload.shape[0]),) * 2
-    if isinstance(strategy, Identity):
-        kinds = workload.lengths[:, None]
-    elif len(parts) == len(workload.grid):
-        ends = zip(parts, workload.lows.T, workload.highs.T, strict=True)
-        along = [
-            high - low if isinstance(p, Identity) else 2 * (low > 0) + (high < p.shape[1])
-            for p, low, high in ends
-        ]
-        kinds = np.stack(along, axis=1)
-    else:
-        return (np.arange(workload.shape[0]),) * 2
-    _, chosen, kind = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
+    along = [
+        high - low if isinstance(part, Identity) else 2 * (low > 0) + (high < part.shape[1])
+        for part, low, high in axes
+    ]
+    _, chosen, kind = np.unique(
+        np.stack(along, axis=1), axis=0, return_index=True, return_inverse=True
+    )
     return chosen, kind.ravel()
 
 
@@ -446,7 +399,7 @@ def weights(strategy: Operator, workload: Operator, chosen: Array) -> Array:
         every = influences(strategy, strategy.adjoint(np.eye(strategy.shape[0])))
         return np.asarray(workload.part(chosen).apply(every))
     rows = _rows(workload, chosen)
-    near = _solved(strategy, rows, 1e-10) if _rounded(strategy) else influences(strategy, rows)
+    near = by_gradients(strategy, rows) if _rounded(strategy) else influences(strategy, rows)
     return np.asarray(strategy.apply(near).T)
 
 
@@ -477,7 +430,7 @@ def cost(strategy: Operator, workload: Operator) -> int:
     >>> cost(Identity(16), Identity(16)) > 0
     True
     """
-    if isinstance(workload, Ranges) and _has_formula(strategy, workload):
+    if isinstance(workload, Ranges) and _axes(strategy, workload):
         return 0
     if isinstance(workload, Margins) and has_margins(strategy, workload):
         return 0
@@ -561,38 +514,34 @@ def _factors(strategy: Operator, workload: Operator, chosen: Array) -> Array:
     return np.asarray(np.sum(rows * influences(strategy, rows), axis=0))
 
 
-def _has_formula(strategy: Operator, ranges: Ranges) -> bool:
+_PLAIN: Final = (Identity, Prefix, Suffix)
+
+
+def _axes(strategy: Operator, ranges: Ranges) -> list[tuple[Operator, Array, Array]]:
+    """What is measured along each axis, and the ends there; none where there is no formula."""
     if isinstance(strategy, Kron):
-        sides = (strategy.first.shape[1], strategy.second.shape[1])
-        return ranges.grid == sides and strategy.solvable
-    return isinstance(strategy, Identity | Prefix | Suffix)
+        parts: tuple[Operator, ...] = (strategy.first, strategy.second)
+    elif isinstance(strategy, Identity):
+        parts = tuple(map(Identity, ranges.grid))
+    else:
+        parts = (strategy,) if isinstance(strategy, _PLAIN) else ()
+    if tuple(part.shape[1] for part in parts) != ranges.grid or not strategy.solvable:
+        return []
+    return list(zip(parts, ranges.lows.T, ranges.highs.T, strict=True))
 
 
 def _of_ranges(strategy: Operator, ranges: Ranges) -> Array | None:
-    if not _has_formula(strategy, ranges):
-        return None
-    if isinstance(strategy, Kron):
-        # (A x B)'(A x B) inverts factor by factor, and a rectangle is a product of ranges.
-        return np.asarray(
-            np.prod(
-                [
-                    _along(part, ranges.lows[:, axis], ranges.highs[:, axis])
-                    for axis, part in enumerate((strategy.first, strategy.second))
-                ],
-                axis=0,
-            )
-        )
-    if isinstance(strategy, Identity):
-        return ranges.lengths.astype(float)
-    if len(ranges.grid) > 1:
-        return None
-    if isinstance(strategy, Prefix):
-        return 1.0 + (ranges.lows[:, 0] > 0)
-    return 1.0 + (ranges.highs[:, 0] < strategy.shape[1])
+    """(A x B)'(A x B) inverts factor by factor, and a rectangle is a product of ranges."""
+    axes = _axes(strategy, ranges)
+    return np.asarray(np.prod([_along(*one) for one in axes], axis=0)) if axes else None
 
 
 def _along(part: Operator, lows: Array, highs: Array) -> Array:
     """Factors along one axis, worked out once for each range that occurs."""
+    if isinstance(part, Identity):
+        return np.asarray(highs - lows, dtype=float)
+    if isinstance(part, Prefix | Suffix):
+        return 1.0 + ((lows > 0) if isinstance(part, Prefix) else (highs < part.shape[1]))
     ends, place = np.unique(np.stack([lows, highs], axis=1), axis=0, return_inverse=True)
     single = Ranges(part.shape[1], ends[:, 0], ends[:, 1])
     return factors(part, single)[place.ravel()]
@@ -601,16 +550,16 @@ def _along(part: Operator, lows: Array, highs: Array) -> Array:
 # Answers held to sums of cells that are known: public totals, which cost nothing.
 #
 # Claim. Let c be the least-squares cells of noisy answers ``A x + noise``, and let ``T x = t`` be
-# known exactly, where A spans T. With ``G = A'A`` and ``C = W G^-1 T' (T G^-1 T')^-1`` the answers
-# ``W c + C (t - T c)`` to W are unbiased, those of least squares under ``T x = t``, and their
-# variances are those of ``W c`` less ``C (T G^-1 T') C'``: none is larger.
+# known exactly, where A spans T. With ``G = A'A`` and ``C = W G^-1 T' (T G^-1 T')^-1`` the
+# answers ``W c + C (t - T c)`` to W are unbiased, those of least squares under ``T x = t``, and
+# their variances are those of ``W c`` less ``C (T G^-1 T') C'``: none is larger.
 # Proof. ``c + G^-1 T' (T G^-1 T')^-1 (t - T c)`` minimises ``|A x - A c|^2`` under ``T x = t``
 # (Lagrange). Its error is that of c less its projection on the rows of T in the norm of G^-1.
 # So the answers are ``C t`` and what noise is left to: least squares of the workload ``W - C T``.
 # A query that is a whole multiple of each total, and of no other cell, is known exactly.
 
 
-class Held(Operator):
+class Held(Sized):
     """``W - C T``: the part of the answers that is left to noise, once the totals are known.
 
     share: C, a weight for each query and total. known: which queries are whole multiples of totals.
@@ -626,7 +575,7 @@ class Held(Operator):
         self, workload: Operator, totals: Totals, share: Array, saved: Array, known: Array
     ) -> None:
         self.workload, self.totals, self.share = workload, totals, share
-        self.saved, self.known = saved, known
+        self.saved, self.known, self.shape = saved, known, workload.shape
 
     @classmethod
     def of(cls, strategy: Operator, workload: Operator, totals: Totals) -> Held | None:
@@ -644,10 +593,6 @@ class Held(Operator):
             within = np.asarray(workload.apply(rows))[known]
             share[known] = np.rint(within / totals.sizes)
         return cls(workload, totals, share, np.einsum("ij,ij->i", joint, share), known)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.workload.shape
 
     def apply(self, values: Array) -> Array:
         told = np.asarray(values, dtype=float)

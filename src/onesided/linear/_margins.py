@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, pairwise, product
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ from onesided._numbers import whole
 from onesided.errors import ParameterError
 from onesided.linear._moves import Moves, strategy_shifts
 from onesided.linear._near import Listed
-from onesided.linear._operator import Array, Kron, Meets, Operator, listed_cells
+from onesided.linear._operator import Array, Kron, Meets, Operator, Sized, listed_cells
 from onesided.linear._strategies import Identity
 from onesided.policy import Edge, Shift
 
@@ -49,7 +49,7 @@ _SIZES: Final = 40
 _MOST_WEIGHT: Final = 2**20
 
 
-class Margins(Operator):
+class Margins(Sized):
     """For each chosen margin, one sum for every combination of its axes' groups.
 
     levels: for each axis its levels, from coarse to fine: the group of each place on the axis,
@@ -93,8 +93,9 @@ class Margins(Operator):
                 f"once, of {tops} levels.",
                 hint="Give a level for each axis, 0 for the sum over it; centre equal parts alone.",
             )
+        self.shape = self.ends[-1], math.prod(self.grid)
 
-    @property
+    @cached_property
     def grid(self) -> tuple[int, ...]:
         """How many places each axis has."""
         return tuple(axis[-1].size for axis in self.levels)
@@ -111,9 +112,13 @@ class Margins(Operator):
         """All margins that there are, from the total to the cells."""
         return tuple(product(*(range(len(axis)) for axis in self.levels)))
 
+    def along(self, one: Level) -> list[Array]:
+        """The group of each place on each axis, in a margin."""
+        return [axis[k] for axis, k in zip(self.levels, one, strict=True)]
+
     def groups(self, one: Level) -> tuple[int, ...]:
         """How many groups a margin has on each axis."""
-        return tuple(int(axis[k].max()) + 1 for axis, k in zip(self.levels, one, strict=True))
+        return tuple(int(labels.max()) + 1 for labels in self.along(one))
 
     @property
     def ends(self) -> list[int]:
@@ -127,10 +132,6 @@ class Margins(Operator):
         return [
             part.reshape(*size, *rows.shape[1:]) for part, size in zip(found, sizes, strict=True)
         ]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.ends[-1], math.prod(self.grid)
 
     @property
     def largest(self) -> int:
@@ -235,15 +236,11 @@ class Margins(Operator):
 
     def summed(self, cells: Array, one: Level) -> Array:
         """A margin of cells that are laid out by axis."""
-        for axis, k in enumerate(one):
-            cells = _summed(cells, self.levels[axis][k], axis)
-        return cells
+        return _gathered(cells, self.along(one))
 
     def spread(self, part: Array, one: Level) -> Array:
         """For each cell its group's number."""
-        for axis, k in enumerate(one):
-            part = np.take(part, self.levels[axis][k], axis=axis)
-        return part
+        return _spread(part, self.along(one))
 
     def gram_solve(self, values: Array) -> Array | None:
         if not self.solvable:
@@ -551,10 +548,7 @@ class _Squared(Margins):
     def __init__(self, of: Margins) -> None:
         self.levels, self.centred = of.levels, frozenset()
         self.chosen, self.weights = tuple(of.squares), tuple(of.squares.values())
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.chosen), math.prod(self.grid)  # a column has an entry for each margin
+        self.shape = len(self.chosen), of.shape[1]  # a column has an entry for each margin
 
     @property
     def largest(self) -> int:
@@ -597,25 +591,9 @@ def tightened(
 
 def _exchange(table: Margins, a: int, b: int, low: list[Array], high: list[Array]) -> None:
     """What a coarse margin ``a`` and a fine one ``b`` say of each other."""
-    above = [
-        _parents(fine, coarse)
-        for fine, coarse in zip(
-            (axis[k] for axis, k in zip(table.levels, table.chosen[b], strict=True)),
-            (axis[k] for axis, k in zip(table.levels, table.chosen[a], strict=True)),
-            strict=True,
-        )
-    ]
-
-    def summed(part: Array) -> Array:
-        for axis, labels in enumerate(above):
-            part = _summed(part, labels, axis)
-        return part
-
-    def spread(part: Array) -> Array:
-        for axis, labels in enumerate(above):
-            part = np.take(part, labels, axis=axis)
-        return part
-
+    both = zip(table.along(table.chosen[b]), table.along(table.chosen[a]), strict=True)
+    above = [_parents(fine, coarse) for fine, coarse in both]
+    summed, spread = partial(_gathered, along=above), partial(_spread, along=above)
     # Sums below 2^52 are exact in floats; larger ones bound nothing, so none is rounded.
     low[a] = np.minimum(np.maximum(low[a], summed(low[b])), _MOST)
     known = np.isfinite(high[b])
@@ -719,12 +697,8 @@ def kept_within(
         sums = table.summed(found, one)
         for place in np.argwhere((sums > high) | (sums < low)):
             at = tuple(place)
-            picked = np.ix_(
-                *(
-                    np.flatnonzero(axis[k] == g)
-                    for axis, k, g in zip(table.levels, one, place, strict=True)
-                )
-            )
+            groups = zip(table.along(one), place, strict=True)
+            picked = np.ix_(*(np.flatnonzero(labels == g) for labels, g in groups))
             some = found[picked].reshape(-1)
             over, under = sums[at] > high[at], max(float(low[at] - sums[at]), 0.0)
             fewer = _rounded(some * (float(high[at]) / some.sum())) if over else some
@@ -758,6 +732,20 @@ def _levels(given: Sequence[object], size: int | None) -> tuple[Array, ...]:
     if len(levels) > 2 and places == 1:
         return first, last
     return tuple(levels)
+
+
+def _gathered(cells: Array, along: Sequence[Array]) -> Array:
+    """Sums by groups on each axis."""
+    for axis, labels in enumerate(along):
+        cells = _summed(cells, labels, axis)
+    return cells
+
+
+def _spread(part: Array, along: Sequence[Array]) -> Array:
+    """For each place its group's number, on each axis."""
+    for axis, labels in enumerate(along):
+        part = np.take(part, labels, axis=axis)
+    return part
 
 
 def _summed(cells: Array, labels: Array, axis: int) -> Array:

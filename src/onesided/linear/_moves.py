@@ -23,7 +23,7 @@ from onesided.linear._near import (
     plane_cells,
     plane_sweep,
 )
-from onesided.linear._operator import Array, Meets, Operator, change, listed_cells
+from onesided.linear._operator import Array, Meets, Operator, Sized, change, listed_cells
 from onesided.policy import ABSENT, Edge, Graph, GroupCount, Neighbourhood, Policy, Record, Shift
 
 # A policy's moves among the cells of a histogram.
@@ -31,6 +31,7 @@ from onesided.policy import ABSENT, Edge, Graph, GroupCount, Neighbourhood, Poli
 
 Layout: TypeAlias = "int | Sequence[int] | Sequence[str] | Grid"
 _MOST_NAMED: Final = 3_000
+Corner = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,19 @@ class Moves:
             outside = np.unique(labels[border.cells])
             labels = np.where(np.isin(labels, outside) | (labels < 0), -1, labels)
         return labels
+
+    def arrows(self) -> set[Corner]:
+        """All moves, from cell to cell; -1 is absence."""
+        found: set[Corner] = set()
+        for _, sweep in self.sweeps:
+            for starts, ends in sweep.blocks():
+                found |= set(zip(starts.tolist(), ends.tolist(), strict=True))
+                if sweep.both_ways:
+                    found |= set(zip(ends.tolist(), starts.tolist(), strict=True))
+        for _, border in self.borders:
+            met = border.cells.tolist()
+            found |= {(-1, cell) if border.enter else (cell, -1) for cell in met}
+        return found
 
     def conditioned(self) -> Moves:
         """The same where a condition decides which records are counted, and moves may change that.
@@ -334,7 +348,7 @@ def _joined(labels: Cells, sweep: Sweep) -> Cells:
 # A policy whose graph is a tree, turned into counts on the tree's edges that move one by one.
 
 
-class EdgeCounts(Operator):
+class EdgeCounts(Sized):
     """Row v: the sum of all cells below the edge from cell v to its parent, v among them.
 
     parents: the parent of each cell, -1 for a root (its row is its tree's total, which is the
@@ -392,11 +406,7 @@ class EdgeCounts(Operator):
             stack += [(child, False) for child in children[cell]]
         if at < size:
             raise PolicyError("The parents form a circle.", hint="Every cell leads to a root.")
-        self.order, self.depths, self.ends = order, depths, ends
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.parents.size, self.parents.size
+        self.order, self.depths, self.ends, self.shape = order, depths, ends, (size, size)
 
     solvable = True
     largest = 1
@@ -478,15 +488,7 @@ def edge_counts(policy: Policy, cells: Layout) -> EdgeCounts:
     [[1, 1, 1], [0, 1, 1], [0, 0, 1]]
     """
     moves = moves_of(policy, cells)
-    arrows: set[tuple[int, int]] = set()
-    for _, sweep in moves.sweeps:
-        for starts, ends in sweep.blocks():
-            arrows |= set(zip(starts.tolist(), ends.tolist(), strict=True))
-            if sweep.both_ways:
-                arrows |= set(zip(ends.tolist(), starts.tolist(), strict=True))
-    for _, border in moves.borders:
-        met = border.cells.tolist()
-        arrows |= {(-1, cell) if border.enter else (cell, -1) for cell in met}
+    arrows = moves.arrows()
     parents = _parents(moves.cells, arrows)
     up = np.array([(cell, int(p)) in arrows for cell, p in enumerate(parents)])
     down = np.array([(int(p), cell) in arrows for cell, p in enumerate(parents)])
@@ -534,7 +536,6 @@ MOST_PAIRS: Final = 10**9
 _BLOCK: Final = 2**20
 _FEW: Final = 2**16
 _MOST_SUM: Final = 2**60
-Corner = tuple[int, int]
 
 
 def strategy_shifts(

@@ -204,16 +204,9 @@ class Window(Sweep):
 
     def blocks(self) -> Iterator[tuple[Cells, Cells]]:
         for down, width in enumerate(self.widths):
+            rows = np.arange(self.rows - down)
             for right in range(1 if down == 0 else -width, width + 1):
-                yield from self._pairs(down, right)
-
-    def _pairs(self, down: int, right: int) -> Iterator[tuple[Cells, Cells]]:
-        columns = np.arange(max(0, -right), self.columns - max(0, right))
-        at_once = max(1, _BLOCK // max(1, columns.size))
-        for top in range(0, self.rows - down, at_once):
-            rows = np.arange(top, min(top + at_once, self.rows - down))
-            starts = (rows[:, None] * self.columns + columns).ravel()
-            yield starts, starts + down * self.columns + right
+                yield from _pairs(self.columns, rows, rows + down, right)
 
     def far(self) -> Sweep:
         """The farthest cell in each direction, or what the border leaves of it."""
@@ -286,16 +279,18 @@ class Bands(Sweep):
             rows = np.flatnonzero((right <= self.close) | (right >= self.around))
             apart = rows[self.first[rows] < self.second[rows]]
             if right:  # within a row a pair is met once
-                yield from self._pairs(rows, right)
-            yield from self._pairs(apart, -right)
+                yield from _pairs(self.columns, self.first[rows], self.second[rows], right)
+            yield from _pairs(self.columns, self.first[apart], self.second[apart], -right)
 
-    def _pairs(self, rows: Any, right: int) -> Iterator[tuple[Cells, Cells]]:
-        columns = np.arange(max(0, -right), self.columns - max(0, right))
-        at_once = max(1, _BLOCK // max(1, columns.size))
-        for top in range(0, rows.size, at_once):
-            some = rows[top : top + at_once]
-            starts = (self.first[some, None] * self.columns + columns).ravel()
-            yield starts, (self.second[some, None] * self.columns + columns + right).ravel()
+
+def _pairs(columns: int, first: Cells, second: Cells, right: int) -> Iterator[tuple[Cells, Cells]]:
+    """Each cell of the first rows with the one ``right`` columns on in the second ones."""
+    across = np.arange(max(0, -right), columns - max(0, right))
+    at_once = max(1, _BLOCK // max(1, across.size))
+    for top in range(0, first.size, at_once):
+        some = slice(top, top + at_once)
+        starts = (first[some, None] * columns + across).ravel()
+        yield starts, (second[some, None] * columns + across + right).ravel()
 
 
 # Which cells of a grid a neighbourhood policy joins: exact on planes, cautious on the globe.

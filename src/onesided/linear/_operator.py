@@ -247,31 +247,42 @@ def _written_out(operator: Operator, x: Array, y: Array) -> tuple[Array, Array]:
     return np.concatenate(rises), np.concatenate(falls)
 
 
-class ZeroOne(Operator):
+class Sized(Operator):
+    """A matrix of which it is known when it is made how large it is."""
+
+    shape: tuple[int, int] = (0, 0)
+
+
+class ZeroOne(Sized):
     """A matrix of zeros and ones: each row is a sum of cells."""
 
     largest = 1
     is_non_negative = True
 
 
-class Transposed(Operator):
+class Composed(Sized):
+    """A matrix made of others."""
+
+    parts: tuple[Operator, ...] = ()
+
+    @property
+    def is_non_negative(self) -> bool:
+        return all(part.is_non_negative for part in self.parts) or super().is_non_negative
+
+    @property
+    def flat(self) -> bool:
+        return all(part.flat for part in self.parts)
+
+
+class Transposed(Composed):
     """Rows become columns."""
 
     def __init__(self, operator: Operator) -> None:
-        self.operator = operator
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        rows, columns = self.operator.shape
-        return columns, rows
+        self.operator, self.parts, self.shape = operator, (operator,), operator.shape[::-1]
 
     @property
     def largest(self) -> int:
         return self.operator.largest
-
-    @property
-    def is_non_negative(self) -> bool:
-        return self.operator.is_non_negative
 
     @property
     def T(self) -> Operator:  # noqa: N802 - the name that arrays use
@@ -284,7 +295,7 @@ class Transposed(Operator):
         return self.operator.apply(values)
 
 
-class Dense(Operator):
+class Dense(Sized):
     """A matrix given in full; for small ones.
 
     Errors: ParameterError unless it is of integers, DataError if its rows differ in length.
@@ -308,10 +319,7 @@ class Dense(Operator):
             )
         self.matrix = array.astype(np.int64)
         self.matrix.setflags(write=False)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.matrix.shape[0], self.matrix.shape[1]
+        self.shape = self.matrix.shape[0], self.matrix.shape[1]
 
     @property
     def largest(self) -> int:
@@ -331,7 +339,7 @@ class Dense(Operator):
         return self.matrix[:, cells]
 
 
-class Product(Operator):
+class Product(Composed):
     """One matrix after another: ``left @ right``. Errors: ParameterError if they do not fit.
 
     >>> from onesided.linear import Bins, Dense
@@ -345,19 +353,12 @@ class Product(Operator):
                 f"Matrices of shapes {left.shape} and {right.shape} have no product.",
                 hint="The left one's columns are the right one's rows.",
             )
-        self.left, self.right = left, right
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.left.shape[0], self.right.shape[1]
+        self.left, self.right = self.parts = left, right
+        self.shape = left.shape[0], right.shape[1]
 
     @property
     def largest(self) -> int:
         return self.left.largest * self.right.largest * self.left.shape[1]
-
-    @property
-    def is_non_negative(self) -> bool:
-        return (self.left.is_non_negative and self.right.is_non_negative) or super().is_non_negative
 
     def apply(self, values: Array) -> Array:
         return self.left.apply(self.right.apply(values))
@@ -366,7 +367,7 @@ class Product(Operator):
         return self.right.adjoint(self.left.adjoint(values))
 
 
-class OperatorSum(Operator):
+class OperatorSum(Composed):
     """Two matrices added up. Errors: ParameterError if they differ in shape.
 
     >>> from onesided.linear import Identity, Prefix
@@ -380,19 +381,12 @@ class OperatorSum(Operator):
                 f"Matrices of shapes {one.shape} and {two.shape} have no sum.",
                 hint="Use matrices of the same shape, or stack them.",
             )
-        self.one, self.two = one, two
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.one.shape
+        self.one, self.two = self.parts = one, two
+        self.shape = one.shape
 
     @property
     def largest(self) -> int:
         return self.one.largest + self.two.largest
-
-    @property
-    def is_non_negative(self) -> bool:
-        return (self.one.is_non_negative and self.two.is_non_negative) or super().is_non_negative
 
     def apply(self, values: Array) -> Array:
         return self.one.apply(values) + self.two.apply(values)
@@ -404,7 +398,7 @@ class OperatorSum(Operator):
 # Larger operators made of smaller ones: stacks, Kronecker products, cells merged or renumbered.
 
 
-class Stack(Operator):
+class Stack(Composed):
     """Operators one below the other, each scaled by a whole weight of at least 1.
 
     Errors: ParameterError for parts of unlike width, or weights that are not one for each.
@@ -425,10 +419,7 @@ class Stack(Operator):
                 f"{len(self.weights)} weights for {len(self.parts)} parts.",
                 hint="All parts speak of the same cells, and each has one weight.",
             )
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return sum(part.shape[0] for part in self.parts), self.parts[0].shape[1]
+        self.shape = sum(part.shape[0] for part in self.parts), widths.pop()
 
     @property
     def largest(self) -> int:
@@ -444,10 +435,6 @@ class Stack(Operator):
 
     def monotone_on(self, plane: tuple[int, int]) -> bool:
         return all(part.monotone_on(plane) for part in self.parts)
-
-    @property
-    def flat(self) -> bool:
-        return all(part.flat for part in self.parts)
 
     def apply(self, values: Array) -> Array:
         pairs = zip(self.weights, self.parts, strict=True)
@@ -469,7 +456,7 @@ class Stack(Operator):
         return Meets(*(sum(w * one[k] for w, one in pairs) for k in range(4)))
 
 
-class Kron(Operator):
+class Kron(Composed):
     """The Kronecker product: ``first`` along the rows of a grid, ``second`` along its columns.
 
     >>> from onesided.linear import Identity, Kron, Prefix
@@ -478,21 +465,13 @@ class Kron(Operator):
     """
 
     def __init__(self, first: Operator, second: Operator) -> None:
-        self.first, self.second = first, second
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        (a, b), (c, d) = self.first.shape, self.second.shape
-        return a * c, b * d
+        self.first, self.second = self.parts = first, second
+        (a, b), (c, d) = first.shape, second.shape
+        self.shape = a * c, b * d
 
     @property
     def largest(self) -> int:
         return self.first.largest * self.second.largest
-
-    @property
-    def is_non_negative(self) -> bool:
-        both = self.first.is_non_negative and self.second.is_non_negative
-        return both or super().is_non_negative
 
     @property
     def solvable(self) -> bool:
@@ -524,10 +503,6 @@ class Kron(Operator):
     def adjoint(self, values: Array) -> Array:
         return _along(values, self.first.shape[0], self.first.adjoint, self.second.adjoint)
 
-    @property
-    def flat(self) -> bool:
-        return self.first.flat and self.second.flat
-
     def meets(self, x: Array, y: Array) -> Meets | None:
         """Of rows that are not flat only the sums of each column are products."""
         if not self.flat and not np.array_equal(x, y):
@@ -556,7 +531,7 @@ class Kron(Operator):
         return _along(values, self.first.shape[0], self.first.solve, self.second.solve)
 
 
-class Relabelled(Operator):
+class Relabelled(Composed):
     """``operator`` on cells that were merged or renumbered: cell x is its column ``labels[x]``.
 
     Errors: ParameterError for labels that are none of its columns.
@@ -567,25 +542,18 @@ class Relabelled(Operator):
     """
 
     def __init__(self, operator: Operator, labels: Array) -> None:
-        self.operator = operator
+        self.operator, self.parts = operator, (operator,)
         self.labels = listed_cells(labels, name="Labels")
         if self.labels.min() < 0 or self.labels.max() >= operator.shape[1]:
             raise ParameterError(
                 f"Labels must lie in 0 .. {operator.shape[1] - 1}.",
                 hint="Each cell is one of the operator's columns.",
             )
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.operator.shape[0], self.labels.size
+        self.shape = operator.shape[0], self.labels.size
 
     @property
     def largest(self) -> int:
         return self.operator.largest
-
-    @property
-    def is_non_negative(self) -> bool:
-        return self.operator.is_non_negative or super().is_non_negative
 
     def monotone_on(self, plane: tuple[int, int]) -> bool:
         """Merging neighbours on a line keeps their order."""
@@ -600,15 +568,11 @@ class Relabelled(Operator):
     def adjoint(self, values: Array) -> Array:
         return self.operator.adjoint(values)[self.labels]
 
-    @property
-    def flat(self) -> bool:
-        return self.operator.flat
-
     def meets(self, x: Array, y: Array) -> Meets | None:
         return self.operator.meets(self.labels[x], self.labels[y])
 
 
-class Totals(Operator):
+class Totals(ZeroOne):
     """Row k: the sum of the cells with ``labels`` k. A cell with a label below 0 is in no sum.
 
     Labels are numbered anew, in order, without gaps. Errors: ParameterError for labels of which all
@@ -626,19 +590,12 @@ class Totals(Operator):
         names, self.places = np.unique(given[self.inside], return_inverse=True)
         if names.size > 1 and names.size * given.size > _MOST_TOTALS:
             names, self.places = names[:1], np.zeros_like(self.places)
-        self._shape = names.size, given.size
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._shape
-
-    largest = 1
-    is_non_negative = True
+        self.shape = names.size, given.size
 
     @property
     def of_all(self) -> bool:
         """Whether it is the one total of all cells."""
-        return self._shape[0] == 1 and self.inside.size == self._shape[1]
+        return self.shape[0] == 1 and self.inside.size == self.shape[1]
 
     @property
     def sizes(self) -> Array:
@@ -648,12 +605,12 @@ class Totals(Operator):
     def apply(self, values: Array) -> Array:
         if self.of_all:
             return np.asarray(values.sum(axis=0, keepdims=True))
-        found = np.zeros((self._shape[0], *values.shape[1:]), dtype=values.dtype)
+        found = np.zeros((self.shape[0], *values.shape[1:]), dtype=values.dtype)
         np.add.at(found, self.places, values[self.inside])
         return found
 
     def adjoint(self, values: Array) -> Array:
-        found = np.zeros((self._shape[1], *values.shape[1:]), dtype=values.dtype)
+        found = np.zeros((self.shape[1], *values.shape[1:]), dtype=values.dtype)
         found[self.inside] = values[self.places]
         return found
 
@@ -675,18 +632,15 @@ def kron(*parts: Operator) -> Operator:
     return product
 
 
-def _along(values: Array, length: int, first: object, second: object) -> Array:
+def _along(
+    values: Array, length: int, first: Callable[[Array], Any], second: Callable[[Array], Any]
+) -> Array:
     """``first`` along the leading axis of a grid, ``second`` along the other."""
     tail = values.shape[1:]
     many = math.prod(tail)
-    grid = values.reshape(length, -1)
-    middle = _run(first, grid)
+    middle = np.asarray(first(values.reshape(length, -1)))
     rows = middle.shape[0]
     turned = middle.reshape(rows, -1, many).transpose(1, 0, 2).reshape(-1, rows * many)
-    done = _run(second, np.ascontiguousarray(turned))
+    done = np.asarray(second(np.ascontiguousarray(turned)))
     back = done.reshape(done.shape[0], rows, many).transpose(1, 0, 2)
     return back.reshape(rows * done.shape[0], *tail)
-
-
-def _run(function: object, values: Array) -> Array:
-    return np.asarray(function(values))  # type: ignore[operator]

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onesided._english import many
-from onesided._numbers import positive, whole
+from onesided._numbers import positive
 from onesided._plugins import optional
 from onesided.errors import ParameterError
 from onesided.linear._operator import Array, Operator, Totals
-from onesided.linear._strategies import Prefix, Suffix
+from onesided.linear._strategies import Hierarchy, Prefix, Suffix
 
 _SMALL: Final = 1_024
 _EXACT: Final = 1e-12
@@ -49,7 +49,7 @@ def least_squares(strategy: Operator, noisy: Array) -> Array:
         matrix = strategy.dense().astype(float)
         return np.asarray(np.linalg.lstsq(matrix, answers, rcond=None)[0])
     if strategy.determined:
-        return _by_gradients(strategy, strategy.adjoint(answers))
+        return by_gradients(strategy, strategy.adjoint(answers))
     return _iterate(strategy, answers)
 
 
@@ -294,8 +294,7 @@ def influences(strategy: Operator, queries: Array) -> Array:
     if strategy.shape[1] <= _SMALL:
         matrix = strategy.dense().astype(float)
         return np.asarray(np.linalg.pinv(matrix.T @ matrix, hermitian=True) @ queries)
-    solve = _by_gradients if strategy.determined else _twice
-    return np.stack([solve(strategy, query) for query in np.asarray(queries).T], axis=1)
+    return by_gradients(strategy, queries) if strategy.determined else _twice(strategy, queries)
 
 
 def check_spans(strategy: Operator, workload: Operator) -> None:
@@ -366,16 +365,18 @@ def _iterate(operator: Operator, values: Array) -> Array:
     return np.asarray(found[0])
 
 
-def _twice(strategy: Operator, query: Array) -> Array:
-    """``A+ (A')+ query``, which also serves where the cells are not determined."""
-    return _iterate(strategy, _iterate(strategy.T, query))
+def _twice(strategy: Operator, queries: Array) -> Array:
+    """``A+ (A')+`` times each query, which also serves where the cells are not determined."""
+    each = queries.reshape(len(queries), -1).T
+    found = [_iterate(strategy, _iterate(strategy.T, query)) for query in each]
+    return np.stack(found, axis=1).reshape(queries.shape)
 
 
-def _by_gradients(strategy: Operator, query: Array) -> Array:
-    """``(A'A)^-1 query`` by conjugate gradients."""
-    start = np.asarray(query, dtype=float)
+def by_gradients(strategy: Operator, queries: Array, close: float = _CLOSE) -> Array:
+    """``(A'A)^-1`` times one query, or each column of some, by conjugate gradients."""
+    start = np.asarray(queries, dtype=float)
     found = conjugate_gradients(
-        lambda values: strategy.adjoint(strategy.apply(values)), start, close=_CLOSE
+        lambda values: strategy.adjoint(strategy.apply(values)), start, close=close
     )
     return _twice(strategy, start) if found is None else found
 
@@ -385,31 +386,86 @@ def conjugate_gradients(
 ) -> Array | None:
     """The x whose positive definite ``product`` is ``start``, up to ``close`` of its length.
 
-    None if 10,000 steps do not lead there. Lengths are summed by einsum: BLAS does so in threads,
-    which wait for each other a thousand times as long as the sum takes where cores are busy. So
-    SciPy's own, which not everybody has, takes as long on idle cores and five times on busy ones.
+    Of several columns, each up to so much of its own. None if 10,000 steps do not lead there.
 
     >>> conjugate_gradients(lambda x: 2 * x, np.array([2.0, 4.0]), close=1e-9).tolist()
     [1.0, 2.0]
     """
-    found, left, way = np.zeros_like(start), start.copy(), start.copy()
-    size = first = _squared(left, left)
+    found, first = np.zeros_like(start), _products(start, start)
+
+    def add(step: Array, _size: Array, way: Array) -> None:
+        np.add(found, step * way, out=found)
+
+    def near(size: Array) -> bool:
+        return bool(np.all(size <= close * close * first))
+
+    return found if near(descended(product, start, add, near)) else None
+
+
+def descended(
+    product: Callable[[Array], Array],
+    start: Array,
+    add: Callable[[Array, Array, Array], None],
+    done: Callable[[Array], bool],
+) -> Array:
+    """Conjugate gradients, all columns at once: the squared lengths of what is left at the end.
+
+    add: told of each step its length, what was left before, and its way.
+    Lengths are summed by einsum: BLAS does so in threads, which wait for each other a thousand
+    times as long as the sum takes where cores are busy. So SciPy's own, which not everybody has,
+    takes as long on idle cores and five times on busy ones.
+    """
+    left, way = start.copy(), start.copy()
+    size = _products(left, left)
     for _ in range(_MOST_STEPS):
-        if size <= close * close * first:
-            return found
+        if done(size):
+            break
         turned = product(way)
-        curve = _squared(way, turned)
-        if not curve > 0:
-            return None
-        found += size / curve * way
-        left -= size / curve * turned
-        before, size = size, _squared(left, left)
-        way = left + size / before * way
-    return None
+        curve = _products(way, turned)
+        if np.any((size > 0) & ~(curve > 0)):
+            break
+        step = np.divide(size, curve, out=np.zeros_like(size), where=size > 0)
+        add(step, size, way)
+        left -= step * turned
+        before, size = size, _products(left, left)
+        way *= np.divide(size, before, out=np.zeros_like(size), where=before > 0)
+        way += left
+    return size
+
+
+def _products(one: Array, two: Array) -> Array:
+    """The product of two vectors, or of each column with the other's."""
+    return np.asarray(np.einsum("i...,i...->...", one, two))
 
 
 def _squared(one: Array, two: Array) -> float:
-    return float(np.einsum("i,i->", one, two))
+    return float(_products(one, two))
+
+
+Loss: TypeAlias = Callable[[Array], tuple[float, Array]]
+
+
+def _gaps(operator: Operator, answers: Array) -> Loss:
+    """Half the squared distance of cells' sums from the answers, and its slopes."""
+
+    def loss(cells: Array) -> tuple[float, Array]:
+        gap = operator.apply(cells) - answers
+        return _squared(gap, gap) / 2, operator.adjoint(gap)
+
+    return loss
+
+
+def _lowest(loss: Loss, start: Array, **options: float) -> Array:
+    """A minimum over cells of at least 0, by L-BFGS-B."""
+    found = _scipy("optimize").minimize(
+        loss,
+        np.maximum(start, 0),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, None)] * len(start),
+        options=options,
+    )
+    return np.asarray(found.x)
 
 
 def _bounded(operator: Operator, answers: Array) -> Fit:
@@ -418,21 +474,10 @@ def _bounded(operator: Operator, answers: Array) -> Fit:
     With sums r away and slopes g, no cells x* of at least 0 are nearer, squared, by more than
     ``2 (g'x - min(g) sum(x*))``, and what x* sum up to is at most the sum of their answers.
     """
-
-    def loss(cells: Array) -> tuple[float, Array]:
-        gap = operator.apply(cells) - answers
-        return _squared(gap, gap) / 2, operator.adjoint(gap)
-
+    loss = _gaps(operator, answers)
     own = operator.adjoint(operator.apply(np.ones(operator.shape[1])))
-    found = _scipy("optimize").minimize(
-        loss,
-        np.maximum(np.divide(operator.adjoint(answers), own, where=own > 0, out=0.0 * own), 0),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0, None)] * operator.shape[1],
-        options={"maxiter": 1_000, "ftol": 0, "gtol": 0},
-    )
-    cells = np.asarray(found.x)
+    start = np.divide(operator.adjoint(answers), own, where=own > 0, out=0.0 * own)
+    cells = _lowest(loss, start, maxiter=1_000, ftol=0, gtol=0)
     half, slope = loss(cells)
     most = math.sqrt(answers.size) * float(np.linalg.norm(answers))
     over = _squared(slope, cells) - min(float(slope.min()), 0.0) * most
@@ -448,28 +493,22 @@ def _scipy(part: str) -> Any:
 #
 # Claim. Only noisy answers and public facts enter, so the fit is free of charge. It minimises
 # ``sum h(gap / scale) + sum log(1 + 10 x / (3 scale))`` over cells x of at least 0. The gaps are
-# those of the strategy's noisy answers, and h is Huber's function: the square below the scale, and
-# beyond it the distance, as in the likelihood of noise with geometric tails. Each cell's prior
-# falls
-# with one power of its size, from three tenths of the scale on: a small cell is drawn to 0 and a
-# large one is left as it is.
+# those of the strategy's noisy answers, and h is Huber's function: the square below the scale,
+# and beyond it the distance, as in the likelihood of noise with geometric tails. Each cell's
+# prior falls with one power of its size, from three tenths of the scale on: a small cell is drawn
+# to 0 and a large one is left as it is.
 # Why not least squares? Cells of at least 0 lift what noise put below 0, and sums of many empty
 # cells add that up. Least squares weighs a total against all the cells below it, and still lets
 # them.
 # The prior is wrong where cells are full, and least squares is right there. So the answer is the
-# mean
-# of both, weighted by the share of cells that the likely fit leaves empty.
+# mean of both, weighted by the share of cells that the likely fit leaves empty.
 # The power, the three tenths and the mixture were chosen on eight made-up maps (cities, roads,
-# round
-# numbers, smooth and scattered ones): there its squared error of rectangles is 0.70 to 0.79 of
-# least
-# squares' in the geometric mean, and at most 1.07 on any.
+# round numbers, smooth and scattered ones): there its squared error of rectangles is 0.70 to 0.79
+# of least squares' in the geometric mean, and at most 1.07 on any.
 
 _PART: Final = 0.3
-_STEPS: Final = 200
-_KEPT: Final = 10
-_FLAT: Final = 1e-7
-_SLOPE: Final = 1e-4
+# Where to stop, for what is measured in units of the noise.
+_LIKELY: Final = {"maxiter": 200, "maxcor": 10, "ftol": 1e-7, "gtol": 1e-4}
 _EMPTY: Final = 1e-9
 _NEAR: Final = 1e-4
 
@@ -499,16 +538,8 @@ def likeliest(strategy: Operator, noisy: Array, *, scale: float) -> Array:
 
 def _least(strategy: Operator, answers: Array) -> Array:
     """Least squares over cells of at least 0, from those over all."""
-    sums = strategy.adjoint(answers)
-    found = conjugate_gradients(
-        lambda cells: strategy.adjoint(strategy.apply(cells)), sums, close=_NEAR
-    )
-
-    def loss(cells: Array) -> tuple[float, Array]:
-        gap = strategy.apply(cells) - answers
-        return float(np.einsum("i,i->", gap, gap)) / 2, strategy.adjoint(gap)
-
-    return _descended(loss, np.zeros_like(sums) if found is None else found)
+    start = by_gradients(strategy, strategy.adjoint(answers), _NEAR)
+    return _lowest(_gaps(strategy, answers), start, **_LIKELY)
 
 
 def _likely(strategy: Operator, answers: Array, start: Array, part: float) -> Array:
@@ -519,20 +550,7 @@ def _likely(strategy: Operator, answers: Array, start: Array, part: float) -> Ar
         height = float(np.sum(near * gap - near * near / 2) + np.sum(np.log(prior)))
         return height, strategy.adjoint(near) + 1 / (part * prior)
 
-    return _descended(loss, start)
-
-
-def _descended(loss: Callable[[Array], tuple[float, Array]], start: Array) -> Array:
-    """A minimum over cells of at least 0, for what is measured in units of the noise."""
-    found = _scipy("optimize").minimize(
-        loss,
-        np.maximum(start, 0),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0, None)] * len(start),
-        options={"maxiter": _STEPS, "maxcor": _KEPT, "ftol": _FLAT, "gtol": _SLOPE},
-    )
-    return np.asarray(found.x)
+    return _lowest(loss, start, **_LIKELY)
 
 
 # Totals over a tree of intervals whose levels are measured at different accuracies.
@@ -542,7 +560,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 
 
-def tree_sums(cells: IntArray, branching: int) -> list[IntArray]:
+def tree_sums(cells: NDArray[Any], branching: int) -> list[NDArray[Any]]:
     """Per level, from the cells up to the one total, the sum of each node, exactly.
 
     A node has the next ``branching`` nodes of the level below; the last may have fewer.
@@ -550,11 +568,8 @@ def tree_sums(cells: IntArray, branching: int) -> list[IntArray]:
     >>> [level.tolist() for level in tree_sums(np.array([1, 2, 3]), 2)]
     [[1, 2, 3], [3, 3], [6]]
     """
-    fan = whole(branching, name="branching", least=2, most=2**20)
-    levels = [np.asarray(cells)]
-    while levels[-1].size > 1:
-        levels.append(_gather(levels[-1], fan))
-    return levels
+    tree = Hierarchy(len(cells), branching)
+    return tree.split(tree.apply(np.asarray(cells)))[::-1]
 
 
 def consistent(
@@ -580,32 +595,7 @@ def consistent(
             f"got {list(variances)!r}.",
             hint="Give the variance of each level's noise, from the cells up.",
         )
-    best = np.asarray(levels[0], dtype=np.float64)
-    spread: FloatArray = np.full(levels[0].size, variances[0], dtype=np.float64)
-    below: list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]] = []
-    for own, variance in zip(levels[1:], variances[1:], strict=True):
-        sums, sum_spread = _gather(best, branching), _gather(spread, branching)
-        below.append((best, spread, sums, sum_spread))
-        if np.isinf(variance):
-            best, spread = sums, sum_spread
-            continue
-        # Where both are exact they agree, so either will do.
-        share = _ratio(sum_spread, sum_spread + variance)
-        best, spread = own * share + sums * (1 - share), variance * share
-    answer = best
-    for cells, own_spread, sums, sum_spread in reversed(below):
-        gap = np.repeat(_ratio(answer - sums, sum_spread), branching)[: cells.size]
-        answer = cells + gap * own_spread
-    return answer
-
-
-def _gather(values: NDArray[Any], branching: int) -> NDArray[Any]:
-    return np.add.reduceat(values, np.arange(0, values.size, branching))
-
-
-def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:
-    """``top / bottom``, and 0 where nothing is left to share out."""
-    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
+    return Hierarchy(len(levels[0]), branching).fitted(levels, variances)
 
 
 # Counts of at least 0 over a tree, whose sums stay those that the tree knows well.
@@ -613,18 +603,15 @@ def _ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:
 # Claim. From consistent estimates, every node of the answer is at least 0, is the sum of its
 # children, and the children are the nearest such numbers (least squares) to their own estimates.
 # Method. From the root down: the root's estimate, or 0; then each node's children are projected
-# onto
-# the numbers of at least 0 with that sum, which takes one common amount off those that stay above
-# 0.
+# onto the numbers of at least 0 with that sum, which takes one common amount off those that stay
+# above 0.
 # Why not the least squares of all levels at once, or each cell cut at 0? A cut lifts every cell
-# whose
-# noise was below 0, and a sum over m empty cells by m times the mean of that. Least squares
-# weighs a
-# total against the many cells below it, and so still lets them lift it. Here what is lifted in one
-# cell is taken off its siblings, so a node's total keeps its own error, and a range is as near as
-# the
-# nodes that it is made of. On made-up histograms with 2 to 100 % of the cells filled, its squared
-# error over ranges and over cells was below that of both, and of the unbiased estimates.
+# whose noise was below 0, and a sum over m empty cells by m times the mean of that. Least squares
+# weighs a total against the many cells below it, and so still lets them lift it. Here what is
+# lifted in one cell is taken off its siblings, so a node's total keeps its own error, and a range
+# is as near as the nodes that it is made of. On made-up histograms with 2 to 100 % of the cells
+# filled, its squared error over ranges and over cells was below that of both, and of the unbiased
+# estimates.
 # It sees noisy estimates alone, so it is free of charge.
 
 
@@ -637,13 +624,10 @@ def non_negative_tree(cells: FloatArray, branching: int) -> FloatArray:
     >>> non_negative_tree(np.array([4.0, 1.0, -2.0]), 3).tolist()
     [3.0, 0.0, 0.0]
     """
-    fan = whole(branching, name="branching", least=2, most=2**20)
-    levels: list[FloatArray] = [np.asarray(cells, dtype=np.float64)]
-    while levels[-1].size > 1:
-        levels.append(np.add.reduceat(levels[-1], np.arange(0, levels[-1].size, fan)))
+    levels = tree_sums(np.asarray(cells, dtype=np.float64), branching)
     totals: FloatArray = np.maximum(levels[-1], 0.0)
     for level in levels[-2::-1]:
-        totals = _shared(level, totals, min(fan, level.size))
+        totals = _shared(level, totals, min(branching, level.size))
     return totals
 
 
@@ -665,23 +649,17 @@ def _shared(level: FloatArray, totals: FloatArray, fan: int) -> FloatArray:
 #
 # Claim. Let every node of level k be measured at variance ``v_k`` and estimates be least squares.
 # With b children a node, let ``s_0 = v_0`` and ``1 / s_k = 1 / v_k + 1 / (b s_(k-1))``, the
-# variances
-# of the way up. Over ranges with both ends drawn at random the mean variance is, up to rounding at
-# the ends of uneven trees, ``F = s_root / 6 + sum over nodes of s (b - 1) / 6 (2p - p^2)``, where
-# s
-# is the children's variance and p the node's share of all cells.
+# variances of the way up. Over ranges with both ends drawn at random the mean variance is, up to
+# rounding at the ends of uneven trees, ``F = s_root / 6 + sum over nodes of s (b - 1) / 6 (2p -
+# p^2)``, where s is the children's variance and p the node's share of all cells.
 # Proof idea. Least-squares errors are a Gaussian's on the tree: given a node's, those of its
-# children
-# are an even part of it and deviations of covariance ``s (I - J / b)``, independent of all
-# others. A
-# range takes part of a node's deviations only if it ends in the node, with chance ``2p - p^2``.
-# With
-# t of the node's cells in it that gives ``s b t (1 - t)``, and ``s b / 6`` in the mean over its
-# ends;
-# ``s / 6`` less because a child's own part within is even.
+# children are an even part of it and deviations of covariance ``s (I - J / b)``, independent of
+# all others. A range takes part of a node's deviations only if it ends in the node, with chance
+# ``2p - p^2``. With t of the node's cells in it that gives ``s b t (1 - t)``, and ``s b / 6`` in
+# the mean over its ends; ``s / 6`` less because a child's own part within is even.
 # F is concave in the variances (sums and parallel sums are), so it lies below its tangents. With
-# ``v = 1 / share^2`` a tangent is least where shares go with the cube roots of its slopes, so each
-# step of that rule lowers F. It starts from even shares. Only public facts enter.
+# ``v = 1 / share^2`` a tangent is least where shares go with the cube roots of its slopes, so
+# each step of that rule lowers F. It starts from even shares. Only public facts enter.
 
 _POWERS: Final = (2, 4, 8, 16, 32, 64)
 _MOST_LEVELS: Final = 8

@@ -12,7 +12,17 @@ from onesided._numbers import whole
 from onesided.errors import ParameterError
 from onesided.fields import one_of
 from onesided.linear._near import Grid
-from onesided.linear._operator import Array, Kron, Meets, Operator, Relabelled, Stack, ZeroOne, kron
+from onesided.linear._operator import (
+    Array,
+    Kron,
+    Meets,
+    Operator,
+    Relabelled,
+    Sized,
+    Stack,
+    ZeroOne,
+    kron,
+)
 
 # Strategies along a line of cells: each cell, prefix sums, bins, trees, wavelets.
 
@@ -30,10 +40,7 @@ class _Solved(ZeroOne):
 
     def __init__(self, n: int) -> None:
         self.n = _cells(n)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.n, self.n
+        self.shape = self.n, self.n
 
     solvable = True
 
@@ -66,7 +73,29 @@ class Identity(_Solved):
         return np.asarray(values, dtype=float)
 
 
-class Prefix(_Solved):
+class _Running(_Solved):
+    """Sums of all cells up to each one, from the first or from the last."""
+
+    forward: bool
+
+    def apply(self, values: Array) -> Array:
+        return _run(values, forward=self.forward)
+
+    def adjoint(self, values: Array) -> Array:
+        return _run(values, forward=not self.forward)
+
+    def meets(self, x: Array, y: Array) -> Meets:
+        return Meets(self.n - np.maximum(x, y) if self.forward else 1 + np.minimum(x, y))
+
+    def solve(self, values: Array) -> Array:
+        return _steps(np.asarray(values, dtype=float), forward=self.forward)
+
+    def gram_solve(self, values: Array) -> Array:
+        turned = _steps(np.asarray(values, dtype=float), forward=not self.forward)
+        return _steps(turned, forward=self.forward)
+
+
+class Prefix(_Running):
     """Row i is the sum of cells 0 .. i.
 
     >>> from onesided.linear import Prefix
@@ -74,25 +103,10 @@ class Prefix(_Solved):
     [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     """
 
-    def apply(self, values: Array) -> Array:
-        return np.asarray(np.cumsum(values, axis=0))
-
-    def adjoint(self, values: Array) -> Array:
-        return np.asarray(np.cumsum(values[::-1], axis=0)[::-1])
-
-    def meets(self, x: Array, y: Array) -> Meets:
-        return Meets(self.n - np.maximum(x, y))
-
-    def solve(self, values: Array) -> Array:
-        first = np.zeros((1, *values.shape[1:]))
-        return np.asarray(np.diff(np.asarray(values, dtype=float), axis=0, prepend=first))
-
-    def gram_solve(self, values: Array) -> Array:
-        last = np.zeros((1, *values.shape[1:]))
-        return self.solve(-np.diff(np.asarray(values, dtype=float), axis=0, append=last))
+    forward = True
 
 
-class Suffix(_Solved):
+class Suffix(_Running):
     """Row i is the sum of cells i .. n - 1 (delta-neighbourhood, Table 2).
 
     >>> from onesided.linear import Suffix
@@ -100,22 +114,21 @@ class Suffix(_Solved):
     [[1, 1, 1], [0, 1, 1], [0, 0, 1]]
     """
 
-    def apply(self, values: Array) -> Array:
-        return np.asarray(np.cumsum(values[::-1], axis=0)[::-1])
+    forward = False
 
-    def adjoint(self, values: Array) -> Array:
-        return np.asarray(np.cumsum(values, axis=0))
 
-    def meets(self, x: Array, y: Array) -> Meets:
-        return Meets(1 + np.minimum(x, y))
+def _run(values: Array, *, forward: bool) -> Array:
+    return np.asarray(
+        np.cumsum(values, axis=0) if forward else np.cumsum(values[::-1], axis=0)[::-1]
+    )
 
-    def solve(self, values: Array) -> Array:
-        last = np.zeros((1, *values.shape[1:]))
-        return np.asarray(-np.diff(np.asarray(values, dtype=float), axis=0, append=last))
 
-    def gram_solve(self, values: Array) -> Array:
-        first = np.zeros((1, *values.shape[1:]))
-        return self.solve(np.diff(np.asarray(values, dtype=float), axis=0, prepend=first))
+def _steps(values: Array, *, forward: bool) -> Array:
+    """What running sums rise by from cell to cell."""
+    zero = np.zeros((1, *values.shape[1:]))
+    if forward:
+        return np.asarray(np.diff(values, axis=0, prepend=zero))
+    return np.asarray(-np.diff(values, axis=0, append=zero))
 
 
 class Bins(ZeroOne):
@@ -129,10 +142,7 @@ class Bins(ZeroOne):
     def __init__(self, n: int, width: int, *, offset: int = 0) -> None:
         self.n, self.width = _cells(n), whole(width, name="width", least=1)
         self.offset = whole(offset, name="offset", most=self.width - 1)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return (self.n - 1 + self.offset) // self.width + 1, self.n
+        self.shape = (self.n - 1 + self.offset) // self.width + 1, self.n
 
     def monotone_on(self, plane: tuple[int, int]) -> bool:
         return 1 in plane
@@ -161,7 +171,7 @@ class Bins(ZeroOne):
         return Meets((self.label(x) == self.label(y)).astype(np.int64))
 
 
-class Tents(Operator):
+class Tents(Sized):
     """Every cell, and sums of cells that overlap as tents do: for ranges of any length.
 
     Row k of ``tents`` weighs the cells by how near they are to its middle, from the least to the
@@ -187,10 +197,7 @@ class Tents(Operator):
         self.own = 4 * self.n // grain - self.tents.sum(axis=0)
         for array in (self.tents, self.own):
             array.setflags(write=False)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.n + len(self.tents), self.n
+        self.shape = self.n + many, self.n
 
     @property
     def largest(self) -> int:
@@ -230,7 +237,7 @@ class Tents(Operator):
         return weights, np.eye(len(tents)) + (tents / weights) @ tents.T
 
 
-class Haar(Operator):
+class Haar(Sized):
     """The total, and the left less the right half of every dyadic interval; entries 1 and -1.
 
     Rows stand from wide to narrow and are orthogonal. Errors: ParameterError unless n is a
@@ -250,10 +257,7 @@ class Haar(Operator):
                 cells=n,
             )
         self.depth = self.n.bit_length() - 1
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.n, self.n
+        self.shape = self.n, self.n
 
     largest = 1
 
@@ -341,12 +345,12 @@ class _Tree(ZeroOne):
             tuple((side - 1) // width + 1 for side in self.grid) for width in reversed(widths)
         )
         self.widths = tuple(reversed(widths))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return sum(rows * columns for rows, columns in self.sides), self.grid[0] * self.grid[1]
+        self.shape = sum(rows * columns for rows, columns in self.sides), grid[0] * grid[1]
 
     solvable = True
+
+    def monotone_on(self, plane: tuple[int, int]) -> bool:
+        return plane == self.grid or (1 in self.grid and 1 in plane)
 
     def apply(self, values: Array) -> Array:
         levels = [values]
@@ -355,7 +359,7 @@ class _Tree(ZeroOne):
         return np.concatenate(levels[::-1])
 
     def adjoint(self, values: Array) -> Array:
-        levels = self._split(values)
+        levels = self.split(values)
         total = levels[0]
         for k in range(1, len(levels)):
             total = levels[k] + self._spread(total, k)
@@ -370,17 +374,30 @@ class _Tree(ZeroOne):
         return Meets(count)
 
     def solve(self, values: Array) -> Array:
-        """Hay et al.'s two passes: up, each node against its children; down, what is left."""
-        levels = self._split(np.asarray(values, dtype=float))
-        best = {len(levels) - 1: levels[-1]}
-        for k in range(len(levels) - 2, -1, -1):
-            share = _tall(self._sums[k] / (self._sums[k] + 1), levels[k])
-            best[k] = levels[k] * share + self._gather(best[k + 1], k + 1) * (1 - share)
-        sums = best[0]
-        for k in range(1, len(levels)):
-            gap = (sums - self._gather(best[k], k)) / _tall(self._sums[k - 1], sums)
-            sums = best[k] + self._spread(gap, k) * _tall(self._spreads[k], sums)
-        return np.asarray(sums)
+        levels = self.split(np.asarray(values, dtype=float))[::-1]
+        return self.fitted(levels, [1.0] * len(levels))
+
+    def fitted(self, levels: Sequence[Array], variances: Sequence[float]) -> Array:
+        """Least squares by Hay et al.'s two passes, levels from the cells up.
+
+        Up, each node against its children; down, what is left. variances: of a node's noise on each
+        level; infinite where it was not measured, 0 where it is exact.
+        """
+        best, last = np.asarray(levels[0], dtype=float), len(self.sides) - 1
+        spread = np.full((len(best), *([1] * (best.ndim - 1))), float(variances[0]))
+        below: list[tuple[Array, Array, Array, Array]] = []
+        for k, (own, variance) in enumerate(zip(levels[1:], variances[1:], strict=True)):
+            sums, wide = self._gather(best, last - k), self._gather(spread, last - k)
+            below.append((best, spread, sums, wide))
+            if np.isinf(variance):
+                best, spread = sums, wide
+                continue
+            # Where both are exact they agree, so either will do.
+            share = _ratio(wide, wide + variance)
+            best, spread = own * share + sums * (1 - share), variance * share
+        for k, (cells, own, sums, wide) in reversed([*enumerate(below)]):
+            best = cells + self._spread(_ratio(best - sums, wide), last - k) * own
+        return best
 
     def gram_solve(self, values: Array) -> Array:
         # A' y = values for y = values on the cells' own rows, so A+ y = (A'A)^-1 values.
@@ -388,22 +405,8 @@ class _Tree(ZeroOne):
         above = np.zeros((self.shape[0] - self.shape[1], *cells.shape[1:]))
         return self.solve(np.concatenate([above, cells]))
 
-    @cached_property
-    def _spreads(self) -> list[Array]:
-        """Per level from the root, each node's variance from itself and all below it."""
-        spreads = [np.ones(self.shape[1])]
-        for k in range(len(self.sides) - 1, 0, -1):
-            sums = self._gather(spreads[-1], k)
-            spreads.append(sums / (sums + 1))
-        return spreads[::-1]
-
-    @cached_property
-    def _sums(self) -> list[Array]:
-        """Per level above the cells, the variance of the sum of each node's children."""
-        return [self._gather(spread, k) for k, spread in enumerate(self._spreads) if k]
-
     def _gather(self, values: Array, level: int) -> Array:
-        """ZeroOne of each parent's children at ``level``, counted from the root."""
+        """The sum of each parent's children at ``level``, counted from the root."""
         rows, columns = self.sides[level]
         table = values.reshape(rows, columns, *values.shape[1:])
         for axis, side in enumerate((rows, columns)):
@@ -420,7 +423,8 @@ class _Tree(ZeroOne):
                 table = np.repeat(table, self.branching, axis=axis)[tuple(keep)]
         return table.reshape(-1, *values.shape[1:])
 
-    def _split(self, values: Array) -> list[Array]:
+    def split(self, values: Array) -> list[Array]:
+        """What belongs to each level, from the total down to the cells."""
         return np.split(values, np.cumsum([rows * columns for rows, columns in self.sides])[:-1])
 
 
@@ -438,9 +442,6 @@ class Hierarchy(_Tree):
     def __init__(self, n: int, branching: int = 2) -> None:
         super().__init__((1, _cells(n)), branching)
 
-    def monotone_on(self, plane: tuple[int, int]) -> bool:
-        return 1 in plane
-
 
 class Quadtree(_Tree):
     """Squares of side 1, b, b^2, ... up to the whole grid; rows from the total to the cells.
@@ -453,13 +454,10 @@ class Quadtree(_Tree):
     def __init__(self, shape: int | Sequence[int], branching: int = 2) -> None:
         super().__init__(Grid(shape).plane, branching)
 
-    def monotone_on(self, plane: tuple[int, int]) -> bool:
-        return plane == self.grid
 
-
-def _tall(values: Array, like: Array) -> Array:
-    """A column per node, to go with many right-hand sides."""
-    return values.reshape(-1, *([1] * (like.ndim - 1)))
+def _ratio(top: Array, bottom: Array) -> Array:
+    """``top / bottom``, and 0 where nothing is left to share out."""
+    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
 
 
 # Strategies on a grid of rows and columns, and strategies for neighbourhoods of several cells.
@@ -561,12 +559,17 @@ def grid_blocks(shape: Sequence[int], width: int, coarse: str = "summed_area") -
 # Tiles of every size that share no borders, applied from coarse to fine and back in O(cells).
 
 
-class Staggered(ZeroOne):
+class Staggered(Stack):
     """The stack of :func:`staggered`, with products in O(cells) in place of O(cells) per level.
 
     A tile of side 2h starts at an odd multiple of h, so it is made of two blocks of side h along
     each axis; blocks are summed up from those half as long. Rows are those of the stack.
     """
+
+    # The products are those of the stack, and so is what is known of them.
+    determined, monotone_on, meets = Stack.determined, Stack.monotone_on, Stack.meets
+    largest = 1
+    is_non_negative = True
 
     def __init__(self, sides: tuple[int, int], *, cells: bool) -> None:
         self.sides, self.cells = sides, cells
@@ -578,22 +581,7 @@ class Staggered(ZeroOne):
             if all(tile.shape[0] == 1 for tile in tiles):
                 break
             half *= 2
-        self.parts = tuple(parts)
-        self._stack = Stack(parts)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._stack.shape
-
-    @property
-    def determined(self) -> bool:
-        return self._stack.determined
-
-    def monotone_on(self, plane: tuple[int, int]) -> bool:
-        return self._stack.monotone_on(plane)
-
-    def meets(self, x: Array, y: Array) -> Meets | None:
-        return self._stack.meets(x, y)
+        super().__init__(parts)
 
     def apply(self, values: Array) -> Array:
         """Sums of cells, then of tiles from small to large."""

@@ -55,12 +55,13 @@ def ours(*, delta: int, epsilon: str) -> list[lab.Row]:
     moves = moves_of(neighbourhood(radius=delta), Grid(_CELLS, box=True))
     best: tuple[float, str, Operator, float, int] | None = None
     widths = sorted({max(2, delta * times // 4) for times in (1, 2, 4, 8)})
-    for name, strategy in [
+    tried: list[tuple[str, Operator]] = [
         ("prefix", Prefix(_CELLS)),
         ("identity", Identity(_CELLS)),
         ("hierarchy 16", Hierarchy(_CELLS, 16)),
         *((f"block prefix {w}", block_prefix(_CELLS, w)) for w in widths if 4 <= w <= 1024),
-    ]:
+    ]
+    for name, strategy in tried:
         shifts = strategy_shifts(strategy, moves)
         spread = TwoSidedGeometric(*rates_over(shifts, Fraction(epsilon))).variance()
         error = float(error_factors(strategy, probe).mean()) * spread
