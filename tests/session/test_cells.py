@@ -150,6 +150,7 @@ def test_a_condition_on_the_column_alone_picks_its_values():
         ("place <> 'a'", RISES, (1, 1)),
         ("place IN ('a', 'b')", FALLS, EXACT),
         ("place IS NULL", RISES, EXACT),
+        ("place >= 'a'", FALLS, EXACT),
         ("place = 'a' AND hour < 10", (1, 1), (1, 1)),
     ):
         assert rates(policy, where=where) == rates(policy, unit="person", where=where) == named
