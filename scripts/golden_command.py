@@ -147,6 +147,7 @@ def verdicts_of(text: str) -> dict[str, Any]:
             found[f"{kind}/{name}" + (f" #{number + 1}" if number else "")] = {
                 field: float(f"{value:.6g}") if isinstance(value, float) else value
                 for field, value in one.items()
+                if field != "measured"  # of draws
             }
     return found
 

@@ -1,8 +1,11 @@
 import dataclasses
 import inspect
+import json
+from collections import Counter
 from functools import cache
 from importlib.metadata import entry_points
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +14,7 @@ from onesided_proofs import zoo
 from onesided_proofs.cases import local, one_sided_note, selection
 
 PARTS = 8
+ROOT = Path(__file__).parents[2]
 
 
 @cache
@@ -44,6 +48,21 @@ def test_every_line_of_the_table_is_told_right(verdicts):
         f"{v.case.title} under {v.case.policy.name}: {v.word}" for v in verdicts if not v.right
     ]
     assert not wrong
+
+
+@whole
+def test_losses_and_words_are_those_on_record(verdicts):
+    """``golden/verdicts.json``: a line that is new, gone or moved is written there on purpose."""
+    told = Counter()
+    kept = json.loads((ROOT / "golden" / "verdicts.json").read_text(encoding="utf-8"))
+    for one in json.loads(verify.as_json(verdicts, []))["lines"]:
+        name = " / ".join(one[part] for part in ("name", "policy", "flaw") if one[part])
+        told[name] += 1
+        before = kept[f"lines/{name}" + (f" #{told[name]}" if told[name] > 1 else "")]
+        assert one["verdict"] == before["verdict"], name
+        for field in ("promised", "found"):
+            same = one[field] == before[field] or one[field] == pytest.approx(before[field], 1e-5)
+            assert same, (name, field, one[field], before[field])
 
 
 @whole

@@ -87,6 +87,9 @@ def pointed(text: str, place: int, width: int = 60) -> tuple[str, int, int]:
     """Where an offset lies in a text, with a part of the line and a caret under it; line, column.
 
     Control characters are blanks.
+
+    >>> pointed("age < ten", 6)[1:]
+    (1, 7)
     """
     before = text[:place]
     line, column = before.count("\n"), place - before.rfind("\n") - 1

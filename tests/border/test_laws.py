@@ -188,4 +188,4 @@ def test_the_harness_sees_what_is_not_paid_for(monkeypatch):
     """Two places for one; and a number that is told exactly, though moves change it."""
     wrong = near.Family(od.policy.presence(max_groups=1), near.presence(2).moves)
     monkeypatch.setitem(near.FAMILIES, "wrong", wrong)
-    assert any(fault("wrong", seed)[0] for seed in range(80))
+    assert any(fault("wrong", seed)[0] for seed in range(400))

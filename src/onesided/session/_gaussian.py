@@ -149,9 +149,11 @@ def _elsewhere(
             made = _widened(pure, one, plan, at=_USUAL)
         except ParameterError:
             return
-        if made is not None and (less := error(made)) < error(pure):
+        if made is None or pure.standard_deviation is None:
+            return
+        if (less := error(made)) < error(pure):
             name = f'{type(made.mechanism).__name__}, law="gaussian"'
-            yield PlanOption(name=name, error=less, note=_ADDS)
+            yield PlanOption(name=name, error=less, note=_ADDS, elsewhere=True)
 
     return options
 

@@ -140,6 +140,7 @@ class PlanOption:
     none is clipped, or as tried on a public guess; None where it depends on the data.
     certain: the sides that are never wrong. note: why, or what it is about where that differs.
     question: what asks it, ready for ``session.ask``; None where a comparison is all it is.
+    elsewhere: whether it takes an account of another kind.
 
     >>> import polars as pl, onesided as od
     >>> visits = pl.DataFrame({"person": [1, 1, 2, 3], "place": ["a", "b", "b", "b"]})
@@ -158,6 +159,7 @@ class PlanOption:
     certain: tuple[str, ...] = ()
     note: str = ""
     question: Any = field(default=None, repr=False, compare=False)
+    elsewhere: bool = field(default=False, repr=False, compare=False)
 
     @property
     def row(self) -> tuple[str, str, str, str]:
@@ -402,9 +404,15 @@ class Plan:
 
     @property
     def ranked(self) -> tuple[PlanOption, ...]:
-        """All options, the least predicted error first; last those that depend on the data."""
-        known = math.inf
-        return tuple(sorted(self.options, key=lambda o: known if o.error is None else o.error))
+        """All options, the least predicted error first; then those that depend on the data.
+
+        Last what an account of another kind would take.
+        """
+
+        def place(one: PlanOption) -> tuple[bool, float]:
+            return one.elsewhere, math.inf if one.error is None else one.error
+
+        return tuple(sorted(self.options, key=place))
 
     def as_dict(self) -> dict[str, Any]:
         """The same for programs, as JSON takes it; ε and δ are exact, as text."""

@@ -68,12 +68,12 @@ class BinEdges:
             return nw.when(known).then(found).otherwise(nw.lit(_NOWHERE)).cast(nw.Int64())
         edges = [_below(edge, dtype) for edge in self.edges[:-1]]
         found = _search(lambda edge: given < edge, edges[1:], 0)
-        inside = known & ~self.beyond(column, dtype)
+        inside = known if self.drawn else known & ~self.beyond(column, dtype)
         return nw.when(inside).then(found).otherwise(nw.lit(_NOWHERE)).cast(nw.Int64())
 
     def beyond(self, column: str, dtype: nw.dtypes.DType) -> nw.Expr:
-        """Whether each row's value lies outside all bins; null where there is none."""
-        if self.open_ends or self.drawn:
+        """Whether each row's value lies outside the edges; null where there is none."""
+        if self.open_ends:
             return nw.lit(value=False)
         given, last = compared(column, dtype), self.edges[-1]
         above = given > _at_most(last, dtype) if self.closed else given >= _below(last, dtype)
