@@ -29,7 +29,7 @@ def test_the_exact_check_tells_sound_from_broken(case):
         assert verdict.found <= verdict.promised + 1e-9
     else:
         assert case.seen
-        assert verdict.found > verdict.promised * 1.3
+        assert verdict.found > verdict.promised * 1.2
 
 
 @pytest.mark.parametrize("case", LINES, ids=title)
@@ -60,7 +60,7 @@ def held(program):
 
 
 def test_the_controls_are_there():
-    assert {case.flaw for case in LINES if not case.sound} == {
+    assert {case.flaw for case in LINES if not case.sound} >= {
         "plain gaps with ties by position",
         "claimed at ε where the threshold τ is due",
         "the open counts as they are, claimed at ε",

@@ -14,7 +14,7 @@ pytest.importorskip("duckdb")
 
 from onesided_service import _store as tables
 
-PARTS = ("_files", "_api", "_pages", "_kept_pages", "_public_pages", "_curator_pages")
+PARTS = ("_api", "_pages", "_kept_pages", "_public_pages", "_curator_pages")
 COUNT = {"version": 1, "question": "Count", "fields": {"epsilon": 1, "by": "place", "id": "monday"}}
 AT = 1_790_000_000
 OUTSIDE = (None, "stranger", "sam")
@@ -26,7 +26,7 @@ LATE = ("told", "published", "withdrawn", "closed")
 def doors():
     """Every method and address of the API and of the pages, but those of monitors."""
     modules = [importlib.import_module(f"onesided_service.{part}") for part in PARTS]
-    held = [vars(one).get(name) for one in modules for name in ("api", "pages", "router")]
+    held = [vars(m).get(n) for m in modules for n in ("api", "pages", "router", "files")]
     routes = [route for one in held if one is not None for route in one.routes]
     every = {(method, route.path) for route in routes for method in route.methods}
     return sorted(door for door in every if "/monitors" not in door[1])

@@ -185,7 +185,7 @@ def test_no_law_loses_more_than_is_charged(family, rounds, long_form):
 
 
 def test_the_harness_sees_what_is_not_paid_for(monkeypatch):
-    """Two places for one; and a number that is told exactly, though moves change it."""
+    """Two places for one."""
     wrong = near.Family(od.policy.presence(max_groups=1), near.presence(2).moves)
     monkeypatch.setitem(near.FAMILIES, "wrong", wrong)
     assert any(fault("wrong", seed)[0] for seed in range(400))
