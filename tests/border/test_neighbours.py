@@ -129,8 +129,8 @@ def proposition(rows, rng):
 
 
 def joint(rows, rng):
-    if rows and sensitive(rows):
-        for left in dropped(rows, 1):
+    if rows and sensitive(rows):  # nobody leaves the table: `sensitive` has no such move
+        for left in filter(None, dropped(rows, 1)):
             kind = "sensitive" if sensitive(left) else "open"
             yield f"present & sensitive -> not present & {kind}", left
 
