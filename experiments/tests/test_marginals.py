@@ -29,6 +29,11 @@ SIZES = (3, 2, 4, 2, 3)
 TREE = ((0, 1), (1, 2), (1, 3), (3, 4))
 
 
+def test_names_of_the_library_are_found_here():
+    assert od.mechanism.Marginals is Marginals
+    assert od.mechanism.TreeModel is TreeModel
+
+
 def people(records=20_000, seed=0):
     """Records whose attributes depend on each other along TREE."""
     random = np.random.default_rng(seed)

@@ -189,11 +189,11 @@ def test_names_of_a_service_that_is_missing_say_how_to_get_it(tmp_path):
     assert "MissingDependencyError: ServiceConfig comes with onesided-service" in done.stderr
 
 
-def test_bounds_of_papers_that_are_missing_say_how_to_get_them(tmp_path):
-    done = alone(
-        "import onesided as od; od.bounds.certified_share; od.bounds.laplace_noise", tmp_path
-    )
-    assert "MissingDependencyError: laplace_noise comes with onesided-experiments" in done.stderr
+@pytest.mark.parametrize("name", ["bounds.laplace_noise", "mechanism.ContinualCount"])
+def test_what_only_papers_use_says_how_to_get_it_where_it_is_missing(tmp_path, name):
+    done = alone(f"import onesided as od; od.bounds.certified_share; od.{name}", tmp_path)
+    own = name.partition(".")[2]
+    assert f"MissingDependencyError: {own} comes with onesided-experiments" in done.stderr
     assert "pip install onesided-experiments" in done.stderr
 
 
@@ -201,5 +201,5 @@ def test_the_library_knows_nothing_of_other_parts_but_where_to_get_them():
     texts = {path.relative_to(SOURCE).as_posix(): path.read_text() for path in SOURCE.rglob("*.py")}
     assert not [name for name, text in texts.items() if "onesided_experiments" in text]
     named = {name for name, text in texts.items() if "onesided-experiments" in text}
-    assert named == {"cli/_app.py", "bounds/__init__.py"}
+    assert named == {"cli/_app.py", "bounds/__init__.py", "mechanism/__init__.py"}
     assert {n for n, text in texts.items() if "onesided_service" in text} == {"serve.py"}

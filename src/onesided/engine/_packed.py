@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 import narwhals as nw
 import numpy as np
@@ -29,6 +29,19 @@ _TOGETHER: Final = 2**24  # rows of units that are sorted at once: 128 MB
 _STRIDE: Final = 2**19  # those of which groups are counted at once: memory that stays
 
 
+@runtime_checkable
+class Sorted(Protocol):
+    """An engine of which numbers of pairs are sorted sooner than narwhals counts them."""
+
+    def packed(
+        self, rows: Lazy, unit: str, code: str, packing: Packing, part: int
+    ) -> Sequence[NDArray[Any]]:
+        """Rows of one part of the units as numbers; places, and units, where these are apart.
+
+        rows: the unit and the number of a group, never null, repeated or not.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Packing:
     """How pairs of a unit and a group become whole numbers below 2^64.
@@ -38,11 +51,13 @@ class Packing:
     close enough for it, unit and place are sorted as one number; the order, and so the outcome, is
     the same. Where all groups count, the number of a group is its place.
 
-    bits, width: of a group's number, and of its place. least: what units are counted from; None
-    where they are too far apart. most: how many groups of a unit count; None for all. parts: which
-    units come together is a hash of theirs, so that few rows are held at once.
+    engine: whose rows these are. bits, width: of a group's number, and of its place. least: what
+    units are counted from; None where they are too far apart. most: how many groups of a unit
+    count; None for all. parts: which units come together is a hash of theirs, so that few rows are
+    held at once.
     """
 
+    engine: Sorted
     bits: int
     width: int
     least: int | None
@@ -55,7 +70,7 @@ class Packing:
     ) -> Packing | None:
         """For the units of these rows; None where nothing would be faster."""
         kind = among.collect_schema()[unit]
-        if not engine.sorts or not isinstance(kind, _UNITS) or bits > _MOST_BITS:
+        if not (isinstance(engine, Sorted) and isinstance(kind, _UNITS) and bits <= _MOST_BITS):
             return None
         own = nw.col(unit).cast(nw.Int64())
         ends = {"low": own.min(), "high": own.max(), LENGTH: nw.len()}
@@ -66,18 +81,18 @@ class Packing:
         parts = max(1, -(-height // _TOGETHER))
         if most is None and (not near or height < _FEW):
             return None
-        return cls(bits, width, low if near else None, most, parts)
+        return cls(engine, bits, width, low if near else None, most, parts)
 
     @property
     def dropped(self) -> int:
         """How many bits of a hash are none of a place's."""
         return _WORD - self.width + self.bits
 
-    def counts(self, engine: Engine, rows: Lazy, unit: str, code: str) -> tuple[IntArray, IntArray]:
+    def counts(self, rows: Lazy, unit: str, code: str) -> tuple[IntArray, IntArray]:
         """``(numbers, counts)``: in how many units' first groups each number is. Secret."""
         found = [(np.zeros(0, dtype=np.uint32), np.zeros(0, dtype=np.int64))]
         for part in range(self.parts):
-            held = engine.packed(rows, unit, code, self, part)
+            held = self.engine.packed(rows, unit, code, self, part)
             found += self._counted([np.require(one, requirements="W") for one in held])
         numbers, counts = (np.concatenate(one) for one in zip(*found, strict=True))
         order = np.argsort(numbers, kind="stable")

@@ -26,7 +26,6 @@ from onesided.schema import Reading, Schema, Type
 from onesided.store import CheckedFiles
 
 if TYPE_CHECKING:
-    from onesided.engine._packed import Packing
     from onesided.engine._snapshot import Draw, Keeping, Samples, Subject
 
 # An engine's own errors as ours, with what became of the charge.
@@ -135,13 +134,11 @@ class Engine(ABC):
     types: of every column, as snapshots hold it. refused: columns that may not be used, with what
     they hold. readings: how columns of text are read. odd: columns of objects that are not all
     text; these are refused until a schema says what they are read as. packs: whether whole numbers
-    packed into one are faster than columns of them. sorts: whether to sort numbers of pairs, which
-    :meth:`packed` gives, is faster than what narwhals spells. fixed: whether the rows are for good
-    those that it was opened with. files: those that the rows are read from, where they are known.
+    packed into one are faster than columns of them. fixed: whether the rows are for good those that
+    it was opened with. files: those that the rows are read from, where they are known.
     """
 
     packs: ClassVar[bool] = True
-    sorts: ClassVar[bool] = False
     fixed: bool = False
     files: CheckedFiles | None = None
 
@@ -261,15 +258,6 @@ class Engine(ABC):
         """
         del rows, unit, code, most
         return None
-
-    def packed(
-        self, rows: Lazy, unit: str, code: str, packing: Packing, part: int
-    ) -> Sequence[NDArray[Any]]:
-        """Rows of one part of the units as numbers; places, and units, where these are apart.
-
-        rows: the unit and the number of a group, never null, repeated or not.
-        """
-        raise NotImplementedError
 
     @abstractmethod
     def words(self, native: Any) -> Words:

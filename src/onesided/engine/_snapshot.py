@@ -97,7 +97,7 @@ def code_counts(
     """
     packing = packing or Packing.of(engine, rows, unit, bits=bits, most=most)
     if packing is not None:
-        return packing.counts(engine, rows, unit, CODE)
+        return packing.counts(rows, unit, CODE)
     pairs = None if most is None else engine.first_codes(rows, unit, CODE, most=most)
     if pairs is None:
         pairs = engine.distinct(rows.select(unit, CODE))

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from onesided._plugins import from_part
 from onesided.mechanism._certify import (
     AdaptiveAnswers,
     AdaptiveSparseVector,
@@ -74,8 +75,19 @@ __all__ = [
 ]  # fmt: skip
 
 
+# Which no question asks; they come with ``onesided-experiments``.
+_OF_PAPERS = {
+    "ContinualAnswer": "continual",
+    "ContinualCount": "continual",
+    "Marginals": "marginals",
+    "TreeModel": "marginals",
+}
+
+
 def __getattr__(name: str) -> Any:
     """What is loaded when first asked for, so that importing the package stays light."""
+    if name in _OF_PAPERS:
+        return from_part("onesided-experiments", name, module=_OF_PAPERS[name])
     if name not in __all__:
         raise AttributeError(f"module 'onesided.mechanism' has no attribute {name!r}")
     if name == "local":

@@ -112,7 +112,6 @@ def relation_engine(native: Any) -> DuckDBEngine:
 class DuckDBEngine(SteppedEngine):
     """A source of columns, and the connection on which they are asked. caller: whose they are."""
 
-    sorts = True
     reader: ClassVar[Any] = _condition
 
     def __init__(self, source: Source, caller: Caller, connection: Any) -> None:

@@ -94,7 +94,6 @@ class PolarsEngine(SteppedEngine):
     callers: the types of the caller's own columns.
     """
 
-    sorts = True
     reader: ClassVar[Any] = _condition
 
     def __init__(self, native: Any) -> None:
