@@ -29,7 +29,9 @@ def test_the_exact_check_tells_sound_from_broken(case):
         assert verdict.found <= verdict.promised + 1e-9
     else:
         assert case.seen
-        assert verdict.found > verdict.promised * 1.2
+        # What came from the catalogue is held to what it was held to there.
+        least = 1.2 if case.flaw == "a node is drawn anew at every step" else 1.3
+        assert verdict.found > verdict.promised * least
 
 
 @pytest.mark.parametrize("case", LINES, ids=title)
@@ -60,11 +62,17 @@ def held(program):
 
 
 def test_the_controls_are_there():
-    assert {case.flaw for case in LINES if not case.sound} >= {
-        "plain gaps with ties by position",
+    assert {case.flaw for case in LINES if not case.sound} == {
+        "a node is drawn anew at every step",
         "claimed at ε where the threshold τ is due",
-        "the open counts as they are, claimed at ε",
+        "each table at the price of all",
+        "one draw for the whole stream",
+        "plain gaps with ties by position",
         "says how many were left out",
+        "several visits of one person charged as one",
+        "the loss of one level charged for all",
+        "the open counts as they are, claimed at ε",
+        "the tree of the true pairs",
     }
 
 

@@ -300,7 +300,10 @@ def test_every_surface_says_what_a_policy_leaves_open(tmp_path):
         quiet = ("repr", "sentences", "statement", "plot", "release.json", "release.parquet")
         assert name in quiet or all(note in told for note in release.notes), name
     text = release_to_json(release)
-    for wrong, said in (('"notes":"x"', "must be a list"), ('"notes":[3]', "notes")):
+    for wrong, said in (
+        ('"notes":"x"', "notes must be a list"),
+        ('"notes":[3]', r"notes\[0\] must be text"),
+    ):
         with pytest.raises(od.errors.ParameterError, match=said):
             release_from_json(re.sub(r'"notes":\[.*?\]', wrong, text))
     without = json.loads(text)
